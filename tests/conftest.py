@@ -1,4 +1,4 @@
-"""Fixtures of all tests: a real server per pytest worker, polling without fixed sleeps, reports on rows and skips."""
+"""Fixtures of all tests: a real server per pytest worker, polling without fixed sleeps, a report on skips."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,7 +11,7 @@ from xdist.remote import Producer
 
 from core.redis.keys import Lifetime, kind_of
 from core.redis.store import Store
-from tests.support import certificates_once, distribution, limits, rows
+from tests.support import certificates_once, distribution, limits
 from tests.support.audited import violations_in
 from tests.support.browser import browser, chromium
 from tests.support.replica_set import ReplicaSet
@@ -141,7 +141,6 @@ def long_form(pytestconfig: pytest.Config) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ada")
-    group.addoption("--rows", choices=["text", "json"], help="print the rows of the specification and their tests")
     group.addoption("--examples", type=int, metavar="N", help="examples of each state machine (a few; --long: many)")
     group.addoption("--long", action="store_true", help="the long form of the tests that prove by volume")
     group.addoption("--no-skips", action="store_true", help="a skipped test is a failure, as in CI")
@@ -161,7 +160,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     distribution.longest_first(items)
     for item in items:
         limits.apply(item, is_long=config.getoption("--long"))
-    if config.getoption("--long") or config.getoption("--rows"):
+    if config.getoption("--long"):
         return
     deselected = [item for item in items if item.get_closest_marker("long")]
     items[:] = [item for item in items if item not in deselected]
@@ -174,22 +173,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distrib
     return distribution.ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Checks the rows at every collection; prints them with `--rows`."""
-    shown = rows.shown_by(session.items)
-    form = session.config.getoption("--rows")
-    if form:
-        print(rows.as_json(shown) if form == "json" else rows.as_text(shown))  # noqa: T201 - the output of --rows
-        session.items.clear()
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With `--rows` no test runs, which is no failure; with `--no-skips` a skip is a failure."""
+    """With `--no-skips` a skip is a failure."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    if session.config.getoption("--rows"):
-        session.exitstatus = pytest.ExitCode.OK
-    elif session.config.getoption("--no-skips") and terminal is not None and skips(terminal):
+    if session.config.getoption("--no-skips") and terminal is not None and skips(terminal):
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 

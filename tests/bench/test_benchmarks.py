@@ -49,7 +49,6 @@ async def test_enqueue_compares_one_by_one_and_bulk_with_a_bare_handler(capsys: 
     assert rows[0]["to_bare"] == 1.0
 
 
-@pytest.mark.row("S-06")
 @pytest.mark.long
 async def test_durability_compares_replica_with_local(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "durability", "--seconds", "0.4", "--rounds", "1", "--connections", "4")
@@ -58,7 +57,6 @@ async def test_durability_compares_replica_with_local(capsys: pytest.CaptureFixt
     assert all(row["deliveries_per_s"] > 0 for row in rows)
 
 
-@pytest.mark.row("D-21")
 @pytest.mark.long
 async def test_deliver_counts_the_http_calls_to_vk(capsys: pytest.CaptureFixture[str]) -> None:
     """2,501 recipients take two requests."""
@@ -91,7 +89,6 @@ async def test_memory_reports_bytes_by_letters_and_channels(capsys: pytest.Captu
     assert all(500 < row["bytes"] < 3000 for row in rows)
 
 
-@pytest.mark.row("W-22")
 @pytest.mark.long
 async def test_console_compares_open_consoles_with_none(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "console", "--tasks", "500", "--seconds", "3")
@@ -111,7 +108,6 @@ async def test_queue_claim_reports_each_situation_between_two_empty_ones(capsys:
     assert all(row["claim_us"] > 0 and row["settle_us"] > 0 and row["client_p99_ms"] > 0 for row in rows)
 
 
-@pytest.mark.row("K-07")
 @pytest.mark.long
 async def test_queue_due_reports_script_and_ping_times(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "due", "--short")
@@ -122,7 +118,6 @@ async def test_queue_due_reports_script_and_ping_times(capsys: pytest.CaptureFix
         assert row["ping_p50_ms"] <= row["ping_p99_ms"] <= row["ping_max_ms"]
 
 
-@pytest.mark.row("K-09")
 @pytest.mark.long
 async def test_queue_cancel_reports_the_latency_of_other_tasks(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "cancel", "--short")
@@ -168,7 +163,6 @@ async def test_queue_audit_reads_every_task(capsys: pytest.CaptureFixture[str]) 
     assert row["seconds"] > 0
 
 
-@pytest.mark.row("S-17")
 @pytest.mark.long
 async def test_cluster_compares_three_primaries_with_one(capsys: pytest.CaptureFixture[str]) -> None:
     one, three = await rows_of(capsys, "cluster", "--tasks", "400", "--rounds", "1")

@@ -112,7 +112,6 @@ async def test_equal_ids_of_two_bots_and_of_two_channels_are_different_events(
     assert len(await stack.finish_all("dialogs.vk")) == 1
 
 
-@pytest.mark.row("D-32")
 async def test_an_event_expires_before_its_attempts_are_used_up(client: QueueClient, events: Events) -> None:
     """Each pause that a provider asks for is an attempt, and the shortest one is a second."""
     tube = await client.tubes.get(dialogs_tube("telegram").name)

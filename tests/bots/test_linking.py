@@ -64,7 +64,6 @@ def wrong(code: str) -> str:
     return code[:-1] + next(letter for letter in ALPHABET if letter != code[-1])
 
 
-@pytest.mark.row("D-28")
 async def test_the_mailed_code_links_the_chat(chat: Chat) -> None:
     assert await chat.write("/start") == text("link_start", "en")
     assert await chat.write("Anna@example.org") == text(
@@ -77,23 +76,19 @@ async def test_the_mailed_code_links_the_chat(chat: Chat) -> None:
     assert linked.contacts == {"sms": ["+79991112233"], CHANNEL: ["100001"]}
 
 
-@pytest.mark.row("D-28")
 async def test_an_unknown_email_address_has_its_own_answer(chat: Chat) -> None:
     assert await chat.write("nobody@example.org") == text("link_email_unknown", "en")
 
 
-@pytest.mark.row("D-28")
 async def test_a_chat_that_is_linked_already_has_its_own_answer(chat: Chat) -> None:
     await chat.directory.users.add_contact(TENANT, 1, CHANNEL, chat.address)
     assert await chat.write("anna@example.org") == text("link_contact_linked", "en")
 
 
-@pytest.mark.row("D-28")
 async def test_a_code_that_was_not_requested_has_its_own_answer(chat: Chat) -> None:
     assert await chat.write("ABC234") == text("link_code_missing", "en")
 
 
-@pytest.mark.row("D-28")
 async def test_a_wrong_code_has_its_own_answer_and_may_be_corrected(chat: Chat) -> None:
     await chat.write("anna@example.org")
     (code,) = chat.outbox.codes
@@ -102,14 +97,12 @@ async def test_a_wrong_code_has_its_own_answer_and_may_be_corrected(chat: Chat) 
     assert "Done" in await chat.write(code)
 
 
-@pytest.mark.row("D-28")
 async def test_an_expired_code_has_its_own_answer(chat: Chat) -> None:
     await chat.write("anna@example.org")
     chat.store.clock_offset_ms += timedelta(minutes=25) // timedelta(milliseconds=1)
     assert await chat.write(chat.outbox.codes[0]) == text("link_code_expired", "en")
 
 
-@pytest.mark.row("D-28")
 async def test_after_too_many_guesses_the_code_is_void(chat: Chat) -> None:
     await chat.write("anna@example.org")
     (code,) = chat.outbox.codes
@@ -118,7 +111,6 @@ async def test_after_too_many_guesses_the_code_is_void(chat: Chat) -> None:
     assert await chat.write(code) == text("link_too_many_guesses", "en")
 
 
-@pytest.mark.row("D-28")
 async def test_after_too_many_mails_the_answer_names_the_remaining_time(chat: Chat) -> None:
     for _ in range(MOST_MAILS):
         await chat.write("anna@example.org")
@@ -143,7 +135,6 @@ async def test_a_code_that_has_linked_in_an_interrupted_attempt_is_answered_as_l
     assert await chat.write(chat.outbox.codes[0]) == first
 
 
-@pytest.mark.row("D-29")
 async def test_unlinking_removes_only_this_contact(chat: Chat) -> None:
     await chat.directory.users.add_contact(TENANT, 1, CHANNEL, chat.address)
     assert await chat.write("/unlink") == text("link_unlinked", "en")
@@ -151,7 +142,6 @@ async def test_unlinking_removes_only_this_contact(chat: Chat) -> None:
     assert await chat.write("/unlink") == text("link_not_linked", "en")
 
 
-@pytest.mark.row("D-30")
 @pytest.mark.parametrize(
     ("role", "name"),
     [("student", "student"), ("trainer", "teacher"), ("staff", "teacher"), ("admin", "admin"), (None, "student")],

@@ -123,7 +123,6 @@ def polls(max_server: MaxServer) -> int:
     return max_server._state.counter("max", "getUpdates")
 
 
-@pytest.mark.row("M-03")
 async def test_each_update_is_read_once_by_one_of_two_processes_with_two_requests_a_second(
     stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
@@ -135,7 +134,6 @@ async def test_each_update_is_read_once_by_one_of_two_processes_with_two_request
         assert max_server._state.counter("max", "polls refused") == 0
 
 
-@pytest.mark.row("M-03")
 async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one_and_nothing_twice(
     stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
@@ -151,7 +149,6 @@ async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one_an
         assert await texts_in(stack) == []
 
 
-@pytest.mark.row("M-03")
 async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twice(
     stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
@@ -165,7 +162,6 @@ async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twi
         assert await texts_in(stack) == ["one"]
 
 
-@pytest.mark.row("M-03")
 async def test_after_the_server_has_lost_its_data_and_counts_anew_nothing_is_missed_or_put_twice(
     stack: Stack, max_server: MaxServer, max_client: MaxClient, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -224,7 +220,6 @@ async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, max
     await wrong.close()
 
 
-@pytest.mark.row("M-04")
 async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: MaxServer, max_client: MaxClient) -> None:
     keeping = asyncio.create_task(MaxWebhook("http://127.0.0.1:9", SECRET).keep(max_client, timedelta(milliseconds=50)))
     try:
@@ -236,7 +231,6 @@ async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: Max
         await asyncio.gather(keeping, return_exceptions=True)
 
 
-@pytest.mark.row("M-04")
 async def test_a_process_that_polls_ends_the_subscription(
     stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
@@ -269,7 +263,6 @@ async def school(stack: Stack, bot_api: BotApi, max_client: MaxClient) -> AsyncI
         await working
 
 
-@pytest.mark.row("M-05")
 async def test_a_teacher_links_the_chat_selects_a_group_writes_and_sees_the_status_in_one_message(
     school: School, max_server: MaxServer
 ) -> None:
@@ -290,7 +283,6 @@ async def test_a_teacher_links_the_chat_selects_a_group_writes_and_sees_the_stat
     await chat.presses("Who was not reached", "Глеб")
 
 
-@pytest.mark.row("M-05")
 async def test_a_deep_link_begins_and_ends_the_linking(school: School, max_server: MaxServer) -> None:
     chat = Chat(max_server, STRANGER)
     max_server.people.start(STRANGER, "boris@example.org")
@@ -301,7 +293,6 @@ async def test_a_deep_link_begins_and_ends_the_linking(school: School, max_serve
     assert str(STRANGER) in [address for found in user.contacts.values() for address in found]
 
 
-@pytest.mark.row("M-05")
 async def test_a_notice_is_a_message_because_max_has_none_over_the_chat(school: School, max_server: MaxServer) -> None:
     chat = Chat(max_server)
     school.outbox.sent.clear()
@@ -314,7 +305,6 @@ async def test_a_notice_is_a_message_because_max_has_none_over_the_chat(school: 
     await until(lambda: not labels(chat.messages()[-1]))
 
 
-@pytest.mark.row("M-05")
 async def test_who_stops_the_bot_is_known_as_not_reachable_before_the_next_send_until_the_next_start(
     school: School, max_server: MaxServer
 ) -> None:

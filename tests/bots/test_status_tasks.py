@@ -66,7 +66,6 @@ async def scheduled(stack: Stack, status_tasks: StatusTasks, after: timedelta) -
     return accepted
 
 
-@pytest.mark.row("D-17")
 @pytest.mark.parametrize(
     ("due_in", "least", "most"),
     [(timedelta(days=1), 60, 60), (timedelta(seconds=20), 10, 20), (timedelta(seconds=0.5), 1, 1)],
@@ -155,7 +154,6 @@ async def test_a_delivery_that_is_followed_twice_is_looked_at_by_one_process_at_
     assert len(await stack.take("status.telegram-bot", 2)) == 1
 
 
-@pytest.mark.row("D-17")
 async def test_a_delivery_is_followed_as_long_as_it_has_not_ended(stack: Stack, status_tasks: StatusTasks) -> None:
     """It may be scheduled for next week, or be under way for days."""
     await scheduled(stack, status_tasks, timedelta(days=7))

@@ -146,7 +146,6 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     await opened.stop_bots()
 
 
-@pytest.mark.row("D-24")
 async def test_a_teacher_writes_to_a_group_by_sms(network: Network) -> None:
     accepted = await network.answer("ивт-101 Пары не будет")
     assert accepted == text("written_sent", "en", name="Group ИВТ-101", people=1)
@@ -179,7 +178,6 @@ async def test_what_a_student_writes_back_belongs_to_the_teacher_who_wrote(netwo
     await working
 
 
-@pytest.mark.row("D-24")
 async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Network) -> None:
     assert await network.write("ИВТ-101 Пары не будет", name="same")
     assert not await network.write("ИВТ-101 Пары не будет", name="same")
@@ -197,7 +195,6 @@ async def test_a_press_of_a_button_that_no_dialog_has_shown_is_not_answered(netw
     assert network.received(TEACHER) == [text("written_help_teacher", "en")]
 
 
-@pytest.mark.row("D-24")
 async def test_an_event_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
     status_tasks = StatusTasks(network.services.core.client, TENANT, network.courier.channel)
     conversation = TextConversation(network.services, status_tasks)
@@ -213,7 +210,6 @@ async def test_an_event_that_is_processed_again_after_a_crash_sends_nothing_twic
     assert len(network.received(TEACHER)) == 2
 
 
-@pytest.mark.row("D-09", "D-24")
 async def test_above_the_quota_the_remaining_time_is_answered_and_answers_do_not_count(network: Network) -> None:
     for _ in range(2):
         assert (await network.answer("ИВТ-101 text")).startswith("Accepted")
@@ -222,7 +218,6 @@ async def test_above_the_quota_the_remaining_time_is_answered_and_answers_do_not
     assert network.received(STUDENT) == ["text", "text"]
 
 
-@pytest.mark.row("D-08", "D-24")
 async def test_at_night_the_morning_time_is_answered_at_once(network: Network) -> None:
     network.clock.now = datetime(2030, 1, 1, 22, 30, tzinfo=UTC)  # 01:30 in Moscow
     answer = await network.answer("ИВТ-101 text")
@@ -248,7 +243,6 @@ NAMES = "Group ИВТ-101, Group ИВТ-102, First course"
         ("/help", text("written_help_teacher", "en")),
     ],
 )
-@pytest.mark.row("D-24")
 async def test_each_refusal_has_its_own_answer_and_sends_nothing(network: Network, written: str, answer: str) -> None:
     assert await network.answer(written) == answer
     assert network.received(STUDENT) == []
@@ -265,14 +259,12 @@ async def test_a_group_that_is_lost_meanwhile_is_not_written_to(network: Network
     assert answer == text("written_not_owner", "en", name="Group ИВТ-101", names="Group ИВТ-102")
 
 
-@pytest.mark.row("D-30")
 async def test_a_student_sees_the_help_of_students_and_writes_to_no_group(network: Network) -> None:
     assert await network.answer("/help", STUDENT) == text("written_help_student", "en")
     assert await network.answer("ИВТ-101 text", STUDENT) == text("written_not_teacher", "en")
     assert await network.answer("/help", STRANGER) == text("written_help_guest", "ru")
 
 
-@pytest.mark.row("D-28")
 async def test_an_unknown_number_is_linked_by_a_mailed_code(network: Network) -> None:
     assert await network.answer("Здравствуйте", STRANGER) == text("link_start", "ru")
     assert "example.org" in await network.answer("anna@example.org", STRANGER)
@@ -284,7 +276,6 @@ async def test_an_unknown_number_is_linked_by_a_mailed_code(network: Network) ->
     assert user.contacts == {network.courier.channel: [network.teacher]}
 
 
-@pytest.mark.row("D-28")
 @pytest.mark.parametrize(
     ("written", "answer"),
     [("nobody@example.org", "link_email_unknown"), ("ABC234", "link_code_missing"), ("a@", "link_email_malformed")],
@@ -317,14 +308,12 @@ async def test_after_an_hour_there_is_a_result_although_the_delivery_has_not_end
     assert result(history, followed, hour + timedelta(seconds=1)).text.startswith(RESULTS)
 
 
-@pytest.mark.row("D-17", "D-24")
 async def test_the_teacher_gets_the_result_in_the_same_channel_after_the_answer(network: Network) -> None:
     await network.write("ИВТ-101 Пары не будет")
     await until(network.results)
     assert network.texts(TEACHER) == [ACCEPTED, REACHED]
 
 
-@pytest.mark.row("D-17")
 @pytest.mark.parametrize(
     ("members", "refused", "name", "people", "reached"),
     [
@@ -349,7 +338,6 @@ async def test_each_other_end_has_its_own_result(
     assert network.results() == [text(name, "en", name="Group 7", people=people, reached=reached)]
 
 
-@pytest.mark.row("D-17")
 async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanwhile(network: Network) -> None:
     """The student's message is answered only after the process that accepted it was killed."""
     arrived = asyncio.Event()
@@ -372,7 +360,6 @@ async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanw
     assert network.results() == [REACHED]
 
 
-@pytest.mark.row("D-17")
 async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: Network) -> None:
     """Between the two attempts a delivery report has changed the counts."""
     followed = StatusTask("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
@@ -383,7 +370,6 @@ async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: N
     assert network.results() == ["Result. first"]
 
 
-@pytest.mark.row("D-08")
 async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Network) -> None:
     night = (datetime.now(MOSCOW) + timedelta(days=1)).replace(hour=1)
     network.clock.now = night.astimezone(UTC)

@@ -120,7 +120,6 @@ async def test_an_event_with_half_a_surrogate_pair_is_skipped_with_one_log_line(
     assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 1
 
 
-@pytest.mark.row("W-38")
 async def test_a_poller_whose_provider_is_away_is_a_matter_until_it_is_back(stack: Stack) -> None:
     async with serving(VkServer(SandboxState())) as vk:
         token, url = vk.token, vk.url
@@ -215,7 +214,6 @@ async def test_a_call_that_does_not_reach_vk_is_made_again() -> None:
         assert await VkCalls(client).make(PressAnswer("1", 1, 1)) is False
 
 
-@pytest.mark.row("C-102")
 async def test_the_mark_that_the_bot_is_writing_is_shown(vk: VkServer) -> None:
     async with vk_client(vk.token, vk.url) as client:
         assert await VkCalls(client).make(TypingMark(int(PERSON)))
@@ -237,7 +235,6 @@ async def _position_is(stack: Stack, ts: str) -> bool:
     return [await stack.redis.get(key) async for key in stack.redis.scan_iter("dialog:*:polled:*")] == [ts]
 
 
-@pytest.mark.row("C-91")
 async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack: Stack, vk: VkServer) -> None:
     queue = QueueClient(stack.store)
     ingress = events_ingress(stack.store, queue, TENANT)[vk_provider.CHANNEL]
@@ -278,7 +275,6 @@ async def read_press(stack: Stack, query: str, events: list[Event]) -> bool:
 BUTTON = {"type": "callback", "label": "Да", "payload": {"data": "да"}}
 
 
-@pytest.mark.row("C-100")
 async def test_the_bot_of_a_folder_is_polled_and_a_wrong_one_stops_alone(
     stack: Stack, vk: VkServer, tmp_path: Path
 ) -> None:

@@ -77,7 +77,6 @@ def stored(installation: Installation) -> str:
         return str(redis.hgetall("accounts:{0}"))
 
 
-@pytest.mark.row("W-37")
 @pytest.mark.parametrize("processes", ["many", "few"])
 def test_an_account_is_set_refused_mended_and_tested_while_up_runs(
     installation: Installation, provider: dict[str, str], processes: str
@@ -102,7 +101,6 @@ def test_an_account_is_set_refused_mended_and_tested_while_up_runs(
     assert installation.ada("courier", "vk").stdout == "`./ada up` runs courier vk with its own account\n"
 
 
-@pytest.mark.row("W-37")
 def test_of_two_people_who_repair_one_account_the_second_is_told(
     installation: Installation, provider: dict[str, str]
 ) -> None:
@@ -117,7 +115,6 @@ def test_of_two_people_who_repair_one_account_the_second_is_told(
     assert operator.call("PATCH", "/v1/accounts/echo", body)["code"] == "ACCOUNT_NOT_FOUND"
 
 
-@pytest.mark.row("W-37")
 def test_a_halted_courier_is_started_again_by_the_verb_beside_up_and_by_the_api(
     installation: Installation, provider: dict[str, str]
 ) -> None:

@@ -1,7 +1,5 @@
 """The lines of `./ada actions`."""
 
-import pytest
-
 from cli.commands.installation.actions import describe
 
 ACTION = {
@@ -15,7 +13,6 @@ ACTION = {
 }
 
 
-@pytest.mark.row("W-04")
 def test_a_line_says_who_changed_what_by_which_way_how_many_and_why() -> None:
     assert describe(ACTION).endswith("office (console)  POST /v1/cancellations (2): wrong date")
     assert describe({**ACTION, "count": 1, "why": ""}).endswith("office (console)  POST /v1/cancellations")

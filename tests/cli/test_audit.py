@@ -30,7 +30,6 @@ def damaged(server: Server) -> Server:
     return server
 
 
-@pytest.mark.row("K-44")
 def test_a_sound_server_exits_0_and_lists_what_is_not_checked(server: Server) -> None:
     done = audit(server)
     assert done.returncode == 0, done.stderr
@@ -38,7 +37,6 @@ def test_a_sound_server_exits_0_and_lists_what_is_not_checked(server: Server) ->
     assert all(rule in done.stdout for rule in ("I14", "I15", "I17"))
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("words", [(), ("--json",), ("--repair",)])
 def test_the_progress_is_shown_where_no_terminal_is(damaged: Server, words: tuple[str, ...]) -> None:
     done = audit(damaged, *words)
@@ -62,7 +60,6 @@ async def test_a_long_audit_shows_its_progress_again_and_again(
     await store.close()
 
 
-@pytest.mark.row("K-44")
 def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     done = audit(damaged)
     assert done.returncode == 1
@@ -72,8 +69,6 @@ def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     assert damaged.all_keys() == ["foreign", "queue:{0}:due"]
 
 
-@pytest.mark.row("K-44")
-@pytest.mark.row("C-83")
 def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     done = audit(damaged, "--repair")
     assert done.returncode == 1
@@ -84,7 +79,6 @@ def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     assert audit(damaged).returncode == 0
 
 
-@pytest.mark.row("K-44")
 def test_json_has_a_row_for_each_violation_and_a_summary(damaged: Server) -> None:
     done = audit(damaged, "--repair", "--json")
     repaired, foreign, total = [json.loads(line) for line in done.stdout.splitlines()]

@@ -44,7 +44,6 @@ def received(installation: Installation, channel: str, address: str) -> list[str
         return [message["text"] for message in json.load(response)["messages"]]
 
 
-@pytest.mark.row("D-24", "D-43")
 def test_a_person_writes_an_sms_on_the_inbox_page_and_the_group_gets_it(with_people: Installation) -> None:
     assert (with_people.facts() or {})["bots"] == "vk, max, sms, telegram"
     assert write(with_people, "sms", TEACHER, "ИВТ-101 Пары не будет") == {"status": 200}
@@ -54,7 +53,6 @@ def test_a_person_writes_an_sms_on_the_inbox_page_and_the_group_gets_it(with_peo
     await_sync(lambda: received(with_people, "sms", TEACHER) == [accepted, result], what="answer and result")
 
 
-@pytest.mark.row("D-28", "D-43")
 def test_a_person_links_vk_by_a_mailed_code(with_people: Installation) -> None:
     write(with_people, "vk", CHAT, "/start")
     await_sync(lambda: len(received(with_people, "vk", CHAT)) == 1, what="the greeting")

@@ -58,7 +58,6 @@ def api(installation: Installation, path: str, body: object = None) -> Any:
     return call(f"{(installation.facts() or {})['api']}{path}", body, Authorization=f"Bearer {key}")
 
 
-@pytest.mark.row("C-79")
 def test_it_is_started_and_shown_like_the_others(installation: Installation) -> None:
     facts = installation.facts() or {}
     assert facts["couriers"].endswith("email, pigeon")
@@ -70,7 +69,6 @@ def test_it_is_started_and_shown_like_the_others(installation: Installation) -> 
     assert "pigeon" in [one["what"] for one in findings]
 
 
-@pytest.mark.row("C-79")
 def test_a_message_is_previewed_by_its_limits_and_sent(installation: Installation) -> None:
     body = {"sender": {"id": 9}, "recipients": [f"7=pigeon:{STRANGER}"], "channels": ["pigeon"], "text": "a" * 50}
     shown = api(installation, "/v1/deliveries/preview", body)["shown"]["pigeon"]["messages"]
@@ -80,7 +78,6 @@ def test_a_message_is_previewed_by_its_limits_and_sent(installation: Installatio
     assert received(installation, STRANGER) == ["hi"]
 
 
-@pytest.mark.row("C-79")
 def test_a_teacher_writes_by_it_and_the_group_gets_the_message_by_it(installation: Installation) -> None:
     call(f"{loft(installation)}/write", {"from": TEACHER, "text": "ИВТ-1 No lesson today"})
     await_sync(lambda: received(installation, STUDENT) == ["No lesson today"], "the message of the teacher")
@@ -88,7 +85,6 @@ def test_a_teacher_writes_by_it_and_the_group_gets_the_message_by_it(installatio
     await_sync(lambda: accepted in received(installation, TEACHER), "the answer to the teacher")
 
 
-@pytest.mark.row("C-79")
 def test_what_is_posted_with_the_secret_is_answered_and_without_it_refused(installation: Installation) -> None:
     webhook = f"{(installation.facts() or {})['api']}/v1/updates/pigeon"
     update = {"id": "p1", "from": "loft-4", "text": "hello"}
@@ -98,7 +94,6 @@ def test_what_is_posted_with_the_secret_is_answered_and_without_it_refused(insta
     await_sync(lambda: received(installation, "loft-4"), "the answer of the dialog")
 
 
-@pytest.mark.row("C-79")
 def test_a_table_of_people_names_its_column_by_the_word_of_the_record(installation: Installation) -> None:
     table = installation.directory / "people.csv"
     table.write_text("ид;Голубь\n77;loft-77\n")
@@ -106,7 +101,6 @@ def test_a_table_of_people_names_its_column_by_the_word_of_the_record(installati
     assert api(installation, "/v1/users/77")["contacts"] == {"pigeon": ["loft-77"]}
 
 
-@pytest.mark.row("C-79")
 def test_the_demo_sends_by_it_to_the_person_of_the_record(installation: Installation) -> None:
     played = installation.result("demo")
     people = played["history"]["recipients"]

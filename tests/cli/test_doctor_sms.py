@@ -10,7 +10,6 @@ from sandbox.sms.providers import PASSWORD, SmsProvidersServer
 from sandbox.state import SandboxState
 
 
-@pytest.mark.row("M-07", "M-08")
 @pytest.mark.parametrize(
     ("settings", "is_good", "detail"),
     [

@@ -96,7 +96,6 @@ def test_a_directory_with_a_long_path_has_only_the_port(tmp_path: Path) -> None:
     server.kill()
 
 
-@pytest.mark.row("C-83")
 def test_a_copy_of_the_directory_is_a_backup(tmp_path: Path) -> None:
     """The procedure of docs/deployment.md: stop, copy ADA_DATA, start on the copy."""
     first = Server(tmp_path / "data")

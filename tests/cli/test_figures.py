@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from cli.commands.installation.figures import describe
 
 FLOW = {"sent": 1234, "not_reached": 12, "done": 99_999, "put": 100_000, "lag_ms": 1.5}
 POINT: dict[str, Any] = {"at": 1_790_000_000_000, "flow": None, "ready": 1, "locked": 2, "taken": 3, "oldest_ms": 4000}
 
 
-@pytest.mark.row("W-11")
 def test_the_figures_are_a_table_of_80_columns_with_gaps_and_with_what_did_not_arrive() -> None:
     outcomes = [
         {"channel": "sms", "status": "sent", "reason": "", "count": 1234},

@@ -13,7 +13,6 @@ from cli.client.format_history import (
 )
 
 
-@pytest.mark.row("C-91")
 def test_an_outcome_shows_what_the_channel_could_not_show() -> None:
     outcome = {"status": "sent", "reason": None, "not_shown": ["text_end", "photo menu.png", "file_name a_b.txt"]}
     assert format_outcome("sms", outcome) == "sms sent without text end, photo menu.png, file name a_b.txt"
@@ -76,7 +75,6 @@ def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_conta
     assert list(recipient_lines({"recipients": recipients[2:]})) == ["", "  3  no contact"]
 
 
-@pytest.mark.row("D-48")
 def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:
     call = {"method": "DATA", "status": 0, "words": "Timed out", "after_ms": 3, "took_ms": 60_001}
     attempt = {"channel": "email", "contact": 0, "at": "2026-11-27T10:00:00Z", "outcome": "unknown", "reason": ""}

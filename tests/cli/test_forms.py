@@ -1,7 +1,5 @@
 """The table of a form on the terminal and as CSV."""
 
-import pytest
-
 from cli.commands.bots.forms import aligned, cells
 
 TABLE = {
@@ -10,6 +8,5 @@ TABLE = {
 }
 
 
-@pytest.mark.row("C-95")
 def test_a_form_is_a_table_with_aligned_columns() -> None:
     assert aligned(cells(TABLE)) == ["person  first  last  name  rooms", 'vk:7    1      2     A B   ["a", "b"]']

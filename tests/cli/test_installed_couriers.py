@@ -51,14 +51,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     channels.cache_clear()
 
 
-@pytest.mark.row("C-79")
 def test_a_courier_of_another_package_has_a_channel_and_settings() -> None:
     assert {"pager", "telegram"} <= set(channels())
     settings = load({"ADA_PAGER_URL": "http://pager"}, Path("/nonexistent")).channel("pager")
     assert settings.url == "http://pager"
 
 
-@pytest.mark.row("C-79")
 @pytest.mark.parametrize(
     ("channel", "reason"),
     [("fax", "ModuleNotFoundError"), ("telex", "no Settings and open"), ("broken", "ModuleNotFoundError")],
@@ -68,7 +66,6 @@ def test_a_package_that_cannot_be_used_is_named(channel: str, reason: str) -> No
         courier_module(channel)
 
 
-@pytest.mark.row("C-79")
 def test_a_record_of_another_package_says_which_settings_are_an_account() -> None:
     assert courier_module("beeper").__name__ == "hospital_pager"
     assert load({"ADA_BEEPER_URL": "http://beeper"}, Path("/nonexistent")).has_channel("beeper")

@@ -137,10 +137,12 @@ NEEDED = {
 
 
 def test_rows_of_the_specification_are_listed_as_json() -> None:
-    done = ada("test", "--rows", "--json", "tests/cli/test_audit.py", "tests/jobs/test_names.py")
+    done = ada("test", "--rows", "--json", "tests/cli/test_audit.py", "tests/jobs/test_calls.py")
     listed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert done.returncode == 0
     assert {"D-01", "K-44", "C-92", "U-22"} <= {one["row"] for one in listed}
+    files = {test.partition("::")[0] for one in listed for test in one["tests"]}
+    assert files == {"tests/cli/test_audit.py", "tests/jobs/test_calls.py"}
 
 
 def test_the_totals_of_a_test_run_are_printed_as_json() -> None:

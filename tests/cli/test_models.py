@@ -20,7 +20,6 @@ def settings(directory: Path, **environment: str) -> Settings:
     return load({"ADA_DATA": str(directory / "data"), **environment}, directory).settings
 
 
-@pytest.mark.row("C-86")
 async def test_without_any_setting_espeak_speaks_and_the_rest_is_off(tmp_path: Path) -> None:
     chosen = settings(tmp_path)
     assert isinstance(synthesis(chosen), Espeak)
@@ -32,7 +31,6 @@ async def test_without_any_setting_espeak_speaks_and_the_rest_is_off(tmp_path: P
     assert error.value.code == "MODEL_NOT_SET_UP"
 
 
-@pytest.mark.row("C-78")
 async def test_a_model_and_a_speech_service_are_chosen_by_settings(tmp_path: Path) -> None:
     environment = {"ADA_MODEL_URL": "http://h/v1/", "ADA_MODEL_NAME": "qwen", "ADA_SPEECH": "openai",
                    "ADA_SPEECH_URL": "http://s/v1", "ADA_SPEECH_VOICE": "nova"}  # fmt: skip
@@ -42,7 +40,6 @@ async def test_a_model_and_a_speech_service_are_chosen_by_settings(tmp_path: Pat
     assert transcription(chosen).identity == "http://s/v1 whisper-1 nova"
 
 
-@pytest.mark.row("C-74", "C-75")
 async def test_salute_speaks_and_listens(tmp_path: Path) -> None:
     chosen = settings(tmp_path, ADA_SPEECH="salute", ADA_SPEECH_KEY="k")
     assert isinstance(synthesis(chosen), Salute)
@@ -79,7 +76,6 @@ def test_keys_are_not_printed(tmp_path: Path) -> None:
     assert "geheim" not in f"{chosen}"
 
 
-@pytest.mark.row("C-86")
 def test_doctor_shows_what_is_set_up_and_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     off = [(found.what, found.is_good) for found in check_models(settings(tmp_path))]

@@ -50,7 +50,6 @@ async def unserved(stack: Stack) -> list[UnservedTube]:
     return list((await overview(stack.store, stack.queue, Channels(stack.store))).unserved)
 
 
-@pytest.mark.row("W-14")
 async def test_a_courier_is_shown_with_its_throttle_and_leaves_the_reason_why_it_was_halted(
     stack: Stack, tmp_path: Path
 ) -> None:
@@ -82,7 +81,6 @@ async def _serving(stack: Stack, tube: str) -> list[ProcessRecord]:
     return [one for one in await entries(stack) if tube in one.tubes and one.is_there]
 
 
-@pytest.mark.row("W-14")
 async def test_a_process_that_ends_in_order_is_gone_and_a_new_one_removes_what_the_one_before_left(
     stack: Stack,
 ) -> None:
@@ -108,7 +106,6 @@ async def _are(stack: Stack, states: set[ProcessState]) -> bool:
     return len(found) == len(states) and {one.state for one in found} == states
 
 
-@pytest.mark.row("W-14")
 async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(stack: Stack) -> None:
     register = ProcessRegister(stack.store)
     async with noted_process(stack.store, "jobs") as process:
@@ -127,7 +124,6 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
     await stack.queue.cancel(task)
 
 
-@pytest.mark.row("W-11", "W-14")
 async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:
     now = now_ms()
     stopped = UpPart(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="exit code 2: no token")

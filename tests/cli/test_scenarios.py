@@ -22,7 +22,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "bot"
 
 
-@pytest.mark.row("C-88")
 def test_check_prints_a_row_per_problem_and_fails_if_one_is_an_error(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,7 +49,6 @@ def test_check_without_json_prints_places_that_an_editor_opens(
     assert lines[-1] == "1 scenario with 2 actions: 1 error, 1 warning"
 
 
-@pytest.mark.row("C-88")
 def test_check_speaks_russian_if_it_is_asked_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenarios", "check", str(folder), "--lang", "ru"]) == 1
     lines = capsys.readouterr().out.splitlines()

@@ -20,7 +20,6 @@ from tests.support.waiting import await_sync
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.mark.row("D-19")
 def test_processes_that_restart_while_the_server_is_down_wait_for_it(
     tmp_path: Path, own_server: Server, sms_account: Mapping[str, str]
 ) -> None:

@@ -52,7 +52,6 @@ def test_demo_delivers_over_every_channel_and_plays_its_story_in_the_language_of
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 
 
-@pytest.mark.row("C-82")
 def test_demo_scenarios_plays_the_example_bot_and_succeeds(installation: Installation) -> None:
     done = installation.ada("demo", "scenarios", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
@@ -62,7 +61,6 @@ def test_demo_scenarios_plays_the_example_bot_and_succeeds(installation: Install
     assert shown["joined"]
 
 
-@pytest.mark.row("U-14")
 def test_demo_jobs_kills_the_jobs_and_nothing_is_done_twice(installation: Installation) -> None:
     done = installation.ada("demo", "jobs", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
@@ -91,7 +89,6 @@ def test_a_message_is_sent_over_every_channel_and_the_history_shows_it(running: 
     assert "every recipient was reached" in running.ada("track", history["id"]).stdout
 
 
-@pytest.mark.row("D-07")
 def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(running: Installation) -> None:
     sent = running.result("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
     assert sent["state"] == "scheduled"
@@ -102,7 +99,6 @@ def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(running: Installa
     assert running.ada("cancel").returncode == 2
 
 
-@pytest.mark.row("D-51")
 def test_a_time_more_than_a_year_ahead_needs_far(running: Installation) -> None:
     far, farther = (f"{datetime.now(UTC) + timedelta(days=days):%FT%TZ}" for days in (400, 500))
     send = ("send", "--to", "vk:200001", "--text", "потом", "--at", far)
@@ -115,7 +111,6 @@ def test_a_time_more_than_a_year_ahead_needs_far(running: Installation) -> None:
     assert moved["deliver_at"] == farther
 
 
-@pytest.mark.row("D-27")
 def test_an_error_of_the_api_is_printed_with_its_code(running: Installation) -> None:
     done = running.ada("send", "--to", "vk:1", "--text", "")
     assert done.returncode != 0
@@ -166,7 +161,6 @@ def test_send_warns_if_no_recipient_has_a_contact(running: Installation) -> None
     assert running.ada("send", "--to", "71", "--to", "vk:200001", "--text", "x").stderr == ""
 
 
-@pytest.mark.row("D-01", "D-02")
 def test_a_message_to_groups_of_the_directory_reaches_each_member_once(running: Installation) -> None:
     create(running, "/v1/users", {"id": 81, "contacts": {"vk": ["200081"]}})
     create(running, "/v1/users", {"id": 82, "contacts": {"sms": ["+79990000082"]}})
@@ -181,7 +175,6 @@ def test_a_message_to_groups_of_the_directory_reaches_each_member_once(running: 
     assert (refused.returncode, "ИВТ-22" in refused.stderr) == (2, True)
 
 
-@pytest.mark.row("D-08")
 def test_quiet_hours_are_off_in_the_sandbox_unless_they_are_set(running: Installation) -> None:
     assert "quiet hours are off" in (running.facts() or {})["night"]
     sent = running.result("send", "--to", "vk:200001", "--text", "x")
@@ -205,7 +198,6 @@ def test_doctor_reports_a_running_installation_as_good(running: Installation) ->
     assert running.ada("courier", "vk", "--healthy").returncode == 0
 
 
-@pytest.mark.row("D-19")
 def test_a_killed_courier_is_restarted_and_the_others_keep_working(running: Installation) -> None:
     os.kill(running.child("cli courier vk"), signal.SIGKILL)
     history = running.result("send", *PEOPLE, "--text", "один раз", "--wait")
@@ -244,7 +236,6 @@ def faulty_parts(request: Request) -> list[dict[str, Any]]:
         return []
 
 
-@pytest.mark.row("D-07")
 def test_up_prints_one_line_for_each_event_ctrl_c_stops_it_in_seconds_and_the_data_are_kept(
     installation: Installation, sms_account: Mapping[str, str]
 ) -> None:

@@ -3,8 +3,6 @@
 import re
 from typing import get_args, get_type_hints
 
-import pytest
-
 from couriers.sending import Courier, Outcome
 from tests.support.paths import ROOT
 
@@ -17,7 +15,6 @@ def first_column(heading: str) -> list[str]:
     return re.findall(r"^\| `(\w+)", section, re.MULTILINE)
 
 
-@pytest.mark.row("D-19")
 def test_the_example_is_the_echo_courier() -> None:
     example = PAGE.split("## The example\n", 1)[1].split("```python\n", 1)[1].split("\n```", 1)[0]
     assert example == (ROOT / "couriers" / "echo" / "courier.py").read_text(encoding="utf-8").rstrip()

@@ -66,7 +66,6 @@ async def outcome(stack: Stack, key: HistoryKey, channel: str) -> OutcomeRecord:
     return record.outcomes[channel]
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("running", CHANNELS, indirect=True)
 async def test_a_stored_message_whose_repeat_is_refused_is_unknown(stack: Stack, running: RunningCourier) -> None:
     """Regression: it was `failed`, and a retry of the failed sent it again."""
@@ -79,7 +78,6 @@ async def test_a_stored_message_whose_repeat_is_refused_is_unknown(stack: Stack,
     assert running.received(address) == 1
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("running", ["vk"], indirect=True)
 async def test_a_stored_message_that_is_refused_after_error_10_is_unknown(
     stack: Stack, running: RunningCourier
@@ -90,7 +88,6 @@ async def test_a_stored_message_that_is_refused_after_error_10_is_unknown(
     assert found.status is Status.UNKNOWN
 
 
-@pytest.mark.row("D-38", "D-20")
 @pytest.mark.parametrize("running", ["telegram"], indirect=True)
 async def test_a_text_whose_second_part_is_refused_shows_that_the_first_arrived(
     stack: Stack, running: RunningCourier
@@ -105,7 +102,6 @@ async def test_a_text_whose_second_part_is_refused_shows_that_the_first_arrived(
     assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 0
 
 
-@pytest.mark.row("D-20")
 @pytest.mark.parametrize("running", ["telegram"], indirect=True)
 async def test_the_courier_reports_the_first_part_and_the_refusal_of_the_second(running: RunningCourier) -> None:
     address = running.magic("second_refused")

@@ -77,7 +77,6 @@ def part(mail: EmailMessage, kind: str) -> str:
     return str(found.get_content())
 
 
-@pytest.mark.row("D-35")
 async def test_a_message_is_a_mail_with_a_subject_a_text_and_an_html_part(provider: MailProvider) -> None:
     text = "Моей пары сегодня не будет.\nЗамена: <https://example.org/?a=1&b=2>"
     assert isinstance(await send_one(await provider.open(), provider.address(1), text), Sent)
@@ -89,7 +88,6 @@ async def test_a_message_is_a_mail_with_a_subject_a_text_and_an_html_part(provid
     assert '&lt;<a href="https://example.org/?a=1&amp;b=2">https://example.org/?a=1&amp;b=2</a>&gt;' in html
 
 
-@pytest.mark.row("D-35")
 async def test_subject_and_sender_come_from_the_operators_template(provider: MailProvider, tmp_path: Path) -> None:
     content = "Subject: Университет: {beginning}\nFrom: Деканат <dean@example.org>\n\n{text}\n\n-- \nДеканат\n"
     (tmp_path / "message.en.txt").write_text(content, encoding="utf-8")
@@ -139,7 +137,6 @@ async def test_the_reference_is_the_message_id_and_the_same_for_a_repeat(provide
 # failures
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize(
     ("fault", "copies"), [("stored_then_cut", 1), ("stored_then_silence", 1), ("cut_after_data", 0), ("timeout", 0)]
 )
@@ -237,7 +234,6 @@ async def test_a_wrong_url_is_a_setup_error_that_does_not_show_the_password(prov
     assert "hidden" not in str(error.value)
 
 
-@pytest.mark.row("D-35")
 async def test_a_server_with_its_own_authority_needs_its_certificate(tmp_path: Path) -> None:
     authority, state = trustme.CA(), SandboxState()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))

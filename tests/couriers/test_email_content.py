@@ -45,7 +45,6 @@ def parts(provider: MailProvider) -> dict[str, str]:
     return found
 
 
-@pytest.mark.row("C-40", "C-91")
 @pytest.mark.parametrize(
     ("mode", "text"),
     [
@@ -64,7 +63,6 @@ async def test_marks_are_shown_in_the_html_part_and_not_in_the_text(
     assert last_mail(provider)["Subject"] == "Меню дня 🍲 <"
 
 
-@pytest.mark.row("C-40")
 async def test_marks_cannot_add_markup_of_their_own(provider: MailProvider) -> None:
     text = '<b onclick="x()">&lt;script&gt;</b><a href="javascript:x()">y</a> https://x.org \ue000'
     await send(await provider.open(), with_content(text, parse_mode=ParseMode.HTML))
@@ -74,7 +72,6 @@ async def test_marks_cannot_add_markup_of_their_own(provider: MailProvider) -> N
     assert "javascript" not in html
 
 
-@pytest.mark.row("C-44", "C-91")
 async def test_files_are_parts_of_the_mail_and_read_once_for_all_recipients(
     provider: MailProvider, server: FileServer, tmp_path: Path
 ) -> None:
@@ -97,7 +94,6 @@ async def test_files_are_parts_of_the_mail_and_read_once_for_all_recipients(
     assert (server.paths, last_mail(provider)["Subject"]) == (["/menu.png", "/big"], "menu.png")
 
 
-@pytest.mark.row("C-44")
 async def test_all_files_of_a_mail_together_have_a_limit(provider: MailProvider, tmp_path: Path) -> None:
     provider.changes = {"most_files_mb": 1}
     for name in ("one", "two"):
@@ -108,7 +104,6 @@ async def test_all_files_of_a_mail_together_have_a_limit(provider: MailProvider,
     assert [one.get_filename() for one in last_mail(provider).iter_attachments()] == ["one"]
 
 
-@pytest.mark.row("C-43")
 async def test_a_reply_is_in_the_thread_of_the_mail_it_replies_to(provider: MailProvider) -> None:
     courier = await provider.open()
     first = await send(courier, with_content("Меню", reply_to="12"))

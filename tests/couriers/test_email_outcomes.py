@@ -31,7 +31,6 @@ def test_no_answer_before_data_is_an_outage_of_the_account_only_if_no_recipient_
     assert outcome_of(error) == down(phase, "Connection lost")
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("status", [0, -1, 100, 220, 251, 354, 600])
 def test_only_an_answer_of_smtp_tells_what_became_of_the_message(status: int) -> None:
     error = answered(Phase.CONTENT, status, "what?")

@@ -42,7 +42,6 @@ def outcomes(history: History) -> dict[str, tuple[Status, str | None]]:
     return {address: (outcome.status, outcome.reason) for address, outcome in found.items()}
 
 
-@pytest.mark.row("D-35", "D-38")
 async def test_each_recipient_has_the_mail_once_or_the_history_says_why_not(stack: Stack, smtp: SmtpServer) -> None:
     names = ("refused", "content_refused", "greylisted", "mailbox_full", "stored_then_cut", "cut_after_data")
     good = [f"student{number}@example.org" for number in range(40)]

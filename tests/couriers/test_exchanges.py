@@ -52,7 +52,6 @@ async def exchanges(stack: Stack, key: HistoryKey, recipient: str) -> list[Excha
     return await stack.deliveries.exchanges.of_recipient(key, TENANT, recipient)
 
 
-@pytest.mark.row("D-48")
 async def test_whatever_a_provider_answers_its_words_stand_in_the_outcome_and_each_call_in_the_exchange(
     stack: Stack, served: Served
 ) -> None:
@@ -177,7 +176,6 @@ def forms(secret: str) -> list[str]:
     return [*plain, "".join(f"%{byte:02X}" for byte in secret.encode()), encoded]
 
 
-@pytest.mark.row("D-48")
 @pytest.mark.parametrize("name", TOKENS)
 async def test_a_token_in_the_answer_of_a_provider_stands_in_no_key_outcome_exchange_and_log_line(
     stack: Stack, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -209,7 +207,6 @@ SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF, categorie
 PARTS = st.text(st.characters(categories=("L", "N", "P", "S", "Z")), max_size=60)
 
 
-@pytest.mark.row("D-48")
 @given(SECRETS, PARTS, PARTS, st.integers(0, 4))
 def test_a_secret_is_hidden_wherever_it_stands(secret: str, before: str, after: str, form: int) -> None:
     written = [*forms(secret)][form]
@@ -219,7 +216,6 @@ def test_a_secret_is_hidden_wherever_it_stands(secret: str, before: str, after: 
         assert secret not in words
 
 
-@pytest.mark.row("D-48")
 @pytest.mark.parametrize(
     ("words", "shown"),
     [

@@ -100,7 +100,6 @@ def outcome_of(history: History, address: str, channel: str) -> tuple[Status, st
     return outcome.status, outcome.reason
 
 
-@pytest.mark.row("D-22")
 async def test_at_most_a_twentieth_of_the_calls_is_refused_at_a_limit_of_20_calls_per_second(
     stack: Stack, processes: Processes, vk_server: VkServer, vk_state: SandboxState
 ) -> None:
@@ -117,7 +116,6 @@ async def test_at_most_a_twentieth_of_the_calls_is_refused_at_a_limit_of_20_call
     assert 0 < refused <= calls / 20
 
 
-@pytest.mark.row("D-23", "D-20")
 async def test_a_recipient_who_always_triggers_a_flood_wait_does_not_stop_the_channel(
     stack: Stack, processes: Processes, provider: TelegramProvider
 ) -> None:
@@ -134,7 +132,6 @@ async def test_a_recipient_who_always_triggers_a_flood_wait_does_not_stop_the_ch
     assert history.recipients[0].outcomes["telegram"].attempts == QUICK.backoff.attempts
 
 
-@pytest.mark.row("D-21")
 async def test_a_recipient_because_of_whom_a_whole_batch_is_too_fast_is_isolated(
     stack: Stack, processes: Processes, vk_server: VkServer, vk_state: SandboxState
 ) -> None:

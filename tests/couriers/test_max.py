@@ -31,26 +31,21 @@ class TestMax(BotContract):
     longest, scope = 4000, Scope.ACCOUNT
     settings = ("ADA_MAX_TOKEN", "ADA_MAX_API_URL")
 
-    @pytest.mark.row("M-01", "C-91")
     async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
         await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
 
-    @pytest.mark.row("M-01", "D-26")
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         await super().test_the_longest_text_is_received_unchanged(provider)
 
-    @pytest.mark.row("M-01")
     async def test_a_refused_message_is_final_and_the_others_are_sent(self, provider: BotProvider) -> None:
         await super().test_a_refused_message_is_final_and_the_others_are_sent(provider)
 
-    @pytest.mark.row("M-01", "D-38")
     @pytest.mark.parametrize(("fault", "copies"), LOST_ANSWERS)
     async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
         self, provider: BotProvider, fault: str, copies: int
     ) -> None:
         await super().test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(provider, fault, copies)
 
-    @pytest.mark.row("M-01")
     async def test_a_later_part_that_is_refused_shows_what_arrived(self, provider: BotProvider) -> None:
         await super().test_a_later_part_that_is_refused_shows_what_arrived(provider)
 
@@ -58,7 +53,6 @@ class TestMax(BotContract):
 # the message
 
 
-@pytest.mark.row("M-01")
 async def test_a_text_of_more_than_4000_units_is_sent_in_parts_in_order(provider: MaxProvider) -> None:
     text = "слово 😀 " * 500
     outcome = await send_one(await provider.open(), provider.address(1), text)
@@ -76,7 +70,6 @@ async def test_a_group_is_named_by_its_negative_id(provider: MaxProvider) -> Non
 # the answers
 
 
-@pytest.mark.row("M-01")
 async def test_a_dialog_that_is_not_found_is_asked_for_once_more_before_that_is_final(provider: MaxProvider) -> None:
     courier = await provider.open()
     for fault, second in [("dialog_not_found", Rejected), ("not_found_at_first", Sent)]:
@@ -85,7 +78,6 @@ async def test_a_dialog_that_is_not_found_is_asked_for_once_more_before_that_is_
         assert isinstance(await send_one(courier, provider.magic[fault]), second)
 
 
-@pytest.mark.row("M-01")
 async def test_a_file_that_is_not_processed_yet_is_a_wait_of_its_message_that_grows(provider: MaxProvider) -> None:
     courier = await provider.open()
     found = [await send_one(courier, provider.magic["not_ready"]) for _ in range(3)]
@@ -94,7 +86,6 @@ async def test_a_file_that_is_not_processed_yet_is_a_wait_of_its_message_that_gr
     assert isinstance(found[2], Sent)
 
 
-@pytest.mark.row("M-01", "D-22")
 async def test_a_429_defers_the_bot_for_the_time_named(provider: MaxProvider) -> None:
     courier = await provider.open()
     provider.inject_fault("flood_wait", 17)
@@ -103,7 +94,6 @@ async def test_a_429_defers_the_bot_for_the_time_named(provider: MaxProvider) ->
     assert provider.received(provider.address(1)) == []
 
 
-@pytest.mark.row("M-01", "D-22")
 async def test_a_dialog_that_is_too_fast_waits_alone(provider: MaxProvider) -> None:
     courier = await provider.open()
     provider.state.add_rule(Rule("max", Fault("dialog_rate", 2), method="sendMessage"))
@@ -113,7 +103,6 @@ async def test_a_dialog_that_is_too_fast_waits_alone(provider: MaxProvider) -> N
     assert isinstance(await send_one(courier, provider.address(2)), Sent)
 
 
-@pytest.mark.row("M-02", "D-38")
 @pytest.mark.parametrize(
     ("fault", "expected"), [("stored_then_error", Sent), ("disconnect_after", Sent), ("server_error", Unknown)]
 )
@@ -131,7 +120,6 @@ async def test_a_look_into_a_known_dialog_proves_that_a_message_is_there_and_nev
         assert outcome.reference == provider.state.inbox("max", address)[-1].reference
 
 
-@pytest.mark.row("M-02")
 async def test_a_look_does_not_take_the_message_of_another_call_for_its_own(provider: MaxProvider) -> None:
     courier = await provider.open()
     address = provider.address(1)
@@ -153,7 +141,6 @@ async def test_a_bot_that_waits_for_its_moderation_is_told_so(provider: MaxProvi
         await provider.open()
 
 
-@pytest.mark.row("M-01")
 async def test_the_certificate_is_verified_with_the_root_of_the_setting(provider: MaxProvider, tmp_path: Path) -> None:
     authority, root = trustme.CA(), tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(root))
@@ -178,7 +165,6 @@ async def test_two_refusals_without_a_status_of_their_own_are_unknown(provider: 
         assert (provider.requests, provider.received(provider.magic[fault])) == (number, [])
 
 
-@pytest.mark.row("M-01", "D-22")
 def test_the_wait_of_the_bot_is_short_again_after_a_message_to_anybody_got_through() -> None:
     moments = iter((0, 2, 10, 20))
     now = 0.0

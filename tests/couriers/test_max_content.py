@@ -32,7 +32,6 @@ async def show(provider: MaxProvider, content: Content, text: str = "hello", see
     return (await courier.attempt([replace(message(ADDRESS, text, seed), content=content)]))[0]
 
 
-@pytest.mark.row("M-01")
 @pytest.mark.parametrize(
     ("text", "mode", "sent", "is_whole"),
     [
@@ -54,7 +53,6 @@ def test_marks_are_written_in_the_html_of_max(text: str, mode: ParseMode, sent: 
     assert (part.text, shows_all) == (sent, is_whole)
 
 
-@pytest.mark.row("M-01")
 def test_a_long_text_with_marks_is_split_and_each_part_is_short_enough_with_its_marks() -> None:
     text = "<b>" + "ж&amp; " * 1300 + "</b>"
     found, _ = parts(text, ParseMode.HTML)
@@ -62,7 +60,6 @@ def test_a_long_text_with_marks_is_split_and_each_part_is_short_enough_with_its_
     assert all(len(part.text) <= 4000 and part.text.startswith("<b>") for part in found)
 
 
-@pytest.mark.row("M-01")
 async def test_buttons_are_a_keyboard_and_texts_in_place_of_the_keyboard_write_themselves(
     provider: MaxProvider,
 ) -> None:
@@ -103,7 +100,6 @@ def test_more_than_a_keyboard_can_have_is_shown_as_text(content: Content, fits: 
     assert LIMITS.fits(content) is fits
 
 
-@pytest.mark.row("M-01")
 async def test_a_file_is_transferred_once_for_a_delivery_and_shown_by_its_type(
     provider: MaxProvider, tmp_path: Path
 ) -> None:
@@ -121,7 +117,6 @@ async def test_a_file_is_transferred_once_for_a_delivery_and_shown_by_its_type(
     assert provider.state.counter("max", "uploads") == 3
 
 
-@pytest.mark.row("M-01")
 async def test_many_files_go_with_the_first_parts_and_the_buttons_with_the_last(
     provider: MaxProvider, tmp_path: Path
 ) -> None:
@@ -133,7 +128,6 @@ async def test_many_files_go_with_the_first_parts_and_the_buttons_with_the_last(
     assert outcome == Sent(",".join(one["id"] for one in shown))
 
 
-@pytest.mark.row("M-01")
 async def test_a_reply_an_edit_and_a_removal_name_messages_by_their_mids(provider: MaxProvider) -> None:
     first = await show(provider, Content(inline=[[Button("Да", "yes")]]), "one")
     second = await show(provider, Content(reply_to=first.reference), "two")
@@ -145,14 +139,12 @@ async def test_a_reply_an_edit_and_a_removal_name_messages_by_their_mids(provide
     assert (shown[0]["buttons"], edited, removed.not_shown) == ([], Sent(first.reference), ())
 
 
-@pytest.mark.row("M-01")
 async def test_an_edit_changes_the_last_part_of_a_long_message_which_has_the_buttons(provider: MaxProvider) -> None:
     first = await show(provider, Content(inline=[[Button("Да", "yes")]]), "a" * 4001, "1")
     await show(provider, Content(edit=first.reference), "changed", "2")
     assert [one["text"] for one in provider.shown(ADDRESS)] == ["a" * 4000, "changed"]
 
 
-@pytest.mark.row("C-102", "M-01")
 async def test_an_edit_keeps_the_file_of_a_message_or_exchanges_it(provider: MaxProvider, tmp_path: Path) -> None:
     old, new = files(tmp_path, "photo1.png", "document1.pdf")
     first = await show(provider, Content(attachments=[old], inline=[[Button("Да", "yes")]]), "one", "1")
@@ -169,7 +161,6 @@ async def test_an_edit_keeps_the_file_of_a_message_or_exchanges_it(provider: Max
     assert found[1]["files"] == found[2]["files"]
 
 
-@pytest.mark.row("M-01")
 async def test_a_message_that_is_gone_is_not_replied_to_and_not_edited_and_counts_as_removed(
     provider: MaxProvider,
 ) -> None:
@@ -182,7 +173,6 @@ async def test_a_message_that_is_gone_is_not_replied_to_and_not_edited_and_count
     assert [one.not_shown for one in (reply, edit, remove)] == [(Feature.REPLY_TO,), (), ()]
 
 
-@pytest.mark.row("M-01")
 async def test_what_comes_before_the_message_and_fails_for_now_defers_it_and_nothing_is_sent(
     provider: MaxProvider, tmp_path: Path
 ) -> None:

@@ -152,7 +152,6 @@ async def test_it_fills_personal_texts(stack: Stack, gateway: Gateway, start_cou
     assert (gateway.texts(first), gateway.texts(second)) == expected
 
 
-@pytest.mark.row("D-06", "D-25")
 async def test_it_wakes_when_the_order_key_vanishes_and_sends_to_each_recipient(
     stack: Stack, gateway: Gateway, start_courier: StartCourier
 ) -> None:
@@ -182,7 +181,6 @@ async def test_it_wakes_by_events_although_their_connection_was_the_slower_one(
     await relay.stop()
 
 
-@pytest.mark.row("D-06")
 async def test_it_sends_a_deferred_delivery_at_its_time(
     stack: Stack, gateway: Gateway, start_courier: StartCourier
 ) -> None:
@@ -196,7 +194,6 @@ async def test_it_sends_a_deferred_delivery_at_its_time(
     assert at >= due
 
 
-@pytest.mark.row("D-19")
 async def test_beside_our_courier_each_recipient_gets_each_message_once(
     stack: Stack, gateway: Gateway, start_courier: StartCourier
 ) -> None:
@@ -250,7 +247,6 @@ async def is_sending(stack: Stack, key: HistoryKey) -> bool:
     return "sms" in first.outcomes and first.outcomes["sms"].status is Status.SENDING
 
 
-@pytest.mark.row("D-19")
 async def test_after_it_was_killed_our_courier_repeats_no_message(
     stack: Stack, gateway: Gateway, start_courier: StartCourier
 ) -> None:

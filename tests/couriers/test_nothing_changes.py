@@ -254,7 +254,6 @@ SENDER = Sender("s")
 numbers = count(1)
 
 
-@pytest.mark.row("D-52")
 # The short form tries the same deliveries in every run; `--long`, which has more of them, tries others.
 @settings(WITHOUT_SHRINKING, max_examples=settings().max_examples // 4, derandomize=settings().max_examples <= 100)
 @given(wanted=everything)
@@ -323,7 +322,6 @@ SAME = {"strike": "strikethrough", "texturl": "link", "text_link": "link"}
 """What Telegram calls a mark otherwise."""
 
 
-@pytest.mark.row("D-52")
 @pytest.mark.parametrize("provider", [TelegramProvider, BotApiProvider], indirect=True)
 @pytest.mark.parametrize("mode", [ParseMode.HTML, ParseMode.MARKDOWN_V2])
 @settings(WITHOUT_SHRINKING, max_examples=settings().max_examples // 4, derandomize=settings().max_examples <= 100)

@@ -238,7 +238,6 @@ async def found(stack: Stack, served: Served, keys: Sequence[HistoryKey]) -> dic
     }
 
 
-@pytest.mark.row("D-53")
 async def test_all_others_are_sent_and_the_account_never_waits_while_the_bad_ones_are_tried(
     stack: Stack, served: Served
 ) -> None:

@@ -69,7 +69,6 @@ async def user_runtime(stack: Stack, provider: TelegramProvider) -> AsyncIterato
     await stack.stop(runtime)
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.usefixtures("user_runtime")
 async def test_a_read_mark_of_telegram_makes_the_messages_of_that_chat_read(
     stack: Stack, provider: TelegramProvider
@@ -86,7 +85,6 @@ async def test_a_read_mark_of_telegram_makes_the_messages_of_that_chat_read(
     assert await statuses(stack, later, "telegram") == ["sent"], "a mark covers only what came before it"
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.usefixtures("user_runtime")
 async def test_read_marks_come_again_after_the_connection_to_telegram_was_lost(
     stack: Stack, provider: TelegramProvider
@@ -102,7 +100,6 @@ async def test_read_marks_come_again_after_the_connection_to_telegram_was_lost(
     await until_statuses(stack, again, "telegram", "read")
 
 
-@pytest.mark.row("D-37")
 async def test_a_read_event_of_vk_makes_the_messages_of_that_dialog_read(stack: Stack, vk_server: VkServer) -> None:
     key = (await stack.deliver(*to("vk", ANNA, BEN), channels=("vk",))).key
     await stack.finished(key)
@@ -111,7 +108,6 @@ async def test_a_read_event_of_vk_makes_the_messages_of_that_dialog_read(stack: 
     assert vk_server.mark_read("777") == 0, "nothing was sent there"
 
 
-@pytest.mark.row("D-37")
 async def test_a_refused_key_of_the_long_poll_is_replaced(stack: Stack, vk_server: VkServer) -> None:
     key = (await stack.deliver(*to("vk", ANNA), channels=("vk",))).key
     await stack.finished(key)
@@ -122,7 +118,6 @@ async def test_a_refused_key_of_the_long_poll_is_replaced(stack: Stack, vk_serve
     await until_statuses(stack, key, "vk", "read")
 
 
-@pytest.mark.row("D-37")
 async def test_a_mark_in_a_chat_of_many_says_nothing_about_private_messages(stack: Stack, vk_server: VkServer) -> None:
     key = (await stack.deliver(*to("vk", ANNA, BEN), channels=("vk",))).key
     await stack.finished(key)
@@ -132,7 +127,6 @@ async def test_a_mark_in_a_chat_of_many_says_nothing_about_private_messages(stac
     await until_statuses(stack, key, "vk", "sent", "read")
 
 
-@pytest.mark.row("D-36", "D-37")
 async def test_a_read_mark_within_the_wait_spares_the_next_channel(stack: Stack, vk_server: VkServer) -> None:
     sms = FakeCourier("sms")
     await stack.courier(sms)
@@ -147,7 +141,6 @@ async def test_a_read_mark_within_the_wait_spares_the_next_channel(stack: Stack,
     assert sms.addresses == [BEN]
 
 
-@pytest.mark.row("D-37")
 async def test_a_courier_without_long_poll_asks_vk_for_no_events(stack: Stack) -> None:
     server = VkServer(state := SandboxState())
     await server.start()
@@ -181,7 +174,6 @@ async def delivered(
     return references, message_to, lambda: statuses(stack, key, "echo")
 
 
-@pytest.mark.row("D-37")
 async def test_a_mark_that_overtakes_the_noting_of_its_message_is_not_lost(stack: Stack) -> None:
     references, message_to, shown = await delivered(stack)
     await references.mark_read("dialog", 11)
@@ -189,7 +181,6 @@ async def test_a_mark_that_overtakes_the_noting_of_its_message_is_not_lost(stack
     assert await shown() == ["read", "read", "sent"]
 
 
-@pytest.mark.row("D-37", "S-12")
 @pytest.mark.parametrize("shards", [1, 16])
 async def test_the_dialogs_of_an_account_are_noted_by_shard_and_read_one_by_one(stack: Stack) -> None:
     await stack.courier(FakeCourier())
@@ -206,7 +197,6 @@ async def test_the_dialogs_of_an_account_are_noted_by_shard_and_read_one_by_one(
     assert [number for number, status in enumerate(shown) if status == "read"] == [3, 8, 9]
 
 
-@pytest.mark.row("D-37")
 async def test_marks_may_come_twice_and_in_any_order(stack: Stack) -> None:
     references, message_to, shown = await delivered(stack)
     await references.note([message_to(number) for number in range(3)])
@@ -217,7 +207,6 @@ async def test_marks_may_come_twice_and_in_any_order(stack: Stack) -> None:
     assert [int(number) for _, number in left] == [11, 12], "the mark, and what is not read yet"
 
 
-@pytest.mark.row("D-37")
 async def test_the_index_of_a_dialog_keeps_its_newest_messages_for_a_month(stack: Stack) -> None:
     references, message_to, _ = await delivered(stack)
     await references.note([message_to(0)._replace(number=n, text=str(n)) for n in range(1, 251)])
@@ -226,7 +215,6 @@ async def test_the_index_of_a_dialog_keeps_its_newest_messages_for_a_month(stack
     assert 29 < await stack.store.command("PTTL", key) / 86_400_000 <= 30
 
 
-@pytest.mark.row("D-37")
 async def test_a_status_only_moves_forward(stack: Stack) -> None:
     await stack.courier(FakeCourier())
     key = (await stack.deliver(*people(1))).key
@@ -246,7 +234,6 @@ async def test_a_status_only_moves_forward(stack: Stack) -> None:
         assert await statuses(stack, key, "echo") == [shown], reported
 
 
-@pytest.mark.row("D-37")
 async def test_a_fault_of_the_read_marks_stops_no_message(stack: Stack, vk_server: VkServer) -> None:
     vk_server._state.add_rule(Rule("vk", Fault("not_json"), method="groups.getLongPollServer"))
     vk_server.long_poll.forget_key()
@@ -268,7 +255,6 @@ class FaultySource(FakeCourier):
         await asyncio.Event().wait()
 
 
-@pytest.mark.row("D-37")
 async def test_read_marks_go_on_after_a_fault_of_the_courier(stack: Stack) -> None:
     source = FaultySource()
     await stack.courier(source)

@@ -99,7 +99,6 @@ class TestSms(OutageContract):
 # failures
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize(
     ("fault", "copies"),
     [("accepted_then_cut", 1), ("disconnect_before", 0), ("bad_gateway", 0), ("timeout", 0)],
@@ -132,7 +131,6 @@ async def test_queued_counts_as_sent(provider: SmsProvider) -> None:
     assert await send_one(await provider.open(), MAGIC_ADDRESSES["queued"]) == Sent()
 
 
-@pytest.mark.row("D-38")
 async def test_each_request_has_its_own_connection(tmp_path: Path) -> None:
     """On a kept connection that the gateway closes meanwhile, a message would end as `unknown`."""
     requests = 0
@@ -158,7 +156,6 @@ async def test_each_request_has_its_own_connection(tmp_path: Path) -> None:
 # the request
 
 
-@pytest.mark.row("D-24")
 async def test_a_number_in_a_usual_written_form_is_converted(provider: SmsProvider) -> None:
     assert await send_one(await provider.open(), "8 (999) 111-22-33") == Sent()
     assert provider.received("+79991112233") == ["hello"]
@@ -184,7 +181,6 @@ async def test_a_text_that_the_gateway_would_cut_is_rejected(provider: SmsProvid
 # delivery reports
 
 
-@pytest.mark.row("D-24")
 async def test_delivery_reports_go_to_the_messages_own_address(provider: SmsProvider, reports: ReportServer) -> None:
     report = f"{reports.url}?message=0.42.1&secret=a%2Bb%25d"
     assert await send_one(await provider.open(), provider.address(1), report=report) == Sent()
@@ -204,7 +200,6 @@ async def test_without_a_report_address_no_report_is_requested(provider: SmsProv
     assert provider.state.counter("sms", "reports") == 2
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.parametrize(
     ("fault", "statuses"), [("report_rejected", [16]), ("report_failed", [8, 2]), ("report_buffered", [8, 4, 1])]
 )
@@ -256,7 +251,6 @@ async def test_open_sends_no_message(provider: SmsProvider) -> None:
 TEXTS = [*UNUSUAL_TEXTS, "[€]{}~^|\\ and plain", "a+b&c=d%e", "я" * 300, "a" * 400, "😀" * 35]
 
 
-@pytest.mark.row("D-24", "D-25")
 async def test_a_real_kannel_delivers_texts_unchanged_in_the_same_number_of_parts(
     kannel: Kannel, tmp_path: Path
 ) -> None:
@@ -283,7 +277,6 @@ def shown_text(kannel: Kannel, number: str, coding: Coding) -> str:
     return b"".join(unquote_to_bytes(content.replace("+", " ")) for content in contents).decode("utf-16-be")
 
 
-@pytest.mark.row("D-24", "D-37")
 async def test_a_real_kannel_sends_reports_to_the_messages_own_address(
     kannel: Kannel, reports: ReportServer, tmp_path: Path
 ) -> None:

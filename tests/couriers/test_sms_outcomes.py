@@ -48,7 +48,6 @@ HALTS = [
 ]
 
 
-@pytest.mark.row("D-22", "D-38")
 @pytest.mark.parametrize(("status", "body", "outcome"), OUTCOMES)
 def test_each_answer_has_its_outcome(status: int, body: str, outcome: Outcome) -> None:
     assert outcomes.outcome_of(status, body) == outcome
@@ -66,7 +65,6 @@ def test_an_answer_that_contains_the_password_is_not_quoted(status: int) -> None
     assert "hidden" not in str(outcomes.outcome_of(status, LINE_TOO_LONG))
 
 
-@pytest.mark.row("D-38")
 def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
     safe = outcomes.outcome_of_error(aiohttp.ConnectionTimeoutError())
     assert safe == Deferred(Reason.PROVIDER_DOWN, outcomes.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")

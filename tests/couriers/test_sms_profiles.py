@@ -109,7 +109,6 @@ class TestContract(OutageContract):
         assert provider.received(provider.address(1)) == []
 
 
-@pytest.mark.row("M-07")
 @every_profile
 async def test_a_message_arrives_letter_for_letter_and_the_balance_is_known(provider: Provider, name: str) -> None:
     courier = await provider.open(name)
@@ -121,7 +120,6 @@ async def test_a_message_arrives_letter_for_letter_and_the_balance_is_known(prov
     assert (courier.balance, courier.account) == (BALANCE, name)
 
 
-@pytest.mark.row("M-07")
 @every_profile
 @pytest.mark.parametrize(
     ("fault", "expected", "copies"),
@@ -139,7 +137,6 @@ async def test_a_fault_has_the_outcome_of_the_profile_and_is_not_repeated(
     assert len(provider.state.inbox("sms", MAGIC[fault])) == copies
 
 
-@pytest.mark.row("M-07", "D-38")
 @every_profile
 async def test_after_a_lost_answer_a_provider_that_knows_our_id_is_asked_and_any_other_one_is_not(
     provider: Provider, name: str
@@ -150,7 +147,6 @@ async def test_after_a_lost_answer_a_provider_that_knows_our_id_is_asked_and_any
     assert len(provider.state.inbox("sms", MAGIC["accepted_then_cut"])) == 1
 
 
-@pytest.mark.row("M-07")
 @every_profile
 async def test_a_wrong_account_is_a_setup_error_that_names_the_setting_and_not_the_password(
     provider: Provider, name: str
@@ -160,7 +156,6 @@ async def test_a_wrong_account_is_a_setup_error_that_names_the_setting_and_not_t
     assert "wrong-one" not in str(error.value)
 
 
-@pytest.mark.row("M-07")
 async def test_a_profile_of_ones_own_is_a_file(provider: Provider, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(
         """
@@ -222,7 +217,6 @@ RECORDED: list[tuple[str, int, Any, str]] = [
 ]
 
 
-@pytest.mark.row("M-07")
 @pytest.mark.parametrize(("name", "status", "body", "meaning"), RECORDED)
 def test_an_answer_means_what_the_profile_says_and_anything_else_is_unknown(
     name: str, status: int, body: Any, meaning: str

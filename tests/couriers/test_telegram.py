@@ -15,16 +15,13 @@ __all__ = ["provider"]
 
 
 class TestTelegram(OutageContract):
-    @pytest.mark.row("D-25")
     @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
     async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
         await super().test_unusual_text_is_received_unchanged(provider, text)
 
-    @pytest.mark.row("D-25", "D-26")
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         await super().test_the_longest_text_is_received_unchanged(provider)
 
-    @pytest.mark.row("D-20")
     async def test_an_outage_uses_up_no_attempts_and_the_courier_recovers(self, provider: Provider) -> None:
         await super().test_an_outage_uses_up_no_attempts_and_the_courier_recovers(provider)
 
@@ -45,7 +42,6 @@ STORED_FAULTS = ["stored_then_error", "stored_then_silence", "disconnect_after"]
 NOT_STORED_FAULTS = ["server_error", "timeout", "disconnect_before"]
 
 
-@pytest.mark.row("D-20")
 @pytest.mark.parametrize(("fault", "reason"), REJECTED.items())
 async def test_a_rejected_recipient_does_not_affect_the_others(
     provider: TelegramProvider, fault: str, reason: Reason
@@ -59,13 +55,11 @@ async def test_a_rejected_recipient_does_not_affect_the_others(
     assert provider.received(MAGIC_ADDRESSES[fault]) == []
 
 
-@pytest.mark.row("D-20")
 @pytest.mark.parametrize("fault", HALTED)
 async def test_an_unusable_account_halts(provider: TelegramProvider, fault: str) -> None:
     assert isinstance(await send_one(await provider.open(), MAGIC_ADDRESSES[fault]), Halted)
 
 
-@pytest.mark.row("D-20", "D-22")
 async def test_a_flood_wait_throttles_the_method_until_it_ends(provider: TelegramProvider) -> None:
     courier = await provider.open()
     provider.inject_fault("flood_wait", 60)
@@ -79,7 +73,6 @@ async def test_a_flood_wait_throttles_the_method_until_it_ends(provider: Telegra
     assert isinstance(await send_one(courier, provider.address(1)), Sent)
 
 
-@pytest.mark.row("D-20", "D-23")
 async def test_slow_mode_throttles_only_its_chat(provider: TelegramProvider) -> None:
     courier = await provider.open()
     provider.inject_fault("slow_mode", 60)
@@ -93,7 +86,6 @@ async def create_key(provider: TelegramProvider) -> None:
     await (await provider.open()).close()
 
 
-@pytest.mark.row("D-20", "D-38")
 @pytest.mark.parametrize("fault", STORED_FAULTS + NOT_STORED_FAULTS)
 async def test_a_lost_answer_is_unknown_and_after_a_repeat_there_is_one_copy(
     provider: TelegramProvider, fault: str
@@ -125,7 +117,6 @@ async def test_a_message_that_stays_a_duplicate_is_sent_without_a_reference(prov
     assert provider.received(provider.address(1)) == ["hello"]
 
 
-@pytest.mark.row("D-20")
 async def test_a_broken_connection_under_load_loses_and_doubles_nothing(provider: TelegramProvider) -> None:
     courier = await provider.open()
     addresses = [provider.address(number) for number in range(32)]
@@ -169,7 +160,6 @@ async def test_a_dead_connection_is_replaced(provider: TelegramProvider) -> None
 # long texts
 
 
-@pytest.mark.row("D-25", "D-20")
 async def test_a_long_text_is_sent_in_parts_and_the_reference_names_them(provider: TelegramProvider) -> None:
     courier = await provider.open()
     text = "😀" * 4096

@@ -74,7 +74,6 @@ async def test_an_unregistered_phone_is_not_looked_up_again_the_same_day(provide
     assert provider.state.counter("telegram", "importContacts") == 1
 
 
-@pytest.mark.row("D-23")
 @pytest.mark.parametrize("fault", ["retry_contacts", "flood_wait"])
 async def test_a_throttled_lookup_defers_only_its_recipient(provider: TelegramProvider, fault: str) -> None:
     await provider.use_user_account()
@@ -96,7 +95,6 @@ async def test_a_bot_cannot_look_up_phones(provider: TelegramProvider) -> None:
 # sessions
 
 
-@pytest.mark.row("D-19")
 async def test_two_processes_of_a_bot_have_their_own_sessions_and_reuse_them(provider: TelegramProvider) -> None:
     couriers = [await provider.open(), await provider.open()]
     for courier in couriers:
@@ -109,7 +107,6 @@ async def test_two_processes_of_a_bot_have_their_own_sessions_and_reuse_them(pro
     assert provider.received(provider.address(1)) == ["from both"]
 
 
-@pytest.mark.row("D-19")
 async def test_processes_of_one_bot_do_not_download_what_the_others_sent(provider: TelegramProvider) -> None:
     """Telethon called updates.getDifference half a second after it found a gap in the numbers of its own messages."""
     couriers = [await provider.open(), await provider.open()]

@@ -46,31 +46,25 @@ class TestTelegramBot(BotContract):
     settings = ("ADA_BOT_TOKEN", "ADA_BOT_API_URL")
     wrong_tokens = ("4343:another", "nonsense", "4343:with space")
 
-    @pytest.mark.row("D-25")
     @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
     async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
         await super().test_unusual_text_is_received_unchanged(provider, text)
 
-    @pytest.mark.row("D-25", "D-26")
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         await super().test_the_longest_text_is_received_unchanged(provider)
 
-    @pytest.mark.row("C-40", "C-41", "C-91")
     async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
         await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
 
-    @pytest.mark.row("C-44", "C-91")
     async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
         await super().test_a_missing_file_is_recorded_and_the_text_is_sent(provider, tmp_path)
 
-    @pytest.mark.row("D-38")
     @pytest.mark.parametrize(("fault", "copies"), LOST_ANSWERS)
     async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
         self, provider: BotProvider, fault: str, copies: int
     ) -> None:
         await super().test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(provider, fault, copies)
 
-    @pytest.mark.row("D-26")
     async def test_a_later_part_that_is_refused_shows_what_arrived(self, provider: BotProvider) -> None:
         await super().test_a_later_part_that_is_refused_shows_what_arrived(provider)
 
@@ -78,7 +72,6 @@ class TestTelegramBot(BotContract):
 # the message
 
 
-@pytest.mark.row("D-26")
 async def test_a_text_of_more_than_4096_units_is_sent_in_parts_in_order(provider: BotApiProvider) -> None:
     text = "слово 😀 " * 2000
     outcome = await send_one(await provider.open(), provider.address(1), text)
@@ -91,7 +84,6 @@ async def test_a_text_of_more_than_4096_units_is_sent_in_parts_in_order(provider
 # the answers
 
 
-@pytest.mark.row("D-22")
 async def test_a_429_defers_the_bot_and_in_a_group_that_chat_for_the_time_named(provider: BotApiProvider) -> None:
     courier = await provider.open()
     for address, scope in [(provider.address(1), Scope.ACCOUNT), (GROUP, Scope.CHAT)]:

@@ -55,7 +55,6 @@ def kinds(provider: BotApiProvider) -> list[str]:
 # the text
 
 
-@pytest.mark.row("C-40")
 @pytest.mark.parametrize(
     ("text", "mode"), [("<b>Пара</b> в <i>9</i> &lt;утра&gt;", HTML), ("*Пара* в _9_ <утра\\>", ParseMode.MARKDOWN_V2)]
 )
@@ -65,7 +64,6 @@ async def test_marks_become_entities(provider: BotApiProvider, text: str, mode: 
     assert (shown["text"], [one["type"] for one in shown["entities"]]) == ("Пара в 9 <утра>", ["bold", "italic"])
 
 
-@pytest.mark.row("C-40")
 async def test_a_text_without_a_parse_mode_arrives_letter_for_letter(provider: BotApiProvider) -> None:
     await deliver(await provider.open(), "<b>x</b> *y*", inline=MENU)
     assert messages(provider)[0]["text"] == "<b>x</b> *y*"
@@ -78,7 +76,6 @@ async def test_marks_that_telegram_does_not_accept_are_refused_with_its_reason(p
     assert "can't parse entities" in outcome.detail
 
 
-@pytest.mark.row("C-46", "C-91")
 async def test_too_long_a_text_is_cut_with_three_dots_within_its_marks(provider: BotApiProvider) -> None:
     outcome = await deliver(await provider.open(), f"<b>{'я' * 5000}</b>", parse_mode=HTML)
     assert outcome == Sent("1", not_shown=("text_end",))
@@ -87,7 +84,6 @@ async def test_too_long_a_text_is_cut_with_three_dots_within_its_marks(provider:
     assert shown["entities"] == [{"type": "bold", "offset": 0, "length": 4096}]
 
 
-@pytest.mark.row("C-46", "C-91")
 async def test_a_caption_is_cut_at_1024(provider: BotApiProvider, tmp_path: Path) -> None:
     photo = files(tmp_path, "photo1.png")
     outcome = await deliver(await provider.open(), f"<i>{'я' * 2000}</i>", parse_mode=HTML, attachments=photo)
@@ -98,7 +94,6 @@ async def test_a_caption_is_cut_at_1024(provider: BotApiProvider, tmp_path: Path
 # keyboards
 
 
-@pytest.mark.row("C-41")
 async def test_buttons_below_a_message_can_be_pressed(provider: BotApiProvider) -> None:
     await deliver(await provider.open(), "Идёте?", inline=MENU)
     assert messages(provider)[0]["reply_markup"]["inline_keyboard"] == [
@@ -107,7 +102,6 @@ async def test_buttons_below_a_message_can_be_pressed(provider: BotApiProvider) 
     assert provider.server.people.press(ANNA, 1, "Да")
 
 
-@pytest.mark.row("C-41")
 async def test_a_reply_keyboard_is_shown_until_an_empty_one_removes_it(provider: BotApiProvider) -> None:
     courier = await provider.open()
     await deliver(courier, "Кому?", reply=(("ИВТ-21", "ИВТ-22"), ("Назад",)))
@@ -129,7 +123,6 @@ async def test_a_button_asks_for_the_contact_in_private_chats_only(provider: Bot
     assert key == {"text": "No"}
 
 
-@pytest.mark.row("C-41", "C-91")
 async def test_of_two_keyboards_the_inline_one_is_shown_and_the_other_recorded(provider: BotApiProvider) -> None:
     outcome = await deliver(await provider.open(), "x", inline=MENU, reply=(("a",),))
     assert outcome == Sent("1", not_shown=("reply",))
@@ -143,7 +136,6 @@ async def test_a_button_that_telegram_refuses_is_the_contents_fault(provider: Bo
 # files
 
 
-@pytest.mark.row("C-44")
 @pytest.mark.parametrize("kind", AttachmentType)
 async def test_a_file_of_each_type_is_sent_with_the_text_as_its_caption(
     provider: BotApiProvider, tmp_path: Path, kind: AttachmentType
@@ -156,7 +148,6 @@ async def test_a_file_of_each_type_is_sent_with_the_text_as_its_caption(
     assert shown["caption_entities"][0]["type"] == "bold"
 
 
-@pytest.mark.row("C-44")
 async def test_photos_and_videos_go_in_groups_of_ten_documents_in_groups_and_others_alone(
     provider: BotApiProvider, tmp_path: Path
 ) -> None:
@@ -178,7 +169,6 @@ async def download(provider: BotApiProvider, file_id: str) -> bytes:
         return await response.read()
 
 
-@pytest.mark.row("C-44", "C-91")
 async def test_a_missing_file_is_skipped_and_recorded(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     sent = [*files(tmp_path, "photo1.png"), Attachment(AttachmentType.PHOTO, str(tmp_path / "gone.png"))]
@@ -196,7 +186,6 @@ async def test_a_file_that_is_too_large_to_upload_is_skipped(provider: BotApiPro
     assert await deliver(await provider.open(), "x", attachments=[film]) == Sent("1", not_shown=("video film.mp4",))
 
 
-@pytest.mark.row("C-44")
 async def test_a_file_is_sent_by_url_and_again_by_telegrams_id(provider: BotApiProvider) -> None:
     courier = await provider.open()
     await deliver(courier, "", attachments=[Attachment(AttachmentType.PHOTO, url="https://example.org/a.png")])
@@ -213,7 +202,6 @@ async def test_an_unknown_file_id_is_the_contents_fault(provider: BotApiProvider
     assert outcome.reason == Reason.CONTENT_REFUSED
 
 
-@pytest.mark.row("C-41", "C-44")
 async def test_the_buttons_of_a_group_follow_with_the_text(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     photos = files(tmp_path, "photo1.png", "photo2.png")
@@ -223,7 +211,6 @@ async def test_the_buttons_of_a_group_follow_with_the_text(provider: BotApiProvi
     assert await deliver(courier, "", attachments=photos, inline=MENU) == Sent("4,5", not_shown=("inline",))
 
 
-@pytest.mark.row("C-44", "D-26")
 async def test_a_later_group_that_is_refused_shows_what_arrived(provider: BotApiProvider, tmp_path: Path) -> None:
     sent = files(tmp_path, "photo1.png", "photo2.png", "audio1.mp3")
     provider.state.add_rule(Rule("telegram-bot", Fault("flood_wait", 9), str(ANNA), "sendAudio", times=1))
@@ -234,7 +221,6 @@ async def test_a_later_group_that_is_refused_shows_what_arrived(provider: BotApi
 # replies, removals, edits
 
 
-@pytest.mark.row("C-43")
 async def test_a_message_replies_to_another_and_is_sent_also_if_that_one_is_gone(provider: BotApiProvider) -> None:
     courier = await provider.open()
     asked = provider.server.people.write(ANNA, "Когда?")
@@ -243,7 +229,6 @@ async def test_a_message_replies_to_another_and_is_sent_also_if_that_one_is_gone
     assert await deliver(courier, "Завтра", reply_to="99") == Sent("3", not_shown=("reply_to",))
 
 
-@pytest.mark.row("C-43")
 async def test_messages_are_removed_before_the_new_one(provider: BotApiProvider) -> None:
     courier = await provider.open()
     for _ in range(3):
@@ -262,7 +247,6 @@ async def test_nothing_is_sent_while_it_is_unclear_whether_a_message_was_removed
     assert messages(provider) == []
 
 
-@pytest.mark.row("C-42")
 async def test_an_edit_changes_text_and_buttons_of_the_message(provider: BotApiProvider) -> None:
     courier = await provider.open()
     await deliver(courier, "Идёте?", inline=MENU)
@@ -273,7 +257,6 @@ async def test_an_edit_changes_text_and_buttons_of_the_message(provider: BotApiP
     assert "reply_markup" in messages(provider)[0]
 
 
-@pytest.mark.row("C-42")
 async def test_an_edit_of_a_message_with_a_file_changes_its_caption(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     await deliver(courier, "было", attachments=files(tmp_path, "photo1.png"))
@@ -281,7 +264,6 @@ async def test_an_edit_of_a_message_with_a_file_changes_its_caption(provider: Bo
     assert messages(provider)[0]["caption"] == "я" * 1021 + "..."
 
 
-@pytest.mark.row("C-42")
 async def test_an_edit_that_changes_nothing_is_done(provider: BotApiProvider) -> None:
     courier = await provider.open()
     await deliver(courier, "x", inline=MENU)
@@ -289,7 +271,6 @@ async def test_an_edit_that_changes_nothing_is_done(provider: BotApiProvider) ->
     assert len(messages(provider)) == 1
 
 
-@pytest.mark.row("C-42")
 @pytest.mark.parametrize("edit", ["99", "2", "nonsense"])
 async def test_an_edit_that_is_refused_becomes_a_new_message(provider: BotApiProvider, edit: str) -> None:
     courier = await provider.open()
@@ -299,7 +280,6 @@ async def test_an_edit_that_is_refused_becomes_a_new_message(provider: BotApiPro
     assert messages(provider)[0]["text"] == "старое"
 
 
-@pytest.mark.row("C-102", "C-44")
 @pytest.mark.parametrize("kind", [kind for kind in AttachmentType if kind is not AttachmentType.VOICE])
 async def test_an_edit_with_a_file_exchanges_file_caption_and_buttons(
     provider: BotApiProvider, tmp_path: Path, kind: AttachmentType
@@ -318,7 +298,6 @@ async def test_an_edit_with_a_file_exchanges_file_caption_and_buttons(
     assert ("caption" in shown, "reply_markup" in shown) == (False, True)
 
 
-@pytest.mark.row("C-102", "C-44")
 async def test_an_edit_adds_a_file_to_a_text_and_cuts_the_caption(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     await deliver(courier, "старое")
@@ -328,7 +307,6 @@ async def test_an_edit_adds_a_file_to_a_text_and_cuts_the_caption(provider: BotA
     assert (shown["caption"], kinds(provider), "text" in shown) == ("я" * 1021 + "...", ["photo"], False)
 
 
-@pytest.mark.row("C-102")
 async def test_an_edit_with_the_file_that_is_there_is_done(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     await deliver(courier, "x", attachments=files(tmp_path, "photo1.png"))
@@ -337,7 +315,6 @@ async def test_an_edit_with_the_file_that_is_there_is_done(provider: BotApiProvi
     assert len(messages(provider)) == 1
 
 
-@pytest.mark.row("C-102", "C-91")
 async def test_an_edit_whose_file_is_missing_keeps_the_old_one(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     await deliver(courier, "было", attachments=files(tmp_path, "photo1.png"))
@@ -346,7 +323,6 @@ async def test_an_edit_whose_file_is_missing_keeps_the_old_one(provider: BotApiP
     assert (messages(provider)[0]["caption"], kinds(provider)) == ("стало", ["photo"])
 
 
-@pytest.mark.row("C-42", "C-102")
 @pytest.mark.parametrize(
     ("old", "new"), [(["voice1.ogg"], ["photo1.png"]), (["photo1.png", "photo2.png"], ["document1.pdf"])]
 )
@@ -361,7 +337,6 @@ async def test_an_exchange_that_telegram_refuses_becomes_a_new_message(
     assert kinds(provider) == [name.partition(".")[0][:-1] for name in (*old, *new)]
 
 
-@pytest.mark.row("C-42", "C-44")
 async def test_voices_several_files_and_reply_keyboards_need_a_new_message(
     provider: BotApiProvider, tmp_path: Path
 ) -> None:

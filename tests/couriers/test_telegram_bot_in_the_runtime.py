@@ -66,7 +66,6 @@ def outcome(history: History, address: str) -> tuple[Status, str]:
     )
 
 
-@pytest.mark.row("D-23", "D-38")
 async def test_every_magic_recipient_ends_as_its_answer_means_and_no_other_is_lost(running: Running) -> None:
     good = [str(100_001 + number) for number in range(20)]
     bad = [name for name in MAGIC_ADDRESSES if name not in ("unauthorized", "flood_wait", "rate_limit")]
@@ -83,7 +82,6 @@ async def test_every_magic_recipient_ends_as_its_answer_means_and_no_other_is_lo
     assert max(len(running.texts(MAGIC_ADDRESSES[name])) for name in bad) == 1
 
 
-@pytest.mark.row("D-22")
 async def test_the_rate_of_the_bot_is_learned_from_429_and_nobody_is_lost(running: Running) -> None:
     running.state.add_rule(Rule("telegram-bot", Fault("rate_limit", RATE), method="sendMessage"))
     addresses = [str(100_001 + number) for number in range(100)]
@@ -94,7 +92,6 @@ async def test_the_rate_of_the_bot_is_learned_from_429_and_nobody_is_lost(runnin
     assert 0 < refused <= calls / 2
 
 
-@pytest.mark.row("D-22")
 async def test_a_group_that_must_wait_stops_no_other_chat(running: Running) -> None:
     running.state.add_rule(Rule("telegram-bot", Fault("flood_wait", 3), GROUP, "sendMessage", times=1))
     group = await running.stack.deliver(
@@ -136,7 +133,6 @@ async def test_a_missing_photo_is_in_the_history_and_the_rest_arrives(running: R
     assert (message["caption"], "photo" in message, "reply_markup" in message) == ("Меню", True, True)
 
 
-@pytest.mark.row("C-48")
 async def test_the_reference_of_a_message_is_what_an_edit_and_a_removal_name(running: Running) -> None:
     person = Recipient("100001", contacts={"telegram-bot": ["100001"]})
 
@@ -154,7 +150,6 @@ async def test_the_reference_of_a_message_is_what_an_edit_and_a_removal_name(run
     ]
 
 
-@pytest.mark.row("C-49")
 async def test_several_processes_send_each_message_with_a_file_once(running: Running, tmp_path: Path) -> None:
     settings = telegram_bot.Settings(running.server.token, running.server.url, timedelta(seconds=10))
     second = await telegram_bot.open(settings, tmp_path)

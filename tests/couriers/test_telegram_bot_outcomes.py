@@ -31,7 +31,6 @@ def broken(fault: Exception) -> NoAnswer:
     return NoAnswer(methods.GetMe(), fault)
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize(
     ("chat", "is_first_part", "scope"),
     [("5", True, Scope.ACCOUNT), ("5", False, Scope.CHAT), ("-5", True, Scope.CHAT), ("@group", True, Scope.CHAT)],
@@ -69,7 +68,6 @@ def test_a_refused_token_halts(error: Exception) -> None:
     assert outcomes.outcome_of(error, "5") == Halted(TOKEN_REFUSED)
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize(
     "error",
     [

@@ -51,7 +51,6 @@ def messages(provider: TelegramProvider, address: str = ANNA) -> list[DialogMess
     return provider.server.messages(address)
 
 
-@pytest.mark.row("C-40")
 @pytest.mark.parametrize(
     ("text", "mode"),
     [
@@ -72,14 +71,12 @@ async def test_marks_become_entities(provider: TelegramProvider, text: str, mode
     assert shown.entities[2].url == "https://example.org"
 
 
-@pytest.mark.row("C-46", "C-91")
 async def test_too_long_a_text_is_cut_with_three_dots(provider: TelegramProvider) -> None:
     sent = await deliver(await provider.open(), f"<b>{'я' * 5000}</b>", parse_mode=HTML)
     assert sent.not_shown == ("text_end",)
     assert messages(provider)[0].text == "я" * 4093 + "..."
 
 
-@pytest.mark.row("C-41")
 async def test_a_bots_messages_have_buttons_and_keyboards(provider: TelegramProvider) -> None:
     courier = await provider.open()
     await deliver(courier, "Идёте?", inline=MENU)
@@ -98,7 +95,6 @@ async def test_a_button_of_a_bot_asks_for_the_contact(provider: TelegramProvider
     assert kinds == [types.ButtonTypeRequestPhone, types.ButtonTypeDefault]
 
 
-@pytest.mark.row("C-91")
 async def test_a_persons_account_shows_no_buttons(provider: TelegramProvider) -> None:
     bot = await provider.open()
     await provider.use_user_account()
@@ -122,7 +118,6 @@ def kinds(provider: TelegramProvider) -> list[str]:
     return [found.file.kind if found.file else "text" for found in messages(provider)]
 
 
-@pytest.mark.row("C-44")
 @pytest.mark.parametrize("kind", AttachmentType)
 async def test_a_file_of_each_type_is_sent_with_the_text_as_its_caption(
     provider: TelegramProvider, tmp_path: Path, kind: AttachmentType
@@ -135,7 +130,6 @@ async def test_a_file_of_each_type_is_sent_with_the_text_as_its_caption(
     assert (shown.text, type(shown.entities[0]), shown.buttons) == ("Вот", types.MessageEntityBold, [["Да", "Сайт"]])
 
 
-@pytest.mark.row("C-44")
 async def test_photos_go_in_groups_documents_in_groups_and_others_alone(
     provider: TelegramProvider, tmp_path: Path
 ) -> None:
@@ -148,7 +142,6 @@ async def test_photos_go_in_groups_documents_in_groups_and_others_alone(
     assert provider.state.counter("telegram", "sendMultiMedia") == 3
 
 
-@pytest.mark.row("C-44", "C-49")
 async def test_a_repeat_after_a_lost_answer_sends_no_file_twice(provider: TelegramProvider, tmp_path: Path) -> None:
     provider.timeout = SHORT_TIMEOUT
     courier = await provider.open()
@@ -171,7 +164,6 @@ async def test_a_file_of_many_parts_arrives_whole(provider: TelegramProvider, tm
     assert shown.file.content == content
 
 
-@pytest.mark.row("C-44", "C-91")
 async def test_what_cannot_be_sent_is_skipped_and_recorded(provider: TelegramProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     gone = Attachment(AttachmentType.PHOTO, str(tmp_path / "gone.png"))
@@ -184,7 +176,6 @@ async def test_what_cannot_be_sent_is_skipped_and_recorded(provider: TelegramPro
     assert refused == Rejected(Reason.CONTENT_REFUSED, "nothing is left without photo gone.png")
 
 
-@pytest.mark.row("C-41", "C-44")
 async def test_the_buttons_of_a_group_follow_with_the_text(provider: TelegramProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     photos = files(tmp_path, "photo1.png", "photo2.png")
@@ -194,7 +185,6 @@ async def test_the_buttons_of_a_group_follow_with_the_text(provider: TelegramPro
     assert (await deliver(courier, "", attachments=photos, inline=MENU)).not_shown == ("inline",)
 
 
-@pytest.mark.row("C-46")
 async def test_a_caption_is_cut_at_1024(provider: TelegramProvider, tmp_path: Path) -> None:
     sent = await deliver(await provider.open(), "я" * 2000, attachments=files(tmp_path, "photo1.png"))
     assert (sent.not_shown, messages(provider)[0].text) == (("text_end",), "я" * 1021 + "...")
@@ -203,7 +193,6 @@ async def test_a_caption_is_cut_at_1024(provider: TelegramProvider, tmp_path: Pa
 # replies, removals, edits
 
 
-@pytest.mark.row("C-43")
 async def test_a_message_replies_to_another_and_is_sent_also_if_that_one_is_gone(provider: TelegramProvider) -> None:
     courier = await provider.open()
     provider.server.write(ANNA, "Когда?")
@@ -214,7 +203,6 @@ async def test_a_message_replies_to_another_and_is_sent_also_if_that_one_is_gone
     assert messages(provider)[2].text == "Послезавтра"
 
 
-@pytest.mark.row("C-43")
 @pytest.mark.parametrize("address", [ANNA, GROUP])
 async def test_messages_are_removed_before_the_new_one(provider: TelegramProvider, address: str) -> None:
     courier = await provider.open()
@@ -233,7 +221,6 @@ async def test_nothing_is_sent_while_it_is_unclear_whether_a_message_was_removed
     assert "новое" not in provider.received(ANNA)
 
 
-@pytest.mark.row("C-42")
 async def test_an_edit_changes_text_and_buttons_also_if_it_is_repeated(provider: TelegramProvider) -> None:
     courier = await provider.open()
     old = (await deliver(courier, "Идёте?", inline=MENU)).reference
@@ -246,7 +233,6 @@ async def test_an_edit_changes_text_and_buttons_also_if_it_is_repeated(provider:
     assert (messages(provider)[0].text, messages(provider)[0].buttons) == ("Ждём", [["Да", "Сайт"]])
 
 
-@pytest.mark.row("C-42")
 @pytest.mark.parametrize("edit", ["999", "the person's", "nonsense"])
 async def test_an_edit_that_is_refused_becomes_a_new_message(provider: TelegramProvider, edit: str) -> None:
     courier = await provider.open()

@@ -61,31 +61,26 @@ OUTCOMES: list[tuple[int, str, Outcome]] = [
 ]
 
 
-@pytest.mark.row("D-20", "D-22")
 @pytest.mark.parametrize(("code", "name", "outcome"), OUTCOMES, ids=[name for _, name, _ in OUTCOMES])
 def test_each_error_has_its_outcome(code: int, name: str, outcome: Outcome) -> None:
     assert outcomes.send_outcome(rpc_error(code, name)) == outcome
 
 
-@pytest.mark.row("D-22")
 def test_a_flood_wait_raised_by_telethon_itself_counts_as_telegrams() -> None:
     """Telethon refuses further calls during a flood wait itself, with the same class."""
     local = errors.FloodWaitError(request=REQUEST, capture=61)
     assert outcomes.send_outcome(local) == throttled(61, Scope.METHOD, "FLOOD_WAIT_n")
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError(), ConnectionError(), ValueError("bare")])
 def test_a_lost_answer_is_unknown(error: Exception) -> None:
     assert outcomes.send_outcome(error) == Unknown(type(error).__name__)
 
 
-@pytest.mark.row("D-20")
 def test_a_forgotten_key_halts() -> None:
     assert isinstance(outcomes.send_outcome(errors.AuthKeyNotFound()), Halted)
 
 
-@pytest.mark.row("D-23")
 def test_a_flood_wait_of_a_lookup_defers_only_its_recipient() -> None:
     assert outcomes.lookup_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.RECIPIENT, "FLOOD_WAIT_n")
 
@@ -98,7 +93,6 @@ def test_a_lookup_without_an_answer_has_sent_nothing() -> None:
     assert isinstance(outcomes.lookup_outcome(rpc_error(400, "USERNAME_INVALID")), Rejected)
 
 
-@pytest.mark.row("D-20")
 def test_a_failed_connect_defers_the_account_without_counting_an_attempt() -> None:
     down = outcomes.connect_outcome(TimeoutError())
     assert down == Deferred(Reason.PROVIDER_DOWN, outcomes.RECONNECT_AFTER, Scope.ACCOUNT, "TimeoutError")

@@ -12,7 +12,6 @@ TEXTS = st.text(
 )
 
 
-@pytest.mark.row("D-25")
 @given(TEXTS, st.integers(2, 20))
 def test_the_parts_join_to_the_text_and_each_fits(text: str, longest: int) -> None:
     parts = split_text(text, longest)
@@ -32,7 +31,6 @@ def test_a_text_that_fits_is_one_part() -> None:
     assert list(split_text("")) == [""]
 
 
-@pytest.mark.row("D-25")
 def test_a_surrogate_pair_is_not_cut() -> None:
     assert list(split_text("a" * 4095 + "😀")) == ["a" * 4095, "😀"]
     assert [len(part) for part in split_text("😀" * 2049)] == [2048, 1]

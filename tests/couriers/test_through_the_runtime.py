@@ -46,7 +46,6 @@ def status(history: History, address: str) -> Status:
     return next(each.outcomes["vk"].status for each in history.recipients if each.id == address)
 
 
-@pytest.mark.row("D-21", "D-20")
 @pytest.mark.parametrize("position", [0, 120, 249])
 async def test_one_bad_id_in_a_large_delivery_does_not_affect_the_other_recipients(
     stack: Stack, vk_state: SandboxState, position: int, caplog: pytest.LogCaptureFixture
@@ -67,7 +66,6 @@ async def test_one_bad_id_in_a_large_delivery_does_not_affect_the_other_recipien
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-@pytest.mark.row("D-21", "D-33")
 async def test_2501_recipients_are_two_http_requests(stack: Stack, vk_state: SandboxState) -> None:
     before = vk_state.counter("vk", "http")
     good = [str(200_001 + number) for number in range(2501)]
@@ -77,7 +75,6 @@ async def test_2501_recipients_are_two_http_requests(stack: Stack, vk_state: San
     assert {len(vk_state.inbox("vk", address)) for address in good} == {1}
 
 
-@pytest.mark.row("D-21", "D-44")
 async def test_25_personal_texts_are_one_http_request_and_equal_ones_share_a_call(
     stack: Stack, vk_state: SandboxState
 ) -> None:

@@ -77,31 +77,25 @@ async def provider(tmp_path: Path) -> AsyncIterator[VkProvider]:
 
 
 class TestVk(OutageContract):
-    @pytest.mark.row("D-25")
     @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
     async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
         await super().test_unusual_text_is_received_unchanged(provider, text)
 
-    @pytest.mark.row("D-25", "D-26")
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         await super().test_the_longest_text_is_received_unchanged(provider)
 
-    @pytest.mark.row("D-21")
     async def test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(
         self, provider: Provider
     ) -> None:
         await super().test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(provider)
 
-    @pytest.mark.row("C-40", "C-41", "C-91")
     async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
         await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
 
-    @pytest.mark.row("C-44", "C-91")
     async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
         await super().test_a_missing_file_is_recorded_and_the_text_is_sent(provider, tmp_path)
 
 
-@pytest.mark.row("D-21", "D-33")
 async def test_2500_recipients_are_one_http_call(provider: VkProvider) -> None:
     courier = await provider.open()
     before = provider.state.counter("vk", "http")
@@ -118,7 +112,6 @@ async def test_2500_recipients_are_one_http_call(provider: VkProvider) -> None:
 AMBIGUOUS = ["bad_gateway", "not_json", "stored_then_error", "disconnect_before", "disconnect_after", "timeout"]
 
 
-@pytest.mark.row("D-21", "D-38")
 @pytest.mark.parametrize("fault", AMBIGUOUS)
 async def test_a_lost_answer_is_unknown_and_after_a_repeat_in_other_groups_there_is_one_copy(
     provider: VkProvider, fault: str
@@ -134,7 +127,6 @@ async def test_a_lost_answer_is_unknown_and_after_a_repeat_in_other_groups_there
     assert provider.copies(messages) == {1}
 
 
-@pytest.mark.row("D-21")
 async def test_a_request_whose_answer_is_not_json_is_not_repeated(provider: VkProvider) -> None:
     courier = await provider.open()
     before = provider.state.counter("vk", "http")
@@ -167,7 +159,6 @@ async def attempt_with_splits(courier: Courier, messages: list[Message]) -> dict
     return outcomes
 
 
-@pytest.mark.row("D-21", "D-20")
 @pytest.mark.parametrize("poison", [("peer_poison", None), ("call_error", 100), ("request_error", 12)])
 async def test_a_batch_with_one_bad_id_reaches_all_others_once(
     provider: VkProvider, poison: tuple[str, int | None]
@@ -193,7 +184,6 @@ async def test_a_failed_call_without_an_error_entry_is_unknown_and_the_others_ar
     assert provider.copies(messages) == {1}
 
 
-@pytest.mark.row("D-22")
 async def test_too_many_requests_throttle_the_account_for_a_second(provider: VkProvider) -> None:
     courier = await provider.open()
     provider.inject_fault("too_fast")

@@ -24,7 +24,6 @@ def run(code: str) -> list[tuple[str, dict[str, Value]]]:
     return made
 
 
-@pytest.mark.row("D-25")
 @given(st.one_of(st.sampled_from(UNUSUAL_TEXTS), st.text(min_size=1)))
 def test_no_text_can_end_its_literal(text: str) -> None:
     code = execute_code([VkCall(text, 7, (1, 2)), VkCall("next", 8, (3,))])
@@ -41,7 +40,6 @@ def test_the_code_is_one_return_of_literals() -> None:
     assert execute_code([VkCall("я\u2028", 7, (1,))]) == f"return [API.messages.send({literal})];"
 
 
-@pytest.mark.row("D-21")
 def test_2500_recipients_are_25_calls_of_100() -> None:
     calls = group_into_calls([MessageKey("hello", 7, peer) for peer in range(1, 2501)])
     assert [len(call.peers) for call in calls] == [100] * 25
@@ -59,7 +57,6 @@ def test_texts_and_deliveries_are_separate_calls() -> None:
     assert group_into_calls(keys) == [VkCall("a", 7, (1,)), VkCall("b", 7, (1,)), VkCall("a", 8, (1,))]
 
 
-@pytest.mark.row("D-21")
 def test_the_random_id_depends_on_the_delivery_only_and_fits() -> None:
     keys = [message_key(message("1", seed=f"delivery {number}", recipient="1")) for number in range(1000)]
     others = [message_key(message("1", seed=f"delivery {number}", recipient="2")) for number in range(1000)]

@@ -63,7 +63,6 @@ def shown(provider: VkProvider, number: int = 1) -> dict[str, Any]:
     return {**found, "files": [(one["type"], one["name"]) for one in found.get("files", ())]}
 
 
-@pytest.mark.row("C-41")
 async def test_buttons_are_a_keyboard_below_the_message_and_a_press_names_the_message(provider: VkProvider) -> None:
     rows = [[Button("Суп", "soup"), Button("Сайт", url="https://x.org")]]
     sent = await send(await provider.open(), with_content(inline=rows))
@@ -75,7 +74,6 @@ async def test_buttons_are_a_keyboard_below_the_message_and_a_press_names_the_me
     assert (pressed["payload"], pressed["conversation_message_id"]) == ({"data": "soup"}, 1)
 
 
-@pytest.mark.row("C-41")
 async def test_a_reply_keyboard_stays_until_an_empty_one_removes_it(provider: VkProvider) -> None:
     courier = await provider.open()
     await send(courier, with_content(reply=[["Меню", "Назад"]]))
@@ -84,7 +82,6 @@ async def test_a_reply_keyboard_stays_until_an_empty_one_removes_it(provider: Vk
     assert provider.server.people.keyboard(PERSON) == []
 
 
-@pytest.mark.row("C-44", "C-91")
 async def test_files_are_transferred_once_for_all_recipients_of_a_delivery(provider: VkProvider, picture: Path) -> None:
     courier = await provider.open()
     content = Content(attachments=[Attachment(PHOTO, path=str(picture)), Attachment(DOCUMENT, path=str(picture))])
@@ -99,7 +96,6 @@ async def test_files_are_transferred_once_for_all_recipients_of_a_delivery(provi
     assert provider.server.uploads.find(attachment).data == PICTURE
 
 
-@pytest.mark.row("C-44")
 async def test_a_message_may_have_a_voice_and_no_text(provider: VkProvider, tmp_path: Path) -> None:
     (tmp_path / "answer.ogg").write_bytes(b"OggS")
     voice = Attachment(VOICE, path=str(tmp_path / "answer.ogg"))
@@ -107,7 +103,6 @@ async def test_a_message_may_have_a_voice_and_no_text(provider: VkProvider, tmp_
     assert (shown(provider)["text"], shown(provider)["files"]) == ("", [("audio_message", "answer.ogg")])
 
 
-@pytest.mark.row("C-44", "C-91")
 async def test_a_file_is_downloaded_and_one_that_is_too_large_is_not_shown(
     open_provider: VkProvider, server: FileServer
 ) -> None:
@@ -117,7 +112,6 @@ async def test_a_file_is_downloaded_and_one_that_is_too_large_is_not_shown(
     assert shown(open_provider)["files"] == [("photo", "menu.png")]
 
 
-@pytest.mark.row("C-44", "C-91")
 async def test_what_cannot_be_attached_is_not_shown_and_the_text_is_sent(
     provider: VkProvider, server: FileServer, picture: Path
 ) -> None:
@@ -129,7 +123,6 @@ async def test_what_cannot_be_attached_is_not_shown_and_the_text_is_sent(
     assert (len(shown(provider)["files"]), shown(provider)["text"], server.paths) == (7, "Меню", [])
 
 
-@pytest.mark.row("C-43")
 async def test_a_message_replies_to_another_one_of_the_dialog(provider: VkProvider) -> None:
     courier = await provider.open()
     first = await send(courier, with_content())
@@ -137,19 +130,16 @@ async def test_a_message_replies_to_another_one_of_the_dialog(provider: VkProvid
     assert shown(provider, 2)["reply_to"] == 1
 
 
-@pytest.mark.row("C-43", "C-91")
 async def test_a_reply_to_a_message_that_is_gone_is_a_message_of_its_own(provider: VkProvider) -> None:
     sent = await send(await provider.open(), with_content(reply_to="9"))
     assert (sent.reference, sent.not_shown, shown(provider)["reply_to"]) == ("1", ("reply_to",), None)
 
 
-@pytest.mark.row("C-46")
 async def test_a_text_with_content_that_is_too_long_is_cut_and_that_is_recorded(provider: VkProvider) -> None:
     sent = await send(await provider.open(), with_content("я" * 5000, reply=[["Меню"]]))
     assert (sent.not_shown, shown(provider)["text"]) == (("text_end",), "я" * 4093 + "...")
 
 
-@pytest.mark.row("C-42")
 async def test_an_edit_replaces_text_buttons_and_files(provider: VkProvider, picture: Path) -> None:
     courier = await provider.open()
     await courier.attempt([message("6")])  # from here on the id of a message is not its number in the dialog
@@ -162,7 +152,6 @@ async def test_an_edit_replaces_text_buttons_and_files(provider: VkProvider, pic
     assert len(provider.received(PERSON)) == 1
 
 
-@pytest.mark.row("C-102")
 @pytest.mark.parametrize("kind", [PHOTO, DOCUMENT, VOICE])
 async def test_an_edit_without_files_keeps_those_that_are_there(
     provider: VkProvider, picture: Path, kind: AttachmentType
@@ -175,20 +164,17 @@ async def test_an_edit_without_files_keeps_those_that_are_there(
     assert (now["text"], now["buttons"], len(before), now["files"]) == ("Суп", [], 1, before)
 
 
-@pytest.mark.row("C-102")
 def test_an_attachment_is_named_by_its_ids_and_the_preview_of_a_link_has_none() -> None:
     assert attached({"type": "video", "video": {"owner_id": -1, "id": 2}}) == "video-1_2"
     assert attached({"type": "link", "link": {"url": "https://example.org"}}) == ""
 
 
-@pytest.mark.row("C-42")
 @pytest.mark.parametrize("edit", ["9", "text"])
 async def test_a_refused_edit_becomes_a_new_message(provider: VkProvider, edit: str) -> None:
     assert isinstance(await send(await provider.open(), with_content(edit=edit)), Sent)
     assert provider.received(PERSON) == ["Меню"]
 
 
-@pytest.mark.row("C-43", "C-48")
 async def test_a_message_is_removed_before_the_next_one_and_one_of_the_person_cannot_be(provider: VkProvider) -> None:
     courier = await provider.open()
     first = await send(courier, with_content())
@@ -198,7 +184,6 @@ async def test_a_message_is_removed_before_the_next_one_and_one_of_the_person_ca
     assert (await send(courier, with_content("И ещё", "third", remove=str(number)))).not_shown == ("remove",)
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize("method", ["photos.getMessagesUploadServer", "photos.saveMessagesPhoto", "messages.edit"])
 async def test_a_limit_met_before_the_message_defers_it_and_later_it_is_sent_whole(
     provider: VkProvider, picture: Path, method: str
@@ -214,7 +199,6 @@ async def test_a_limit_met_before_the_message_defers_it_and_later_it_is_sent_who
     assert shown(provider)["files"] == [("photo", "menu.png")]
 
 
-@pytest.mark.row("D-21")
 async def test_a_repeat_with_the_same_seed_is_received_once_also_with_files(
     provider: VkProvider, picture: Path
 ) -> None:

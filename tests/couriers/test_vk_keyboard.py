@@ -33,7 +33,6 @@ def wide(*widths: int) -> Content:
     return Content(inline=[[Button("x", str(number)) for number in range(width)] for width in widths])
 
 
-@pytest.mark.row("C-91")
 @pytest.mark.parametrize(("widths", "shown"), [((5, 5), [5, 5]), ((8, 1), [5, 3, 1]), ((1,) * 6, [1] * 6)])
 def test_a_wide_row_is_continued_in_the_next_one(widths: tuple[int, ...], shown: list[int]) -> None:
     content = wide(*widths)
@@ -41,7 +40,6 @@ def test_a_wide_row_is_continued_in_the_next_one(widths: tuple[int, ...], shown:
     assert [len(row) for row in json.loads(keyboard(content))["buttons"]] == shown
 
 
-@pytest.mark.row("C-91")
 @pytest.mark.parametrize(
     "content",
     [
@@ -58,7 +56,6 @@ def test_buttons_that_no_keyboard_can_have_are_not_shown_as_one(content: Content
     assert not LIMITS.fits(content)
 
 
-@pytest.mark.row("C-41")
 def test_data_is_in_the_payload_and_an_address_is_a_link() -> None:
     made = json.loads(keyboard(Content(inline=[[Button("Да", "yes"), Button("Сайт", url="https://x.org")]])))
     first, second = (button["action"] for button in made["buttons"][0])
@@ -68,7 +65,6 @@ def test_data_is_in_the_payload_and_an_address_is_a_link() -> None:
     assert second == {"type": "open_link", "label": "Сайт", "link": "https://x.org"}
 
 
-@pytest.mark.row("C-41")
 def test_an_empty_reply_keyboard_removes_the_one_that_is_shown() -> None:
     assert json.loads(keyboard(Content(reply=[]))) == {"inline": False, "one_time": False, "buttons": []}
     assert keyboard(Content()) == ""

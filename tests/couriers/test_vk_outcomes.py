@@ -37,7 +37,6 @@ THROTTLES = {
 }
 
 
-@pytest.mark.row("D-21")
 @pytest.mark.parametrize(("code", "outcome"), [(code, rejected(why, code)) for code, why in FINAL.items()])
 def test_an_error_final_for_one_recipient_splits_a_call(code: int, outcome: Rejected) -> None:
     assert outcomes.peer_outcome(code) == outcome
@@ -50,13 +49,11 @@ def test_a_refused_text_is_rejected_for_all_peers_of_the_call(code: int) -> None
     assert outcomes.peer_outcome(code) == outcomes.call_outcome(code, 100) == rejected(Reason.CONTENT_REFUSED, code)
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize(("code", "outcome"), THROTTLES.items())
 def test_a_throttle_means_the_same_at_each_level(code: int, outcome: Deferred) -> None:
     assert outcomes.peer_outcome(code) == outcomes.call_outcome(code, 100) == outcome
 
 
-@pytest.mark.row("D-22")
 def test_flood_control_of_a_whole_request_throttles_the_account() -> None:
     assert outcomes.request_outcome(9, 1) == deferred(Reason.THROTTLED, EIGHT_MINUTES, Scope.ACCOUNT, 9)
     assert outcomes.request_outcome(29, 9) == THROTTLES[29]
@@ -72,7 +69,6 @@ def test_a_refused_token_halts(code: int) -> None:
         assert isinstance(outcome, Halted)
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("code", [1, 10, 950])
 def test_an_ambiguous_error_is_unknown(code: int) -> None:
     unknown = Unknown(f"VK error {code}")
@@ -98,7 +94,6 @@ def test_a_request_refused_because_of_one_id_is_split_and_an_unlisted_error_is_n
     assert unlisted == Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, "VK error 4711")
 
 
-@pytest.mark.row("D-38")
 def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
     safe = outcomes.outcome_of_error(aiohttp.ConnectionTimeoutError())
     assert safe == Deferred(Reason.PROVIDER_DOWN, outcomes.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")
@@ -165,7 +160,6 @@ BODIES: list[tuple[str, Any, Mapping[int, Outcome]]] = [
 ]
 
 
-@pytest.mark.row("D-21")
 @pytest.mark.parametrize(("body", "wanted"), [case[1:] for case in BODIES], ids=[case[0] for case in BODIES])
 def test_each_message_gets_its_own_outcome(body: Any, wanted: Mapping[int, Outcome]) -> None:
     keys = {peer: MessageKey(call.text, call.random_id, peer) for call in CALLS for peer in call.peers}

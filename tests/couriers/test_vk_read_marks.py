@@ -42,14 +42,12 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("couriers.vk.long_poll.PAUSE", 0)
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.parametrize("wrong", [[], "no", {}, {"error": {}}, {"response": []}, {"response": {"key": "k"}}], ids=str)
 async def test_after_an_answer_without_a_server_vk_is_asked_again(wrong: Any) -> None:
     mark, requests = await first_mark(read(5, 7), servers=(wrong,))
     assert (mark, asked_for_servers(requests)) == (ReadMark("5", 7), 2)
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.parametrize(
     ("failed", "servers", "position"),
     [({"failed": 1, "ts": 9}, 1, "9"), ({"failed": 2}, 2, "1"), ({"failed": 3}, 2, "1"), ({"failed": 5}, 2, "1")],
@@ -62,7 +60,6 @@ async def test_a_new_key_is_asked_for_when_the_key_or_all_events_are_lost(
     assert f" ts={position} " in requests[-1]
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.parametrize(
     "strange",
     [

@@ -303,7 +303,6 @@ def read_transcripts() -> Transcripts:
     return {name: text.splitlines() for name, _, text in (part.partition("\n") for part in parts)}
 
 
-@pytest.mark.row("D-21", "C-41", "C-44")
 @pytest.mark.parametrize("record", CONTENTS)
 async def test_vk_receives_what_is_recorded(record: Callable[[Path], Awaitable[Transcripts]], tmp_path: Path) -> None:
     recorded = read_transcripts()
@@ -311,7 +310,6 @@ async def test_vk_receives_what_is_recorded(record: Callable[[Path], Awaitable[T
         assert lines == recorded[name], name
 
 
-@pytest.mark.row("D-21", "D-38")
 @pytest.mark.parametrize("method", TRIES)
 async def test_each_answer_means_what_is_recorded_and_no_text_has_the_token(
     method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

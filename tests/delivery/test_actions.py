@@ -10,7 +10,6 @@ from tests.support.servers import several_shards
 __all__ = ["several_shards"]
 
 
-@pytest.mark.row("W-04")
 async def test_what_is_changed_for_others_is_logged_once_with_who_what_how_many_and_why(api: Api) -> None:
     browser = await signed_in_with_key(api, "manage")
     browser.headers |= {"Ada-Reason": "%D0%BE%D1%88%D0%B8%D0%B1%D0%BA%D0%B0", "Idempotency-Key": "k"}
@@ -26,7 +25,6 @@ async def test_what_is_changed_for_others_is_logged_once_with_who_what_how_many_
     assert (cancelled["via"], cancelled["what"], cancelled["count"]) == ("cli", "POST /v1/cancellations", 2)
 
 
-@pytest.mark.row("W-04")
 async def test_the_log_is_filtered_paged_and_exported_and_that_of_another_tenant_is_not_seen(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

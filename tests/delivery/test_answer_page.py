@@ -77,7 +77,6 @@ def text_of(page: ApiResponse) -> str:
     return page.body.decode()
 
 
-@pytest.mark.row("R-15")
 async def test_whoever_opens_a_link_changes_nothing_and_a_post_answers(links: Links) -> None:
     where = await links.ask()
     path, before = links.of(1), (await links.api.call("GET", where)).json
@@ -111,7 +110,6 @@ async def test_a_person_without_a_name_answers_by_its_number_and_each_link_for_i
     assert await links.state(where) == [("open", None, None), ("answered", "yes", "link")]
 
 
-@pytest.mark.row("R-15")
 async def test_a_closed_question_is_read_only_and_an_answer_that_was_begun_before_is_late(links: Links) -> None:
     where = await links.ask()
     await links.browse("POST", links.of(1), option="yes")

@@ -99,7 +99,6 @@ async def test_the_preview_shows_the_buttons_or_says_that_there_are_none(api: Ap
     assert (await api.call("POST", "/v1/deliveries/preview", sms)).json["shown"]["sms"]["not_shown"] == ["answer"]
 
 
-@pytest.mark.row("R-03", "R-16")
 async def test_answers_are_a_table_by_person_with_totals_and_csv(api: Api, where: str) -> None:
     entered = await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
     assert (entered.status, entered.json["result"], entered.json["answer"]["by"]) == (200, "answered", "on_behalf")
@@ -121,7 +120,6 @@ async def test_answers_are_a_table_by_person_with_totals_and_csv(api: Api, where
     assert [one["answer"]["state"] for one in history["recipients"]] == ["answered", "open"]
 
 
-@pytest.mark.row("R-07")
 async def test_a_question_is_closed_by_hand_once(api: Api, where: str) -> None:
     closed = (await api.call("POST", f"{where}/answers:close")).json["answers"]
     assert (closed["silent"], closed["open"]) == (2, 0)
@@ -131,7 +129,6 @@ async def test_a_question_is_closed_by_hand_once(api: Api, where: str) -> None:
     assert (late["result"], late["answer"]["state"]) == ("late", "late")
 
 
-@pytest.mark.row("R-10")
 async def test_those_who_have_not_answered_are_reminded_by_hand_three_times(api: Api, where: str) -> None:
     await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
     for _ in range(3):
@@ -169,7 +166,6 @@ async def test_how_a_question_is_asked_again_is_shown_and_counted_before_it_is_s
     assert history["reminders"]["next_at"] > history["released_at"]
 
 
-@pytest.mark.row("R-09")
 async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     question = {"kind": "choice", "options": [OPTIONS[0] | {"places": 1}, OPTIONS[1]]}

@@ -26,7 +26,6 @@ async def test_a_created_key_works_is_listed_without_its_secret_and_is_revoked_w
     assert (await api.call("DELETE", f"/v1/api-keys/{key_id}")).code == "KEY_NOT_FOUND"
 
 
-@pytest.mark.row("W-03")
 async def test_an_admin_reaches_only_keys_of_its_tenant_with_no_more_scopes(api: Api) -> None:
     admin = await a_key(api, "admin", tenant="mine")
     await a_key(api, "operator", tenant="mine")

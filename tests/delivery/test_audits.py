@@ -31,7 +31,6 @@ async def ended(api: Api) -> Any:
     return await until(over, within=60, every=0.1)
 
 
-@pytest.mark.row("W-16")
 async def test_an_operator_starts_an_audit_and_repairs_what_it_has_found(operator: Api) -> None:
     assert (await operator.call("GET", "/v1/audits")).json == {"run": None, "findings": []}
     await Queue(operator.store).put("t", NewTask("x", kind="k"))
@@ -59,7 +58,6 @@ async def test_an_operator_starts_an_audit_and_repairs_what_it_has_found(operato
     await ended(operator)
 
 
-@pytest.mark.row("W-16")
 async def test_an_audit_whose_process_was_killed_is_broken_off_and_holds_no_other_back(operator: Api) -> None:
     now = 1_700_000_000_000
     run = json.encode(AuditRun(id="killed", by="x", started=now, beat=now)).decode()

@@ -300,7 +300,6 @@ async def test_an_admin_selects_no_tasks_of_another_tenant(api: Api, tasks: dict
     assert (await Queue(api.store).inspector.peek(tasks["theirs"])).state == "ready"
 
 
-@pytest.mark.row("W-03")
 async def test_inspect_reads_the_tasks_of_all_tenants_and_changes_none(api: Api, tasks: dict[str, str]) -> None:
     """Not even together with admin, whose changes end at its own tenant."""
     path = f"/v1/queue/tasks/{tasks['theirs']}"
@@ -325,7 +324,6 @@ async def test_a_task_of_another_tenant_does_not_exist_for_an_admin(api: Api, ta
     assert (await mine.call("POST", f"/v1/queue/tasks/{tasks['mine']}:bury")).json["state"] == "buried"
 
 
-@pytest.mark.row("D-27")
 async def test_deliveries_of_another_tenant_are_not_found(api: Api) -> None:
     theirs = await a_key(api, "send", "read", tenant="theirs")
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))

@@ -34,7 +34,6 @@ async def bulk(api: Api, body: Any, **headers: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in response.body.splitlines()]
 
 
-@pytest.mark.row("D-01")
 async def test_many_deliveries_are_accepted_in_one_request_in_order(api: Api) -> None:
     result = await bulk(
         api, ndjson(*(delivery_body(text=f"number {n}", deliver_at=LATER, far=True) for n in range(1500)))
@@ -46,7 +45,6 @@ async def test_many_deliveries_are_accepted_in_one_request_in_order(api: Api) ->
         assert history.json["text"] == f"number {number}"
 
 
-@pytest.mark.row("D-26", "D-27")
 async def test_an_invalid_line_stops_no_other_and_writes_nothing(api: Api) -> None:
     good = json.dumps(delivery_body()).encode()
     lines = [good, b"{", b"", b'{"text": "\xff"}', b"\xef\xbb\xbf" + good, good + b"\r", b"[]", b"  ", good]
@@ -71,7 +69,6 @@ async def test_a_refusal_of_core_is_reported_on_its_line(api: Api) -> None:
     assert result[1]["code"] == "HISTORY_KEY_USED"
 
 
-@pytest.mark.row("D-39")
 async def test_a_repeated_bulk_request_gets_the_first_response(api: Api) -> None:
     body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER, far=True) for n in range(20)))
     first = await bulk(api, body, **{"Idempotency-Key": "monday"})
@@ -83,7 +80,6 @@ async def test_a_repeated_bulk_request_gets_the_first_response(api: Api) -> None
     assert (other[0]["line"], other[0]["status"]) == (1, 422)
 
 
-@pytest.mark.row("D-39")
 async def test_a_line_may_have_its_own_idempotency_key(api: Api) -> None:
     line = delivery_body(idempotency_key="a", deliver_at=LATER, far=True)
     result = await bulk(api, ndjson(line, delivery_body(deliver_at=LATER, far=True), line), **{"Idempotency-Key": "x"})
@@ -92,7 +88,6 @@ async def test_a_line_may_have_its_own_idempotency_key(api: Api) -> None:
     assert bad[0]["code"] == "IDEMPOTENCY_KEY_MALFORMED"
 
 
-@pytest.mark.row("D-39")
 @pytest.mark.parametrize("own_keys", [False, True])
 async def test_a_repeat_may_end_its_lines_otherwise(api: Api, own_keys: bool) -> None:
     """A file that was edited on Windows, or read by another library, is the same request."""
@@ -119,7 +114,6 @@ async def test_response_lines_arrive_while_the_request_is_still_sent(api: Api) -
         assert json.loads(await response.content.readline())["line"] == 2
 
 
-@pytest.mark.row("D-01", "K-12")
 async def test_lines_of_one_lane_are_delivered_in_order_although_scripts_are_flushed(
     api: Api, courier: Couriers
 ) -> None:

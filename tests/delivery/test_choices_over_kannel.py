@@ -55,7 +55,6 @@ async def events(api: Api) -> list[dict[str, Any]]:
     return [msgspec.json.decode(task["body"]) for task in found.json["tasks"]]
 
 
-@pytest.mark.row("C-91")
 async def test_a_person_who_answers_an_sms_with_a_number_presses_a_button(
     api: Api, gateway: Kannel, courier: None
 ) -> None:

@@ -54,7 +54,6 @@ STATUSES = {
 }
 
 
-@pytest.mark.row("D-26")
 @pytest.mark.parametrize(("status", "codes"), STATUSES.items(), ids=map(str, STATUSES))
 def test_a_code_has_its_status(status: int, codes: str) -> None:
     assert {code: CODES[code].status for code in codes.split()} == dict.fromkeys(codes.split(), status)

@@ -20,7 +20,6 @@ ANNA = {"recipients": [{"id": 1, "contacts": {"telegram": "100001"}}], "channels
 YES = {"text": "Да", "data": "yes"}
 
 
-@pytest.mark.row("C-40", "C-41", "C-44", "C-91")
 async def test_content_reaches_the_courier_and_the_history_shows_it_and_what_was_not_shown(
     api: Api, courier: Couriers
 ) -> None:
@@ -47,7 +46,6 @@ async def test_a_delivery_with_only_a_text_shows_no_content(api: Api, courier: C
     assert "not_shown" not in history["recipients"][0]["outcomes"]["telegram"]
 
 
-@pytest.mark.row("C-47")
 async def test_a_text_may_be_missing_only_with_an_attachment(api: Api) -> None:
     body = {name: value for name, value in delivery_body().items() if name != "text"}
     assert (await api.call("POST", "/v1/deliveries", {**body, "content": {"attachments": [PHOTO]}})).status == 202

@@ -29,7 +29,6 @@ async def finished(api: Api, where: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.row("D-01")
 async def test_a_delivery_is_accepted_with_its_location(api: Api) -> None:
     response = await api.call("POST", "/v1/deliveries", delivery_body())
     assert response.status == 202
@@ -38,7 +37,6 @@ async def test_a_delivery_is_accepted_with_its_location(api: Api) -> None:
     assert (response.json["state"], response.json["recipients"], response.json["moved_from"]) == ("released", 1, None)
 
 
-@pytest.mark.row("D-03")
 async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     await courier("sms", lambda message: Rejected(Reason.RECIPIENT_UNREACHABLE))
@@ -77,7 +75,6 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
     assert result["counts"].items() >= {"recipients": 3, "reached": 1, "sent": 1, "failed": 2, "no_contact": 3}.items()
 
 
-@pytest.mark.row("D-17")
 @pytest.mark.parametrize(
     ("verdict", "contacts", "outcomes", "more"),
     [
@@ -117,7 +114,6 @@ async def test_the_history_has_one_verdict_for_each_situation(
     await until(is_told)
 
 
-@pytest.mark.row("D-04")
 async def test_a_history_key_can_be_reserved_before_the_delivery(api: Api) -> None:
     given = await api.call("POST", "/v1/history-keys", {"sender": {"id": "деканат: 1"}})
     assert given.status == 201
@@ -143,7 +139,6 @@ async def test_an_id_can_be_put_into_a_url_unchanged(api: Api, sender: str) -> N
     assert (result.status, result.json["sender"]) == (200, {"id": sender})
 
 
-@pytest.mark.row("D-02")
 async def test_a_recipient_named_twice_is_one_recipient_with_all_contacts(api: Api, courier: Couriers) -> None:
     telegram, sms = await courier("telegram"), await courier("sms")
     people = [
@@ -158,7 +153,6 @@ async def test_a_recipient_named_twice_is_one_recipient_with_all_contacts(api: A
     assert (sorted(telegram.addresses), sorted(sms.addresses)) == (["1", "2"], ["+79990000001", "+79990000002"])
 
 
-@pytest.mark.row("D-02", "D-11")
 async def test_a_channel_named_twice_is_used_once(api: Api, courier: Couriers) -> None:
     """Regression: there were two parcels of one name; the delivery was sent once and never finished."""
     telegram = await courier("telegram")
@@ -168,7 +162,6 @@ async def test_a_channel_named_twice_is_used_once(api: Api, courier: Couriers) -
     assert (result["verdict"], telegram.addresses) == ("all_reached", ["1"])
 
 
-@pytest.mark.row("D-07")
 async def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-11-21T17:00:00.250+03:00", far=True))
     assert (made.json["state"], made.json["deliver_at"]) == ("scheduled", "2029-11-21T14:00:00.250Z")
@@ -187,7 +180,6 @@ async def test_times_are_cut_to_milliseconds(api: Api) -> None:
     assert made.json["deliver_at"] == "2029-12-31T23:59:59.999Z"
 
 
-@pytest.mark.row("D-07")
 async def test_a_time_that_has_just_passed_means_now_and_is_reported_as_moved(api: Api) -> None:
     passed = _in(minutes=-4)
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=passed))
@@ -195,7 +187,6 @@ async def test_a_time_that_has_just_passed_means_now_and_is_reported_as_moved(ap
     assert datetime.now(UTC) - datetime.fromisoformat(made.json["deliver_at"]) < timedelta(seconds=10)
 
 
-@pytest.mark.row("D-51")
 @pytest.mark.parametrize(
     ("at", "far", "code"),
     [
@@ -228,7 +219,6 @@ async def test_a_released_delivery_cannot_be_rescheduled(api: Api) -> None:
     assert (refused.status, refused.code) == (409, "ALREADY_RELEASED")
 
 
-@pytest.mark.row("D-42")
 async def test_cancelling_chosen_recipients_reports_those_already_sent(api: Api, courier: Couriers) -> None:
     holding, held = asyncio.Event(), asyncio.Event()
 
@@ -257,7 +247,6 @@ async def test_cancelling_chosen_recipients_reports_those_already_sent(api: Api,
     assert (unknown.status, unknown.code) == (404, "RECIPIENT_NOT_FOUND")
 
 
-@pytest.mark.row("D-40")
 async def test_failed_outcomes_are_retried_in_the_same_history(api: Api, courier: Couriers) -> None:
     blocked = [True]
     await courier("telegram", lambda message: Rejected(Reason.BLOCKED) if blocked[0] else Sent("2"))
@@ -322,7 +311,6 @@ async def test_a_long_history_is_read_in_pages(api: Api) -> None:
     assert seen == list(range(250))
 
 
-@pytest.mark.row("D-33")
 async def test_one_request_takes_ten_thousand_recipients(api: Api) -> None:
     people = [{"id": n, "contacts": {"sms": f"+7999{n:07}"}} for n in range(10_000)]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, deliver_at=LATER, far=True))

@@ -47,13 +47,11 @@ async def check_that_anna_is_gone(api: Api) -> None:
         assert await services_of(api.store, tenant, user) == ["vacancies"]
 
 
-@pytest.mark.row("U-20")
 async def test_a_person_that_is_deleted_over_http_has_no_jobs_and_no_sign_ins(hunting: Api) -> None:
     assert (await hunting.call("DELETE", "/v1/users/42")).status == 204
     await check_that_anna_is_gone(hunting)
 
 
-@pytest.mark.row("U-20")
 async def test_a_person_that_is_removed_by_the_command_has_no_jobs_and_no_sign_ins(hunting: Api, ada: Ada) -> None:
     assert await ada("user", "remove", "42") == (0, "removed 42\n", "")
     await check_that_anna_is_gone(hunting)

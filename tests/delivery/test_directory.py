@@ -60,7 +60,6 @@ async def pages(api: Api, path: str, name: str) -> list[Any]:
     return found
 
 
-@pytest.mark.row("D-31")
 async def test_a_person_is_added_shown_changed_and_deleted(api: Api) -> None:
     made = await api.call("POST", "/v1/users", {**ANNA, "contacts": {"telegram": "100001", "sms": "8 999 111 22 33"}})
     assert (made.status, made.json, made.headers["Location"]) == (201, ANNA, "/v1/users/1")
@@ -88,7 +87,6 @@ async def call_raw(api: Api, path: str) -> ApiResponse:
         return await read(response)
 
 
-@pytest.mark.row("D-27")
 async def test_every_error_of_a_person_is_reported_with_its_path(api: Api) -> None:
     body = {
         "id": 1,
@@ -131,7 +129,6 @@ async def test_a_malformed_person_is_refused(api: Api, body: object, code: str, 
     assert await refusal(api, "POST", "/v1/users", body) == (400, code, [path])
 
 
-@pytest.mark.row("D-27")
 async def test_what_another_person_has_is_refused(api: Api) -> None:
     await api.call("POST", "/v1/users", ANNA)
     await add_people(api, 2)
@@ -156,7 +153,6 @@ async def test_of_fifty_concurrent_requests_with_one_contact_one_wins(api: Api) 
     assert len((await api.call("GET", "/v1/users")).json["users"]) == 1
 
 
-@pytest.mark.row("D-29")
 async def test_contacts_are_added_listed_and_removed_one_by_one(api: Api) -> None:
     await add_people(api, 1)
     for address, status in (("+7 (999) 111-22-33", 201), ("89991112233", 201)):
@@ -175,7 +171,6 @@ async def test_contacts_are_added_listed_and_removed_one_by_one(api: Api) -> Non
         404, "USER_NOT_FOUND", [])  # fmt: skip
 
 
-@pytest.mark.row("D-31")
 async def test_people_are_found_by_email_contact_group_and_role(api: Api) -> None:
     await api.call("POST", "/v1/users", ANNA)
     await api.call("POST", "/v1/users", {"id": 2, "role": "trainer"})
@@ -208,7 +203,6 @@ async def test_lists_are_paged_with_link_headers(api: Api) -> None:
         assert await pages(api, f"/v1/supergroups?limit={limit}", "supergroups") == [f"s{n}" for n in range(7)]
 
 
-@pytest.mark.row("D-31")
 async def test_a_group_is_added_changed_filled_and_deleted(api: Api) -> None:
     await add_people(api, 1, "a")
     made = await api.call("POST", "/v1/groups", {"id": "ИВТ-21", "title": "Первый", "virtual": True, "members": [1]})
@@ -250,7 +244,6 @@ async def test_malformed_groups_are_refused(api: Api) -> None:
     assert (await api.call("GET", "/v1/groups")).json == {"groups": [], "next": None}
 
 
-@pytest.mark.row("D-31")
 async def test_supergroups_and_ownerships_keep_the_rule(api: Api) -> None:
     await add_people(api, 1)
     for name in "ABC":
@@ -293,7 +286,6 @@ async def test_unknown_parts_of_ownerships_are_refused(api: Api) -> None:
         assert await refusal(api, method, path) == refused
 
 
-@pytest.mark.row("D-31")
 async def test_tenants_see_nothing_of_each_others_directory(api: Api) -> None:
     """Both tenants have the same ids, addresses and names."""
     _, secret = await api.services.api_keys.create("other", ["manage"], "other")
@@ -314,7 +306,6 @@ async def test_tenants_see_nothing_of_each_others_directory(api: Api) -> None:
     assert (await theirs.call("GET", "/v1/users/2")).status == 404
 
 
-@pytest.mark.row("D-31")
 async def test_the_history_of_a_deleted_person_keeps_its_figures_only(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     await api.call("POST", "/v1/users", ANNA)
@@ -339,7 +330,6 @@ async def test_reading_the_directory_needs_the_scope_manage(api: Api) -> None:
     assert (response.status, response.code) == (403, "SCOPE_MISSING")
 
 
-@pytest.mark.row("D-02")
 async def test_a_group_is_the_same_in_both_normal_forms(api: Api) -> None:
     """A Mac writes й as two characters: there were two groups that looked the same."""
     composed, decomposed = "Йод-2", "И\u0306од-2"
@@ -354,7 +344,6 @@ async def test_a_group_is_the_same_in_both_normal_forms(api: Api) -> None:
     assert (await api.call("GET", f"/v1/groups/{quote(decomposed)}")).json["id"] == composed
 
 
-@pytest.mark.row("W-31")
 async def test_members_come_by_name_in_pages_and_are_found_by_it(api: Api) -> None:
     names = ["ёж", "Анна Ли", "анна", None, "Яна"]
     for number, name in enumerate(names):

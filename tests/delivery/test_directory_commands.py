@@ -43,7 +43,6 @@ async def result(ada: Ada, *args: str) -> list[Any]:
     return [json.loads(line) for line in out.splitlines()]
 
 
-@pytest.mark.row("D-31")
 async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
     code, out, _ = await ada("user", "add", "1", "--name", "Анна", "--role", "trainer", "--contact", "telegram:100001")
     assert (code, out) == (0, "added 1  Анна  trainer\n")
@@ -61,7 +60,6 @@ async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
     assert (code, "USER_NOT_FOUND" in err) == (1, True)
 
 
-@pytest.mark.row("D-31", "D-29")
 async def test_single_contacts_are_added_and_removed(ada: Ada) -> None:
     await ada("user", "add", "1", "--contact", "telegram:@anna")
     assert (await ada("contact", "add", "1", "sms:8 (999) 111-22-33"))[1] == "added sms:+79991112233 to 1\n"
@@ -70,7 +68,6 @@ async def test_single_contacts_are_added_and_removed(ada: Ada) -> None:
     assert await result(ada, "contact", "list", "1") == [{"user": 1, "channel": "sms", "address": "+79991112233"}]
 
 
-@pytest.mark.row("D-31")
 async def test_groups_supergroups_and_owners_are_managed(ada: Ada) -> None:
     for user in ("1", "2"):
         await ada("user", "add", user)
@@ -103,7 +100,6 @@ async def test_a_long_list_is_read_to_its_end(ada: Ada, tmp_path: Path) -> None:
     assert len(await result(ada, "user", "list")) == 1200
 
 
-@pytest.mark.row("D-31")
 async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: Ada, tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_text("id,name\n1,Анна\n2,Пётр\n")
     (tmp_path / "bad.csv").write_text("id,email\n1,nonsense\n")
@@ -149,7 +145,6 @@ async def test_a_sheet_of_a_workbook_is_imported(ada: Ada, tmp_path: Path) -> No
     assert [user["name"] for user in await result(ada, "user", "list")] == ["Анна"]
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     ("args", "end"),
     [
@@ -169,7 +164,6 @@ async def test_a_file_without_an_end_is_refused_in_one_sentence(
     assert (code, out, err) == (2, "", f"ada: {end}, and no more is accepted\n")
 
 
-@pytest.mark.row("D-31")
 async def test_the_directory_is_exported_to_a_file_that_imports_again(ada: Ada, tmp_path: Path) -> None:
     await ada("user", "add", "1", "--name", "Анна", "--contact", "sms:+79991112233")
     assert (await ada("export", "users", "people.csv"))[:2] == (0, "wrote 1 row to people.csv\n")
@@ -242,7 +236,6 @@ async def test_wrong_usage_has_exit_code_two_and_a_message(ada: Ada, args: tuple
     assert err
 
 
-@pytest.mark.row("W-07")
 async def test_templates_are_added_listed_shown_and_deleted(ada: Ada) -> None:
     (added,) = await result(ada, "templates", "add", "Отмена", "--text", "Пары не будет", "--channel", "sms")
     assert (added["title"], added["message"]) == ("Отмена", {"text": "Пары не будет", "channels": ["sms"]})

@@ -39,7 +39,6 @@ def test_written_forms_of_one_address_are_one_contact(channel: str, addresses: l
     assert without_duplicates(channel, addresses) == left
 
 
-@pytest.mark.row("D-13")
 @pytest.mark.parametrize(
     "recipients",
     [
@@ -61,7 +60,6 @@ async def test_one_person_gets_one_sms(api: Api, courier: Couriers, recipients: 
     assert sms.addresses == ["+79600001000"]
 
 
-@pytest.mark.row("D-13")
 async def test_two_persons_with_one_number_both_get_their_message(api: Api, courier: Couriers) -> None:
     sms = await courier("sms")
     people = [{"id": number, "contacts": {"sms": written}} for number, written in enumerate(WRITTEN[:2], 1)]

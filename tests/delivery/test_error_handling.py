@@ -22,7 +22,6 @@ from tests.support.waiting import until
 from tests.system.crash.cuttable_link import CuttableLink
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     "path", ["/nowhere", "/v1", "/v1/", "/v1/deliveries/", "/v2/deliveries", "/docs/", "//", "/%00"]
 )
@@ -32,7 +31,6 @@ async def test_an_unknown_address_is_not_found(api: Api, path: str) -> None:
         assert (response.status, response.code) == (404, "ROUTE_NOT_FOUND")
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
@@ -56,7 +54,6 @@ NO_HEAD = {
 """Streams, and addresses that others call with GET to change something."""
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     "path", [route.path for route in EVERY_ROUTE if route.method == "GET" and "{" not in route.path]
 )
@@ -71,7 +68,6 @@ async def test_head_gets_the_headers_of_get_and_no_body(api: Api, path: str) -> 
     assert head.headers.get("Content-Type") == got.headers.get("Content-Type")
 
 
-@pytest.mark.row("D-27")
 async def test_a_body_that_is_too_large_is_refused_with_or_without_content_length(api: Api) -> None:
     before = await api.keys()
     body = json.dumps(delivery_body(text="a" * 2**20)).encode()
@@ -98,7 +94,6 @@ class TestLimit:
     def options(self) -> Options:
         return Options(body_limit=1000)
 
-    @pytest.mark.row("D-27")
     async def test_a_body_above_a_small_limit_is_refused(self, api: Api) -> None:
         body = json.dumps(delivery_body(text="a" * 1000)).encode()
         for sent, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
@@ -106,7 +101,6 @@ class TestLimit:
             assert (response.status, response.code) == (413, "BODY_TOO_LARGE")
         assert (await api.call("POST", "/v1/deliveries", delivery_body())).status == 202
 
-    @pytest.mark.row("D-27")
     async def test_a_body_of_exactly_the_limit_is_accepted(self, api: Api) -> None:
         body = json.dumps(delivery_body()).encode()
         for size, status in ((1000, 202), (1001, 413)):
@@ -117,7 +111,6 @@ class TestLimit:
                 assert (await api.call("POST", "/v1/deliveries", sent, headers=headers)).status == status
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=cp1251"]
 )
@@ -147,7 +140,6 @@ async def exchanged(api: Api, sent: bytes) -> tuple[bytes, bytes]:
     return head, body
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     ("sent", "status", "code"),
     [
@@ -198,7 +190,6 @@ class TestFault:
         assert "hunter2" in caplog.text
 
 
-@pytest.mark.row("D-27")
 async def test_without_the_store_every_operation_reports_it(api: Api, server: Server) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     server.kill()
@@ -258,7 +249,6 @@ class TestCutOff:
         assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
-@pytest.mark.row("D-27")
 async def test_on_a_full_store_a_write_reports_that_nothing_was_written(api: Api) -> None:
     before = await api.keys()
     await api.store.redis.config_set("maxmemory", 1)
@@ -277,7 +267,6 @@ class TestLimits:
         sending = Sending(store, deliveries, Directory(store), max_recipients=2)
         return replace(services, core=replace(services.core, sending=sending))
 
-    @pytest.mark.row("D-27")
     async def test_the_number_of_recipients_can_be_limited(self, api: Api) -> None:
         refused = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people(range(3))))
         assert refused.code == "TOO_MANY_RECIPIENTS"

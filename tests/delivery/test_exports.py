@@ -48,7 +48,6 @@ def rows(exported: ApiResponse, separator: str = ",") -> list[list[str]]:
     return list(csv.reader(io.StringIO(exported.body.decode("utf-8-sig")), delimiter=separator))
 
 
-@pytest.mark.row("D-31")
 @pytest.mark.parametrize("form", ["", "?excel"])
 @pytest.mark.parametrize("kind", EXPORTED)
 async def test_an_exported_file_imports_again_without_a_change(
@@ -63,7 +62,6 @@ async def test_an_exported_file_imports_again_without_a_change(
     assert (again.json["created"], again.json["updated"], again.json["unchanged"]) == (0, 0, count), again.json
 
 
-@pytest.mark.row("D-31")
 @pytest.mark.parametrize("form", ["", "?excel=1"])
 async def test_an_exported_directory_is_the_same_in_another_tenant(api: Api, school: None, form: str) -> None:
     _, secret = await api.services.api_keys.create("other", ["manage"], OTHER)
@@ -80,7 +78,6 @@ async def test_an_exported_directory_is_the_same_in_another_tenant(api: Api, sch
     assert (await directory.groups.page(OTHER)).items == (await directory.groups.page(TENANT)).items
 
 
-@pytest.mark.row("D-31")
 async def test_no_exported_cell_begins_as_a_formula(api: Api, school: None) -> None:
     for kind in EXPORTED:
         cells = [cell for row in rows(await api.call("GET", f"/v1/export/{kind}")) for cell in row]
@@ -96,7 +93,6 @@ async def test_a_file_for_excel_begins_with_a_byte_order_mark_and_has_semicolons
     assert exported.headers["Content-Disposition"] == "attachment; filename*=UTF-8''groups.csv"
 
 
-@pytest.mark.row("D-31")
 async def test_more_people_than_one_page_are_exported_each_once(api: Api) -> None:
     text = "id,name\n" + "".join(f"{n},Имя {n}\n" for n in range(1234))
     await api.call("POST", "/v1/import?kind=users", text.encode(), headers={"Content-Type": "text/csv"})
@@ -105,7 +101,6 @@ async def test_more_people_than_one_page_are_exported_each_once(api: Api) -> Non
     assert len(exported) == 1235
 
 
-@pytest.mark.row("D-27")
 async def test_an_export_needs_its_scope_and_shows_only_its_tenant(api: Api, school: None) -> None:
     async def call_as(scopes: Sequence[str], tenant: str, path: str) -> ApiResponse:
         _, secret = await api.services.api_keys.create("some", scopes, tenant)
@@ -122,7 +117,6 @@ async def test_an_export_needs_its_scope_and_shows_only_its_tenant(api: Api, sch
     assert (await api.call("GET", "/v1/export/users?excel=2")).code == "WRONG_VALUE"
 
 
-@pytest.mark.row("D-15")
 async def test_the_outcomes_of_a_delivery_are_rows(api: Api, courier: Couriers) -> None:
     await courier("sms")
     people = [{"id": n, "name": f"=Имя {n}", "contacts": {"sms": f"+7999111{n:04}"}} for n in range(1, 1203)]
@@ -143,7 +137,6 @@ async def test_the_outcomes_of_a_delivery_are_rows(api: Api, courier: Couriers) 
     assert seventh["at"].endswith("Z")
 
 
-@pytest.mark.row("W-26")
 async def test_a_table_for_people_has_one_row_for_each_recipient_in_their_words(api: Api, courier: Couriers) -> None:
     await courier("sms")
     await courier("email", lambda _: Rejected(Reason.BLOCKED))
@@ -170,7 +163,6 @@ async def test_a_table_for_people_has_one_row_for_each_recipient_in_their_words(
     assert english == ["Number", "Person", "Groups", "Why not", "SMS", "E-mail", "Text"]
 
 
-@pytest.mark.row("W-26")
 @pytest.mark.parametrize(("kind", "columns"), [("users", "ИД,ФИО,Почта,Роль,Язык,Отказ"), ("members", "Группа,ИД")])
 async def test_an_export_in_russian_is_imported_again_without_changes(
     api: Api, school: None, kind: str, columns: str

@@ -33,7 +33,6 @@ async def record(api: Api, store: Store, step: SampleStep, moments: range) -> No
         await samples.save(step, await samples.take(at))
 
 
-@pytest.mark.row("W-11")
 async def test_figures_are_read_between_two_moments_in_steps(api: Api, store: Store) -> None:
     now = int(time.time()) * 1000
     start = now - now % MINUTE - 20 * MINUTE
@@ -48,7 +47,6 @@ async def test_figures_are_read_between_two_moments_in_steps(api: Api, store: St
     assert {point["ready"] for point in (await api.call("GET", query(tube="other"))).json["points"]} == {0}
 
 
-@pytest.mark.row("W-11")
 async def test_the_command_figures_prints_what_the_api_returns_and_a_table(
     api: Api, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,7 +62,6 @@ async def test_the_command_figures_prints_what_the_api_returns_and_a_table(
     assert [line.split()[5] for line in lines[1:-1]] == ["30"] * (len(lines) - 2)
 
 
-@pytest.mark.row("W-11")
 async def test_without_a_step_figures_have_the_finest_that_is_kept(api: Api, store: Store) -> None:
     now = int(time.time()) * 1000
     await record(api, store, SampleStep.COARSE, range(now - 120 * MINUTE, now, 10 * MINUTE))

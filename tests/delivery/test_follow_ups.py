@@ -54,7 +54,6 @@ def outcomes(history: dict[str, Any], channel: str) -> dict[int, tuple[str, str 
     }
 
 
-@pytest.mark.row("D-50", "W-25")
 async def test_a_follow_up_goes_to_the_people_who_were_not_reached_and_both_are_linked(
     api: Api, courier: Couriers
 ) -> None:
@@ -79,7 +78,6 @@ async def test_a_follow_up_goes_to_the_people_who_were_not_reached_and_both_are_
     assert again.code == "NOBODY_LEFT", "the follow-up has reached them"
 
 
-@pytest.mark.row("D-50")
 async def test_whoever_is_reached_meanwhile_is_left_out_when_the_follow_up_is_sent(api: Api, courier: Couriers) -> None:
     let_go = asyncio.Event()
 
@@ -106,7 +104,6 @@ async def test_whoever_is_reached_meanwhile_is_left_out_when_the_follow_up_is_se
     assert sorted(sms.addresses) == ["+79990000001", "+79990000002"]
 
 
-@pytest.mark.row("D-50")
 async def test_a_follow_up_of_the_unanswered_leaves_out_who_answers_before_it_is_sent(
     api: Api, courier: Couriers
 ) -> None:
@@ -126,7 +123,6 @@ async def test_a_follow_up_of_the_unanswered_leaves_out_who_answers_before_it_is
     assert len(sms.addresses) == 2
 
 
-@pytest.mark.row("D-50")
 async def test_a_follow_up_in_order_leaves_people_out_of_every_channel(api: Api, courier: Couriers) -> None:
     await courier("telegram", blocked)
     first = await sent_to(api, first_body())
@@ -165,7 +161,6 @@ async def test_an_attempt_that_was_made_is_never_said_to_be_left_out(api: Api, c
     assert len(sms.addresses) == 2
 
 
-@pytest.mark.row("D-50")
 async def test_the_values_and_the_contacts_of_the_first_delivery_serve_again(api: Api, courier: Couriers) -> None:
     await courier("telegram", blocked)
     sms = await courier("sms")

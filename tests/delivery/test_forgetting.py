@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from core.deliveries.choice_store import Choices
 from core.jobs import JobId, JobState, Schedule
 from core.model.compact_json import compact_json
@@ -99,7 +97,6 @@ async def kinds_with(server: Server) -> dict[str, str]:
     }
 
 
-@pytest.mark.row("U-20")
 async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
     api: Api, courier: Couriers, server: Server
 ) -> None:

@@ -19,7 +19,6 @@ patient = settings(
 @example(text='[]{}"\\/:,<script>&quot;\u2028\u2029\r\n\t\x1b')
 @example(text='{"recipients": []}')
 @patient
-@pytest.mark.row("D-14", "D-26")
 async def test_every_text_that_is_not_white_space_is_kept_unchanged(api: Api, text: str) -> None:
     response = await api.call("POST", "/v1/deliveries", delivery_body(text=text))
     if text.isspace():
@@ -35,7 +34,6 @@ IDS = st.integers(-(2**63), 2**63 - 1) | st.text(min_size=1, max_size=128).filte
 
 @given(sender=IDS, recipients=st.lists(IDS, min_size=1, max_size=5, unique_by=str))
 @patient
-@pytest.mark.row("D-03")
 async def test_ids_are_returned_unchanged(api: Api, sender: int | str, recipients: list[int | str]) -> None:
     body = delivery_body(sender={"id": sender}, recipients=[{"id": one, "contacts": {}} for one in recipients])
     made = await api.call("POST", "/v1/deliveries", body)

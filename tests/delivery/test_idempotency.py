@@ -23,7 +23,6 @@ LATER = "2030-01-01T00:00:00+03:00"
 KEY = {"Idempotency-Key": "one"}
 
 
-@pytest.mark.row("D-39")
 async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api) -> None:
     body = delivery_body(deliver_at=LATER, far=True)
     responses = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
@@ -34,7 +33,6 @@ async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api)
     assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
-@pytest.mark.row("D-39")
 async def test_the_same_key_with_another_request_is_refused(api: Api) -> None:
     await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
     other = await api.call("POST", "/v1/deliveries", delivery_body(text="another"), headers=KEY)
@@ -77,7 +75,6 @@ async def repeated(api: Api, method: str, path: str, body: object) -> list[ApiRe
     return [await api.call(method, path, body, headers={"Idempotency-Key": "two"}) for _ in range(2)]
 
 
-@pytest.mark.row("D-39")
 @pytest.mark.parametrize(("method", "path", "body", "status"), WRITES)
 async def test_every_other_write_is_done_once_and_its_response_repeated(
     api: Api, method: str, path: str, body: object, status: int
@@ -90,7 +87,6 @@ async def test_every_other_write_is_done_once_and_its_response_repeated(
     assert second.headers["Idempotency-Replayed"] == "true"
 
 
-@pytest.mark.row("D-39")
 async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))
     body = {"deliver_at": "2031-01-01T00:00:00Z", "far": True}
@@ -101,7 +97,6 @@ async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
-@pytest.mark.row("D-39")
 async def test_a_refused_write_is_forgotten_and_can_be_repeated(api: Api) -> None:
     body = {"deliver_at": "2031-01-01T00:00:00Z", "far": True}
     before = await api.keys()
@@ -140,7 +135,6 @@ class TestInProgress:
         assert isinstance(services.core.deliveries, SlowDeliveries)
         return services.core.deliveries
 
-    @pytest.mark.row("D-39")
     async def test_a_repeat_while_the_first_request_is_in_progress_is_refused(self, api: Api) -> None:
         slow = api.services.core.deliveries
         assert isinstance(slow, SlowDeliveries)
@@ -153,7 +147,6 @@ class TestInProgress:
         assert (await first).status == 201
         assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
 
-    @pytest.mark.row("D-39")
     async def test_a_request_stays_in_progress_however_long_it_takes_and_without_its_caller(
         self, api: Api, slow: SlowDeliveries
     ) -> None:
@@ -189,7 +182,6 @@ class TestInProgress:
         assert (await first).status == 201
 
 
-@pytest.mark.row("D-39", "D-27")
 async def test_on_a_full_store_cancelling_works_and_stored_responses_are_repeated(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))
     kept = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)
@@ -207,7 +199,6 @@ async def test_a_malformed_idempotency_key_is_refused(api: Api, key: str) -> Non
     assert (response.status, response.code) == (400, "IDEMPOTENCY_KEY_MALFORMED")
 
 
-@pytest.mark.row("D-39")
 async def test_tenants_do_not_share_idempotency_keys(api: Api) -> None:
     _, secret = await api.services.api_keys.create("other", ["send"], "other")
     mine = await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
@@ -244,7 +235,6 @@ async def test_a_key_used_with_one_operation_is_refused_by_every_other(
             assert (response.status, response.code) == (422, "IDEMPOTENCY_KEY_REUSED"), other
 
 
-@pytest.mark.row("D-39")
 async def test_a_response_is_kept_for_a_day_and_so_is_the_key_of_a_bulk(store: Store) -> None:
     idempotency = Idempotency(store)
     assert await idempotency.begin("t", "a", "request") is None
@@ -256,7 +246,6 @@ async def test_a_response_is_kept_for_a_day_and_so_is_the_key_of_a_bulk(store: S
         assert timedelta(hours=23) < timedelta(milliseconds=await store.redis.pttl(key)) <= timedelta(days=1)
 
 
-@pytest.mark.row("D-39")
 async def test_a_request_is_no_repeat_of_itself_if_the_reply_of_the_store_is_lost(server: Server) -> None:
     """The store repeats the command, which then finds the mark that it has written itself."""
     link = CuttableLink(server.place.port)

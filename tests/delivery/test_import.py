@@ -37,7 +37,6 @@ async def post(api: Api, kind: str, text: str | bytes, query: str = "", **header
     return await api.call("POST", f"/v1/import?kind={kind}{query}", body, headers=headers)
 
 
-@pytest.mark.row("D-31")
 async def test_a_file_is_imported_and_its_people_are_found(api: Api) -> None:
     made = await post(api, "users", CSV)
     assert (made.status, made.json) == (200, DONE)
@@ -52,7 +51,6 @@ async def test_a_dry_run_writes_nothing(api: Api, query: str) -> None:
     assert (await api.call("GET", "/v1/users")).json["users"] == []
 
 
-@pytest.mark.row("D-31")
 async def test_a_dry_run_shows_for_each_person_what_would_change(api: Api) -> None:
     await post(api, "users", CSV)
     changed = await post(api, "users", "id;ФИО;почта\n1;Анна;new@example.org\n2;;\n3;Вера;\n", "&dry_run")
@@ -67,13 +65,11 @@ async def test_a_dry_run_shows_for_each_person_what_would_change(api: Api) -> No
     assert rows[4][:2] == ("3", True)
 
 
-@pytest.mark.row("D-31")
 async def test_a_dry_run_of_a_large_file_shows_the_first_hundred_changes(api: Api) -> None:
     found = await post(api, "users", "id\n" + "".join(f"{n}\n" for n in range(250)), "&dry_run")
     assert (len(found.json["changes"]), found.json["more_changes"]) == (100, 150)
 
 
-@pytest.mark.row("D-27")
 async def test_errors_name_row_column_and_code_and_nothing_is_written(api: Api) -> None:
     refused = await post(api, "users", "id,email,contacts.pigeon\n1,a@example.org,y\n2,nonsense,x\n")
     assert (refused.status, refused.code) == (422, "ROWS_INVALID")
@@ -90,7 +86,6 @@ async def test_a_packed_file_is_unpacked(api: Api) -> None:
     assert (await post(api, "users", gzip.compress(CSV.encode()), Content_Encoding="gzip")).json["created"] == 2
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     ("query", "kind", "status", "code"),
     [("", "application/json", 415, "CONTENT_TYPE_UNSUPPORTED"), ("&nonsense=1", "text/csv", 400, "UNKNOWN_PARAMETER")],
@@ -114,7 +109,6 @@ async def test_the_kind_of_the_rows_must_be_given(api: Api) -> None:
     assert (await post(api, "people", CSV)).code == "WRONG_VALUE"
 
 
-@pytest.mark.row("D-39")
 async def test_a_repeat_returns_the_first_response(api: Api) -> None:
     first = await post(api, "users", CSV, Idempotency_Key="k")
     again = await post(api, "users", CSV, Idempotency_Key="k")
@@ -124,7 +118,6 @@ async def test_a_repeat_returns_the_first_response(api: Api) -> None:
     assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
-@pytest.mark.row("D-27")
 async def test_during_an_import_other_writes_are_refused_for_a_few_seconds(api: Api) -> None:
     other = Journal(api.store, TENANT)
     await other.begin("users", 100)
@@ -143,7 +136,6 @@ class TestSmallLimit:
     def options(self) -> Options:
         return replace(Options(), import_limit=1000)
 
-    @pytest.mark.row("D-27")
     async def test_a_file_above_the_limit_is_refused(self, api: Api) -> None:
         rows = "".join(f"{n},\n" for n in range(1000))
         refused = await post(api, "users", f"id,name\n{rows}")

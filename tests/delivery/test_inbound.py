@@ -50,7 +50,6 @@ async def events(api: Api, channel: str = "sms") -> list[DialogEvent]:
     return [dialog_event(decode(task["body"])) for task in found.json["tasks"]]
 
 
-@pytest.mark.row("D-24")
 async def test_an_sms_becomes_an_event_of_its_number_and_the_response_is_empty(api: Api) -> None:
     response = await get(api)
     assert (response.status, response.body) == (200, b"")
@@ -64,7 +63,6 @@ async def test_an_sms_may_be_posted_as_a_form(api: Api) -> None:
     assert [event.text for event in await events(api)] == [SMS["text"]]
 
 
-@pytest.mark.row("D-24")
 async def test_the_same_sms_received_twice_is_one(api: Api) -> None:
     for _ in range(2):
         assert (await get(api)).status == 200
@@ -73,7 +71,6 @@ async def test_the_same_sms_received_twice_is_one(api: Api) -> None:
     assert len(await events(api)) == 2
 
 
-@pytest.mark.row("D-24")
 async def test_two_sms_centres_may_give_two_sms_the_same_id(api: Api) -> None:
     await get(api, smsc="first", text="a")
     await get(api, smsc="second", text="b")

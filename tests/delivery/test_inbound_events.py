@@ -53,7 +53,6 @@ async def post_telegram(api: Api, update: object) -> int:
     return (await api.call("POST", "/v1/inbound/telegram", update, headers=headers)).status
 
 
-@pytest.mark.row("C-91")
 async def test_an_update_of_the_webhook_is_one_event(api: Api) -> None:
     assert [await post_telegram(api, UPDATE) for _ in range(2)] == [200, 200]
     (event,) = await events(api)
@@ -93,7 +92,6 @@ async def test_edits_inline_queries_requests_to_join_and_departures_come_by_webh
     assert tube == TUBE or found["name"] == "left.-1001.100001"
 
 
-@pytest.mark.row("C-14")
 async def test_an_album_that_comes_by_webhook_waits_for_its_photos(api: Api) -> None:
     photo = {"photo": [{"file_id": "f", "width": 9, "height": 9}], "media_group_id": "5"}
     for number in (1, 2):
@@ -133,7 +131,6 @@ async def test_a_callback_of_vk_with_half_a_surrogate_pair_is_acknowledged_with_
     assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 1
 
 
-@pytest.mark.row("C-91")
 async def test_a_callback_of_vk_is_one_event(api: Api) -> None:
     message = {**EVENT["object"]["message"], "date": 4_000_000_000, "conversation_message_id": 1}
     posted = {**EVENT, "object": {"message": message}}
@@ -144,7 +141,6 @@ async def test_a_callback_of_vk_is_one_event(api: Api) -> None:
     assert (event["channel"], event["user_id"], event["event_text"]) == ("vk", 200001, "/help")
 
 
-@pytest.mark.row("C-91")
 async def test_an_sms_is_one_event_and_the_number_of_a_choice_a_press(api: Api, store: Store) -> None:
     await Choices(store).remember(
         "default", "sms", ["+79990000001"], [Button("Сегодня", "today"), Button("Завтра", "tomorrow")]

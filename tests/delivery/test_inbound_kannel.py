@@ -59,7 +59,6 @@ async def written(api: Api) -> list[tuple[str, str]]:
     return [(event.address, event.text) for event in events]
 
 
-@pytest.mark.row("D-24")
 async def test_an_sms_that_a_real_kannel_receives_becomes_an_event_letter_for_letter(api: Api, gateway: Kannel) -> None:
     texts = ["IVT-101 No lecture & no lab + 100% {x}?", "ИВТ-101 Пары не будет"]
     for number, text in enumerate(texts):
@@ -68,7 +67,6 @@ async def test_an_sms_that_a_real_kannel_receives_becomes_an_event_letter_for_le
     assert sorted(await written(api)) == sorted(("+79990000001", text) for text in texts)
 
 
-@pytest.mark.row("D-24")
 async def test_an_sms_in_ucs_2_arrives_letter_for_letter(api: Api, gateway: Kannel) -> None:
     text = "ИВТ-101 Пары не будет 😀"
     await gateway.receive_ucs_2("79990000001", "79000000000", text)
@@ -76,7 +74,6 @@ async def test_an_sms_in_ucs_2_arrives_letter_for_letter(api: Api, gateway: Kann
     assert await written(api) == [("+79990000001", text)]
 
 
-@pytest.mark.row("D-24")
 async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_over_a_real_kannel(
     api: Api, gateway: Kannel, tmp_path: Path
 ) -> None:

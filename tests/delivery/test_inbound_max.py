@@ -31,14 +31,12 @@ async def post(api: Api, update: object, secret: str = "s3cret") -> tuple[int, A
     return response.status, response.json and response.code
 
 
-@pytest.mark.row("M-04")
 async def test_an_update_that_is_repeated_is_one_event(api: Api) -> None:
     assert [await post(api, UPDATE) for _ in range(2)] == [(200, None)] * 2
     (event,) = await events(api, "max")
     assert (event.channel, event.address, event.text) == ("max", "300001", "/help")
 
 
-@pytest.mark.row("M-04")
 async def test_another_secret_is_refused_and_stores_nothing(api: Api) -> None:
     assert await post(api, UPDATE, "wrong") == (403, "INBOUND_SECRET_WRONG")
     assert await events(api, "max") == []

@@ -33,7 +33,6 @@ async def written(api: Api) -> list[str]:
     return [dialog_event(decode(task["body"])).text for task in found.json["tasks"]]
 
 
-@pytest.mark.row("D-43")
 async def test_the_address_is_confirmed_and_then_gets_what_people_write(api: Api, community: VkServer) -> None:
     await community.events.connect(f"{api.url}/v1/inbound/vk", SECRET, CONFIRMATION)
     community.people.deny(PERSON)
@@ -43,7 +42,6 @@ async def test_the_address_is_confirmed_and_then_gets_what_people_write(api: Api
     await until(lambda: community._state.counter("vk", "callbacks") == 3)
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(("secret", "confirmation"), [("another", CONFIRMATION), (SECRET, "another")])
 async def test_an_address_with_another_secret_or_text_is_not_confirmed(
     api: Api, community: VkServer, secret: str, confirmation: str

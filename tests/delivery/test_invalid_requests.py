@@ -94,7 +94,6 @@ BODIES = [
 ]
 
 
-@pytest.mark.row("D-26", "D-27")
 @pytest.mark.parametrize(("code", "path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else "")
 async def test_an_invalid_delivery_is_refused_with_code_and_path(api: Api, code: str, path: str, body: object) -> None:
     before = await api.keys()
@@ -114,7 +113,6 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.row("D-26", "D-27")
 @pytest.mark.parametrize(("path", "recipient"), ADDRESSES)
 async def test_a_malformed_address_is_refused_with_its_path(api: Api, path: str, recipient: object) -> None:
     before = await api.keys()
@@ -156,7 +154,6 @@ BROKEN = [
 ]
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(("code", "body"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
 async def test_a_body_that_is_not_strict_json_is_refused_with_its_code(api: Api, code: str, body: bytes) -> None:
     before = await api.keys()
@@ -175,7 +172,6 @@ async def test_an_escaped_colon_or_backslash_is_valid(api: Api) -> None:
     assert history.json["text"] == ": \\u0000 é 😀"
 
 
-@pytest.mark.row("D-27")
 async def test_all_errors_of_a_body_are_reported_at_once(api: Api) -> None:
     body = {"sender": {"id": []}, "text": "", "recipients": [{"id": 1, "x": 1}, {"name": 5}], "y": 1}
     response = await api.call("POST", "/v1/deliveries", body)
@@ -219,7 +215,6 @@ CALLS = [
 ]
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize(("method", "path", "body", "code"), CALLS)
 async def test_other_operations_refuse_invalid_requests(
     api: Api, method: str, path: str, body: object, code: str
@@ -233,7 +228,6 @@ async def test_other_operations_refuse_invalid_requests(
 NONSENSE = ["nonsense", "0", "0.42", "0.42.1", "99999.42.1763712000000000000", "%00", "%FF", "..%2F", "1" * 3000]
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("name", NONSENSE)
 async def test_anything_but_a_known_delivery_is_not_found(api: Api, name: str) -> None:
     for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events"), ("POST", "/retry")):
@@ -241,7 +235,6 @@ async def test_anything_but_a_known_delivery_is_not_found(api: Api, name: str) -
         assert (response.status, response.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
 
 
-@pytest.mark.row("D-27")
 async def test_a_malformed_cursor_of_a_history_is_refused(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     for cursor in ("nonsense", "-1", "9" * 40, "%F0%9F%98%80", "1.5"):
@@ -249,7 +242,6 @@ async def test_a_malformed_cursor_of_a_history_is_refused(api: Api) -> None:
         assert response.code == "CURSOR_MALFORMED", cursor
 
 
-@pytest.mark.row("D-04")
 async def test_a_history_key_is_used_by_one_delivery(api: Api) -> None:
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     assert (await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))).status == 202
@@ -273,7 +265,6 @@ def codes_in_source() -> set[str]:
     return {code for text in texts for pattern in CODE_PATTERNS for code in pattern.findall(text)}
 
 
-@pytest.mark.row("D-27")
 def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
     assert {"TEXT_EMPTY", "JSON_MALFORMED", "HISTORY_NOT_FOUND"} <= codes_in_source(), "the search finds codes"
     elsewhere = {
@@ -296,7 +287,6 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
     assert codes_in_source() - problem_types.CODES.keys() - elsewhere == set()
 
 
-@pytest.mark.row("D-26")
 async def test_a_text_of_exactly_the_limit_is_accepted_however_it_is_written(api: Api) -> None:
     for escaped in (False, True):
         for length, status in ((4096, 202), (4097, 400)):
@@ -334,7 +324,6 @@ CURSORS = (
 """Cursors that no page has returned. Many of them have the form of one."""
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("path", [route.path for route in ROUTES if "cursor" in route.query.__struct_fields__])
 async def test_no_cursor_of_any_list_is_an_internal_error(api: Api, path: str) -> None:
     """`GET /v1/actions?cursor=00-0` was one: the server refused the id that the cursor named."""

@@ -23,7 +23,6 @@ async def hunting(api: Api) -> Api:
     return api
 
 
-@pytest.mark.row("U-12")
 async def test_a_job_is_started_shown_paused_resumed_and_stopped(hunting: Api) -> None:
     started = await hunting.call("POST", "/v1/jobs", ANNA)
     assert (started.status, started.json["id"], started.json["state"]) == (201, "hunt.42", "running")
@@ -38,7 +37,6 @@ async def test_a_job_is_started_shown_paused_resumed_and_stopped(hunting: Api) -
     assert (await hunting.call("POST", f"{where}:resume")).code == "JOB_IN_OTHER_STATE"
 
 
-@pytest.mark.row("U-28")
 async def test_a_job_that_is_stopping_is_shown_and_is_abandoned(hunting: Api) -> None:
     jobs, job_id = hunting.services.core.jobs, JobId("default", "hunt", "42")
     await hunting.call("POST", "/v1/jobs", ANNA)
@@ -53,7 +51,6 @@ async def test_a_job_that_is_stopping_is_shown_and_is_abandoned(hunting: Api) ->
     assert abandoned.json["state"] == "stopped"
 
 
-@pytest.mark.row("U-02")
 async def test_parameters_of_a_job_are_changed(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
     changed = await hunting.call("PATCH", where, {"parameters": {"profile": "main", "query": None}})
@@ -64,7 +61,6 @@ async def test_parameters_of_a_job_are_changed(hunting: Api) -> None:
     assert (await hunting.call("PATCH", "/v1/jobs/hunt.7", {"parameters": {}})).code == "JOB_NOT_FOUND"
 
 
-@pytest.mark.row("U-19")
 async def test_a_user_cannot_end_the_pause_of_an_administrator(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
     assert (await hunting.call("POST", f"{where}:pause", {"by": "admin"})).status == 200
@@ -76,7 +72,6 @@ async def test_a_user_cannot_end_the_pause_of_an_administrator(hunting: Api) -> 
     assert (await hunting.call("POST", f"{where}:resume", {"by": "admin"})).json["state"] == "running"
 
 
-@pytest.mark.row("U-12")
 async def test_a_job_that_was_stopped_while_an_administrator_had_paused_it_is_started_by_one(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
     await hunting.call("POST", f"{where}:pause", {"by": "admin", "reason": "complaints"})
@@ -125,7 +120,6 @@ async def test_a_job_that_cannot_be_started_is_refused(hunting: Api, body: dict[
     assert (await hunting.call("GET", "/v1/jobs")).json["jobs"] == []
 
 
-@pytest.mark.row("U-24", "U-25")
 async def test_a_signal_a_time_and_a_schedule_over_http(hunting: Api) -> None:
     schedule = {"cron": "0 9 * * mon-fri", "begin": "08:00", "end": "20:00"}
     body = {"kind": "hunt", "user": 1, "at": "2026-12-01T12:00:00Z", "schedule": schedule}
@@ -183,7 +177,6 @@ async def test_what_is_not_known_is_listed_resolved_and_reset(hunting: Api) -> N
     assert (await hunting.as_key(secret).call("POST", f"{where}/units:reset", seven)).status == 403
 
 
-@pytest.mark.row("U-29")
 async def test_the_steps_of_a_job_are_listed_and_it_is_reset_to_one_of_them(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
     storage, job_id = hunting.services.core.jobs.storage, JobId("default", "hunt", "42")
@@ -229,7 +222,6 @@ async def test_an_iteration_waits_for_the_window_of_the_user(hunting: Api) -> No
     assert to_ms(due) > to_ms(datetime.now(UTC))
 
 
-@pytest.mark.row("U-22")
 async def test_the_live_log_is_streamed_and_resumes_after_the_last_line_seen(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
     headers = {"Authorization": f"Bearer {hunting.secret}"}
@@ -260,7 +252,6 @@ async def test_the_live_log_is_streamed_and_resumes_after_the_last_line_seen(hun
     assert refused.status in (400, 422)
 
 
-@pytest.mark.row("U-29")
 async def test_the_jobs_of_a_filter_are_counted_and_changed(hunting: Api) -> None:
     for user in range(3):
         await hunting.call("POST", "/v1/jobs", {**ANNA, "user": user})
@@ -299,7 +290,6 @@ class Counts(Job):
         return 2 * of
 
 
-@pytest.mark.row("U-29")
 async def test_a_job_is_asked(hunting: Api) -> None:
     core = hunting.services.core
     worker = JobWorker(core.store, core.client, Registry([Counts]))

@@ -17,7 +17,6 @@ async def person(api: Api) -> None:
     await api.call("POST", "/v1/users", {"id": 1, "email": "anna@example.org", "contacts": {"sms": "+79991112233"}})
 
 
-@pytest.mark.row("D-28")
 @pytest.mark.usefixtures("person")
 async def test_a_mailed_code_links_the_contact(api: Api, outbox: Outbox) -> None:
     requested = await api.call("POST", "/v1/links", LINK)
@@ -32,7 +31,6 @@ async def test_a_mailed_code_links_the_contact(api: Api, outbox: Outbox) -> None
     assert (again.status, again.code) == (409, "CONTACT_LINKED")
 
 
-@pytest.mark.row("D-28", "D-27")
 @pytest.mark.usefixtures("person")
 @pytest.mark.parametrize(
     ("given", "status", "code"),
@@ -54,7 +52,6 @@ async def test_each_refusal_of_a_request_has_its_own_status_and_code(
     assert outbox.sent == []
 
 
-@pytest.mark.row("D-28", "D-27")
 @pytest.mark.usefixtures("person")
 async def test_each_refusal_of_a_code_has_its_own_status_and_code(api: Api, outbox: Outbox) -> None:
     missing = await api.call("POST", "/v1/links/0123/confirm", {"code": "ABCDEF"})
@@ -72,7 +69,6 @@ async def test_each_refusal_of_a_code_has_its_own_status_and_code(api: Api, outb
     assert (void.status, void.code) == (429, "TOO_MANY_GUESSES")
 
 
-@pytest.mark.row("D-28")
 @pytest.mark.usefixtures("person")
 async def test_too_many_codes_are_refused_with_the_time_to_wait(api: Api) -> None:
     for _ in range(5):

@@ -39,7 +39,6 @@ async def sent(api: Api, sender: int = 42) -> str:
     return str(made.json["id"])
 
 
-@pytest.mark.row("W-22")
 @pytest.mark.parametrize("shards", [16])
 async def test_a_change_arrives_and_a_lost_stream_resumes_behind_it_or_is_told_to_read_again(api: Api) -> None:
     first = await sent(api)
@@ -57,7 +56,6 @@ async def test_a_change_arrives_and_a_lost_stream_resumes_behind_it_or_is_told_t
         assert not kept.content.at_eof()
 
 
-@pytest.mark.row("W-22", "W-03")
 async def test_a_stream_shows_nothing_of_another_tenant(api: Api) -> None:
     theirs, mine = await a_key(api, "read", tenant="theirs"), await sent(api)
     other = await a_key(api, "send", "read", tenant="theirs")
@@ -68,7 +66,6 @@ async def test_a_stream_shows_nothing_of_another_tenant(api: Api) -> None:
         assert (await next_event(response))[2]["id"] == visible
 
 
-@pytest.mark.row("W-22")
 async def test_twenty_consoles_share_one_reader_and_the_queue_is_followed(api: Api) -> None:
     async with stream(api, "queue,jobs"):
         before = len(await api.store.redis.client_list())

@@ -48,7 +48,6 @@ async def status_of(api: Api, where: str) -> str:
     return str(history.json["recipients"][0]["outcomes"]["sms"]["status"])
 
 
-@pytest.mark.row("D-37")
 @pytest.mark.parametrize(
     ("bits", "status"),
     [(1, "delivered"), (2, "failed"), (16, "failed"), (8, "sent"), (4, "sent"), (9, "delivered"), (12, "sent")],
@@ -60,7 +59,6 @@ async def test_a_delivery_report_changes_the_history(api: Api, courier: Couriers
     assert await status_of(api, where) == status
 
 
-@pytest.mark.row("D-37", "D-13")
 async def test_delivery_reports_may_be_repeated_and_reordered_by_get_and_post(api: Api, courier: Couriers) -> None:
     where, token = await sent_by_sms(api, courier)
     result = [(await report(api, token, bits, method)).json["changed"] for bits, method in REPORTS]
@@ -71,7 +69,6 @@ async def test_delivery_reports_may_be_repeated_and_reordered_by_get_and_post(ap
 REPORTS = [(8, "GET"), (1, "POST"), (1, "GET"), (2, "POST"), (4, "GET")]
 
 
-@pytest.mark.row("D-27")
 async def test_a_delivery_report_without_a_valid_token_changes_nothing(api: Api, courier: Couriers) -> None:
     where, token = await sent_by_sms(api, courier)
     for wrong in (token[:-1] + ("0" if token[-1] != "0" else "1"), "x", "a.b", "я.я"):

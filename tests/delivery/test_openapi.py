@@ -136,7 +136,6 @@ LIMITED = [
 ]
 
 
-@pytest.mark.row("D-26")
 @pytest.mark.parametrize(("name", "valid", "invalid"), LIMITED)
 async def test_the_schema_states_what_the_server_refuses(
     document: dict[str, Any], name: str, valid: dict[str, Any], invalid: dict[str, Any]
@@ -146,14 +145,12 @@ async def test_the_schema_states_what_the_server_refuses(
     assert not Draft202012Validator(schema).is_valid(invalid)
 
 
-@pytest.mark.row("D-26")
 def test_the_pattern_of_names_excludes_only_what_is_not_printable() -> None:
     excluded = [chr(one) for one in range(0x110000) if not re.search(PRINTABLE, chr(one))]
     assert excluded
     assert [one for one in excluded if one.isprintable()] == []
 
 
-@pytest.mark.row("D-26")
 async def test_an_integer_may_have_a_fraction_of_zero(api: Api) -> None:
     """To JSON Schema 5.0 is an integer."""
     body = json.dumps(delivery_body(priority=5)).replace('"priority": 5', '"priority": 5.0').encode()

@@ -47,7 +47,6 @@ async def code_for(api: Api, outbox: Outbox, email: str = EMAIL) -> tuple[str, s
     return requested.json["code_id"], outbox.codes[-1]
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.usefixtures("people")
 async def test_a_mailed_code_signs_the_person_in_once(api: Api, outbox: Outbox) -> None:
     code_id, code = await code_for(api, outbox, EMAIL.upper())
@@ -62,7 +61,6 @@ async def test_a_mailed_code_signs_the_person_in_once(api: Api, outbox: Outbox) 
     assert (again.status, again.code) == (403, "CODE_WRONG")
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.usefixtures("people")
 async def test_nobody_learns_whether_an_address_has_a_person(api: Api, outbox: Outbox) -> None:
     """Known and unknown addresses get the same responses, whatever is tried."""
@@ -76,7 +74,6 @@ async def test_nobody_learns_whether_an_address_has_a_person(api: Api, outbox: O
     assert {message.to for message in outbox.sent} == {EMAIL}
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.usefixtures("people")
 async def test_five_wrong_guesses_void_a_code(api: Api, outbox: Outbox) -> None:
     code_id, code = await code_for(api, outbox)
@@ -85,7 +82,6 @@ async def test_five_wrong_guesses_void_a_code(api: Api, outbox: Outbox) -> None:
     assert (await sign_in(api, {"code_id": code_id, "code": code})).code == "CODE_WRONG"
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.usefixtures("people")
 async def test_a_link_signs_in_once_and_is_stored_as_a_hash(api: Api) -> None:
     secret = await api.services.sign_in_links.create("default", 1)
@@ -103,7 +99,6 @@ async def test_one_proof_is_required(api: Api, body: dict[str, str]) -> None:
     assert (await sign_in(api, body)).code == "ONE_FIELD_WANTED"
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.usefixtures("people")
 async def test_a_deleted_person_loses_its_sessions_for_good(api: Api) -> None:
     browser, other = await as_person(api, 1), await as_person(api, 2)
@@ -127,7 +122,6 @@ async def test_a_role_that_is_withdrawn_ends_its_rights_at_once(api: Api) -> Non
 ROLES = {1: {"send", "read"}, 3: {"send", "read", "manage"}, 4: {"read"}}
 
 
-@pytest.mark.row("W-03")
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("person", ROLES)
 async def test_every_route_is_open_to_a_person_exactly_as_the_table_says(api: Api, person: int) -> None:
@@ -178,7 +172,6 @@ OPEN_TO_PEOPLE = {
 }
 
 
-@pytest.mark.row("W-03")
 def test_the_routes_for_people_are_as_listed_by_hand() -> None:
     """A new route for people belongs here only with its test that it shows and changes nothing of others."""
     own = {(route.method, route.path) for route in ROUTES if route.people is People.OWN}
@@ -189,7 +182,6 @@ def test_the_routes_for_people_are_as_listed_by_hand() -> None:
     assert by_scope == {*(("manage", room) for room in rooms), *others}
 
 
-@pytest.mark.row("W-03")
 @pytest.mark.usefixtures("people")
 async def test_a_delivery_of_another_does_not_exist_for_a_person(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 2}, deliver_at=LATER, far=True))
@@ -223,7 +215,6 @@ async def test_a_delivery_of_another_does_not_exist_for_a_person(api: Api) -> No
     assert (await api.call("GET", where)).json["state"] == "scheduled"
 
 
-@pytest.mark.row("W-03")
 @pytest.mark.usefixtures("people")
 async def test_a_person_sends_reads_moves_and_cancels_its_own(api: Api) -> None:
     browser = await as_person(api, 1)
@@ -245,7 +236,6 @@ async def order(browser: Browser, path: str = "/v1/deliveries", **more: Any) -> 
     return await browser.call("POST", path, body)
 
 
-@pytest.mark.row("W-03")
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(
     ("more", "code"),
@@ -277,7 +267,6 @@ async def test_an_administrator_writes_to_everybody_but_only_as_itself(api: Api)
     assert (await order(browser, sender={"id": 1})).code == "NOT_YOURSELF"
 
 
-@pytest.mark.row("W-05")
 @pytest.mark.usefixtures("people")
 async def test_a_person_uploads_a_file_for_its_message_but_neither_reads_nor_deletes_that_of_another(api: Api) -> None:
     browser = await as_person(api, 1)
@@ -317,7 +306,6 @@ async def test_an_open_stream_ends_when_the_person_signs_out_everywhere(api: Api
         await asyncio.wait_for(stream.content.read(), 20)
 
 
-@pytest.mark.row("W-33")
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(("person", "found"), [(1, {1, 4}), (2, {2, 5}), (3, {1, 2, 3, 4, 5, 6}), (6, {6})])
 async def test_a_person_finds_those_to_whom_it_may_write_and_no_contact_of_them(
@@ -336,7 +324,6 @@ async def test_a_person_finds_those_to_whom_it_may_write_and_no_contact_of_them(
     assert (others.status == 200) == (5 in found), others.body
 
 
-@pytest.mark.row("W-33")
 @pytest.mark.usefixtures("people")
 async def test_a_program_finds_people_only_with_the_right_to_read_the_directory(api: Api) -> None:
     for scope, status in (("send", 403), ("manage", 403), ("send,manage", 200)):
@@ -350,7 +337,6 @@ async def actions_of(api: Api) -> list[Any]:
     return [(one["who"], one["what"], one["target"], one["why"]) for one in actions]
 
 
-@pytest.mark.row("W-32")
 @pytest.mark.usefixtures("people")
 async def test_an_administrator_sees_what_others_have_sent_and_reads_a_text_only_with_a_reason(api: Api) -> None:
     people = [{"id": 4, "values": {"name": "Anna"}}, {"id": 5, "values": {"name": "Boris"}}]
@@ -378,7 +364,6 @@ async def test_an_administrator_sees_what_others_have_sent_and_reads_a_text_only
     assert (await head.call("GET", "/v1/deliveries?text=Secret&sender=2")).code == "NOT_YOURSELF"
 
 
-@pytest.mark.row("W-32")
 @pytest.mark.usefixtures("people")
 async def test_an_administrator_changes_nothing_of_others_and_nobody_else_sees_it(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 2}, deliver_at=LATER, far=True))

@@ -40,7 +40,6 @@ async def found(api: Api, name: str, **more: Any) -> list[Any]:
     return [user["id"] for user in response.json["users"]]
 
 
-@pytest.mark.row("W-10", "W-05")
 async def test_people_are_found_by_the_beginnings_of_their_names_in_both_scripts_and_any_case(school: Api) -> None:
     cases = {
         "анна": [1, 3, "old"],
@@ -63,7 +62,6 @@ async def test_people_are_found_by_the_beginnings_of_their_names_in_both_scripts
     assert await found(school, "вера") == []
 
 
-@pytest.mark.row("W-09")
 async def test_two_people_become_one_as_it_was_shown_before(school: Api) -> None:
     shown = await school.call("POST", "/v1/users/1:merge?dry_run", {"other": "old"})
     assert (await school.call("GET", "/v1/users/old")).status == 200, "nothing was written"
@@ -88,7 +86,6 @@ async def test_two_people_become_one_as_it_was_shown_before(school: Api) -> None
     assert (await school.call("POST", "/v1/users/1:merge", {"other": "1"})).code == "SAME_PERSON"
 
 
-@pytest.mark.row("W-09")
 async def test_who_is_blocked_gets_nothing_cannot_send_and_is_signed_out(school: Api, courier: Couriers) -> None:
     browser = await as_person(school, 1)
     await courier("sms")
@@ -107,7 +104,6 @@ async def test_who_is_blocked_gets_nothing_cannot_send_and_is_signed_out(school:
     ).status == 202
 
 
-@pytest.mark.row("W-09")
 async def test_what_was_sent_to_a_person_is_listed_and_a_deletion_leaves_only_the_figures(
     school: Api, courier: Couriers
 ) -> None:

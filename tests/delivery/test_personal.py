@@ -32,7 +32,6 @@ ANNA = person(1, name="Anna", values={"mark": 5})
 BORIS = person(2, values={" MARK ": "4.5"})
 
 
-@pytest.mark.row("D-44")
 async def test_values_come_with_the_recipients_and_each_text_is_in_the_history(api: Api, courier: Couriers) -> None:
     sms = await courier("sms")
     made = await api.call("POST", "/v1/deliveries", body(ANNA, BORIS))
@@ -49,7 +48,6 @@ async def test_values_come_with_the_recipients_and_each_text_is_in_the_history(a
     assert rows[1].endswith('"Anna, your mark is 5."')
 
 
-@pytest.mark.row("D-44")
 async def test_every_missing_value_is_named_and_nothing_is_sent(api: Api) -> None:
     before = await api.keys()
     people = [person(1, name="Anna"), BORIS, person(3, values={"mark": None})]
@@ -77,7 +75,6 @@ async def test_wrong_values_are_refused(api: Api, asked: dict[str, Any], code: s
     assert (refused.status, refused.code, refused.json["errors"][0]["path"]) == (400, code, path)
 
 
-@pytest.mark.row("D-44", "W-06")
 async def test_a_preview_shows_the_text_of_each_person_and_counts_its_sms(api: Api) -> None:
     await api.services.core.channels.register("sms", ChannelFacts(100), display=SMS)
     asked = body({"id": 9, "contacts": {}}, person(1, values={"mark": "5" * 150}), BORIS, personal=True)
@@ -112,7 +109,6 @@ async def table(api: Api, text: str = TABLE) -> str:
     return str(stored.json["id"])
 
 
-@pytest.mark.row("D-45")
 async def test_a_table_is_uploaded_looked_at_and_sent_to(api: Api, courier: Couriers) -> None:
     sms, file = await courier("sms"), await table(api, TABLE.replace("нет", "+79990000002"))
     seen = (await api.call("GET", f"/v1/files/{file}/table")).json
@@ -128,7 +124,6 @@ async def test_a_table_is_uploaded_looked_at_and_sent_to(api: Api, courier: Cour
     assert (await api.call("GET", "/v1/users")).json["users"] == []
 
 
-@pytest.mark.row("D-45")
 async def test_the_errors_of_a_table_have_row_column_and_value(api: Api) -> None:
     file = await table(api)
     for path in ("/v1/deliveries", "/v1/deliveries/preview"):
@@ -144,7 +139,6 @@ async def test_the_errors_of_a_table_have_row_column_and_value(api: Api) -> None
         assert refused.code == "RECIPIENT_AMBIGUOUS"
 
 
-@pytest.mark.row("D-45")
 async def test_the_command_line_sends_to_a_table(ada: Ada, api: Api, courier: Couriers, tmp_path: Path) -> None:
     sms, file = await courier("sms"), tmp_path / "marks.csv"
     send = ("send", "--table", str(file), "--channel", "sms", "--text", "У {{имя}} оценка {{оценка}}", "--wait")

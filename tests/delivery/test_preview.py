@@ -68,7 +68,6 @@ async def previewed(api: Api, asked: dict[str, Any], query: str = "") -> dict[st
     return found
 
 
-@pytest.mark.row("W-06")
 async def test_a_preview_says_what_the_send_does(school: Api, courier: Couriers) -> None:
     telegram, sms = await courier("telegram"), await courier("sms")
     asked = body(channels=["telegram", "sms"])
@@ -87,7 +86,6 @@ async def test_a_preview_says_what_the_send_does(school: Api, courier: Couriers)
     assert (said["quota"]["left"], said["quota"]["allowed"]) == (used["limit"] - used["used"], True)
 
 
-@pytest.mark.row("W-06")
 async def test_quiet_hours_move_the_preview_as_they_move_the_send(school: Api) -> None:
     asked = body(deliver_at="2030-01-01T23:30:00Z", far=True, channels=["sms"])
     said, made = await previewed(school, asked), await school.call("POST", "/v1/deliveries", asked)
@@ -96,7 +94,6 @@ async def test_quiet_hours_move_the_preview_as_they_move_the_send(school: Api) -
         assert "2030-01-02T07:00" <= at < "2030-01-02T07:06"
 
 
-@pytest.mark.row("W-06")
 async def test_a_spent_quota_is_said_before_the_send_is_refused(school: Api) -> None:
     asked = body(channels=["sms"], deliver_at="2030-01-05T12:00:00Z", far=True)
     for _ in range(4):
@@ -107,7 +104,6 @@ async def test_a_spent_quota_is_said_before_the_send_is_refused(school: Api) -> 
     assert (await school.call("POST", "/v1/deliveries", asked)).code == "QUOTA_EXCEEDED"
 
 
-@pytest.mark.row("W-06")
 async def test_one_person_is_shown_only_the_channels_that_reach_it(school: Api) -> None:
     asked = body(channels=["telegram", "sms"], strategy="first")
     said = await previewed(school, asked, "?recipient=2")
@@ -126,7 +122,6 @@ BUTTONS = {
 }
 
 
-@pytest.mark.row("W-06")
 async def test_each_channel_is_shown_as_its_courier_renders_it(school: Api) -> None:
     """Buttons stay buttons where the channel has them, and become numbered lines elsewhere, as in the courier."""
     channels = school.services.core.channels
@@ -146,7 +141,6 @@ async def test_each_channel_is_shown_as_its_courier_renders_it(school: Api) -> N
     assert (said["sms"]["choices"], said["sms"]["buttons"]) == (1, [])
 
 
-@pytest.mark.row("W-05")
 async def test_the_parts_and_the_price_of_an_sms_are_said(school: Api) -> None:
     await school.services.core.channels.register("sms", ChannelFacts(100), display=SMS)
     said = await previewed(school, body(text="я" * 71, channels=["sms"]))
@@ -163,7 +157,6 @@ async def test_the_parts_and_the_price_of_an_sms_are_said(school: Api) -> None:
         ({"content": {"parse_mode": "HTML"}, "text": "<b>a"}, "MARKS_BROKEN"),
     ],
 )
-@pytest.mark.row("W-06")
 async def test_a_preview_refuses_what_the_send_refuses(school: Api, change: dict[str, Any], code: str) -> None:
     answers = [await school.call("POST", path, body(**change)) for path in (PREVIEW, "/v1/deliveries")]
     assert [_codes(answer) for answer in answers] == [[code], [code]]
@@ -173,7 +166,6 @@ def _codes(answer: ApiResponse) -> list[str]:
     return [error["code"] for error in answer.json.get("errors", [])] or [answer.code]
 
 
-@pytest.mark.row("W-06")
 async def test_a_long_text_is_shown_in_the_parts_that_are_sent(school: Api) -> None:
     display = display_of(object.__new__(TelegramBot))
     await school.services.core.channels.register("telegram", ChannelFacts(100), display=display)
@@ -183,7 +175,6 @@ async def test_a_long_text_is_shown_in_the_parts_that_are_sent(school: Api) -> N
     assert "".join(one["text"] for one in shown["messages"]) == asked["text"]
 
 
-@pytest.mark.row("W-06")
 async def test_channels_are_listed_with_what_they_show_and_their_throttles(api: Api, courier: Couriers) -> None:
     await courier("pigeon")
     await api.services.core.channels.register("sms", ChannelFacts(100, halted="the account is blocked"), display=SMS)

@@ -21,7 +21,6 @@ async def queue(api: Api) -> Queue:
     return queue
 
 
-@pytest.mark.row("K-10")
 @pytest.mark.parametrize("by", ["user=u", "lane=l", "kind_prefix=timer", "tag=exam", ALL_MARKS])
 async def test_tasks_are_found_by_each_field_in_pages(api: Api, queue: Queue, by: str) -> None:
     found, path = [], f"{TASKS}?{by}&limit=2"
@@ -39,7 +38,6 @@ async def test_tasks_are_found_by_each_field_in_pages(api: Api, queue: Queue, by
     assert [task["state"] for task in alone] == ["ready", *["locked"] * 4]
 
 
-@pytest.mark.row("K-10")
 async def test_pages_cover_all_kinds_with_a_prefix(api: Api, queue: Queue) -> None:
     await queue.put_many("t", [NewTask("", kind=f"timer.{name}") for name in ("-", "b", "a-b", "ü")])
     kinds: list[str] = []
@@ -55,7 +53,6 @@ async def test_a_malformed_cursor_is_refused(api: Api, queue: Queue) -> None:
     assert (await api.call("GET", f"{TASKS}?user=u&cursor=nonsense")).code == "CURSOR_MALFORMED"
 
 
-@pytest.mark.row("K-09")
 async def test_all_tasks_of_a_user_are_cancelled(api: Api, queue: Queue) -> None:
     response = await api.call("POST", "/v1/queue/cancellations", {"user": "u", "kind_prefix": "timer."})
     assert (response.status, response.json) == (200, {"cancelled": 5, "flagged": 0})
@@ -68,7 +65,6 @@ async def test_a_cancellation_without_a_selection_is_refused(api: Api, queue: Qu
     assert (await api.call("POST", "/v1/queue/cancellations", body)).code == "SELECTION_EMPTY"
 
 
-@pytest.mark.row("K-35")
 async def test_stats_count_the_states(api: Api, queue: Queue) -> None:
     result = (await api.call("GET", "/v1/queue")).json["tubes"]["t"]
     assert result["states"] == {"waiting": 0, "ready": 2, "locked": 4, "taken": 0, "buried": 0}
@@ -97,7 +93,6 @@ async def test_every_page_but_the_last_is_full(api: Api, by: str) -> None:
     assert all(size >= 7 for size in sizes[:-1])
 
 
-@pytest.mark.row("W-12")
 async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, queue: Queue) -> None:
     response = await api.call("POST", "/v1/queue/tubes/t:pause", {"reason": "the provider is down"})
     assert (response.status, response.json["paused"]["reason"]) == (200, "the provider is down")
@@ -111,7 +106,6 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, 
     assert (await api.call("POST", "/v1/queue/tubes/t:resume")).json["paused"] is None
 
 
-@pytest.mark.row("W-12")
 async def test_an_operator_sets_the_weight_of_a_tenant_and_takes_it_back(api: Api) -> None:
     async def put(weight: object) -> ApiResponse:
         return await api.call("PUT", "/v1/queue/weights/uni", {"weight": weight})
@@ -124,7 +118,6 @@ async def test_an_operator_sets_the_weight_of_a_tenant_and_takes_it_back(api: Ap
     assert ((await put(1)).status, await weights()) == (200, {})
 
 
-@pytest.mark.row("W-13")
 async def test_a_group_of_dead_letters_is_listed_kicked_and_dropped(api: Api, queue: Queue) -> None:
     found = (await api.call("GET", f"{TASKS}?user=u")).json["tasks"]
     for task in found:
@@ -140,7 +133,6 @@ async def test_a_group_of_dead_letters_is_listed_kicked_and_dropped(api: Api, qu
     assert (await api.call("GET", "/v1/queue/dead-letters")).json["groups"] == []
 
 
-@pytest.mark.row("W-12")
 async def test_everything_filtered_is_changed_but_no_more_than_was_seen_and_nothing_later(
     api: Api, queue: Queue
 ) -> None:
@@ -174,7 +166,6 @@ async def test_everything_filtered_is_changed_but_no_more_than_was_seen_and_noth
     assert (await api.call("GET", f"{TASKS}/{late}")).status == 404
 
 
-@pytest.mark.row("W-12")
 async def test_a_tube_has_a_pace_that_an_operator_changes_and_a_task_says_what_it_belongs_to(
     api: Api, queue: Queue
 ) -> None:
@@ -191,7 +182,6 @@ async def test_a_tube_has_a_pace_that_an_operator_changes_and_a_task_says_what_i
     assert (await api.call("GET", f"{TASKS}/{job}")).json["put"] > 1_700_000_000_000
 
 
-@pytest.mark.row("W-13")
 async def test_the_longest_lanes_and_one_lane_in_its_order(api: Api) -> None:
     queue, lanes = Queue(api.store), "/v1/queue/lanes"
     for tube, lane, count in (("t", "a/b", 3), ("t", "c", 5), ("u", "d", 2), ("u", "alone", 1)):

@@ -49,7 +49,6 @@ async def test_lines_and_objects_may_be_mixed(api: Api) -> None:
     assert [one["id"] for one in history["recipients"]] == [7, "telegram:100002", 8, 9]
 
 
-@pytest.mark.row("D-26")
 @pytest.mark.parametrize(
     ("code", "path", "lines"),
     [

@@ -39,7 +39,6 @@ async def ids(api: Api, where: str, query: str = "") -> list[int]:
     return [one["id"] for one in (await api.call("GET", f"{where}/recipients{query}")).json["recipients"]]
 
 
-@pytest.mark.row("W-08")
 async def test_those_not_reached_come_first_with_why(api: Api, where: str) -> None:
     page = (await api.call("GET", f"{where}/recipients")).json
     why = [(one["id"], one["why"]) for one in page["recipients"]]
@@ -49,7 +48,6 @@ async def test_those_not_reached_come_first_with_why(api: Api, where: str) -> No
     assert reasons == {"not_reached": 3, "reasons": {"blocked": 1, "recipient_unreachable": 1, "no_contact": 1}}
 
 
-@pytest.mark.row("W-08")
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -70,7 +68,6 @@ async def test_recipients_are_filtered_also_in_the_csv(api: Api, where: str, que
     assert [int(line.split(",")[0]) for line in lines] == found
 
 
-@pytest.mark.row("W-08")
 async def test_pages_neither_skip_nor_repeat(api: Api, where: str) -> None:
     found: list[int] = []
     cursor = ""
@@ -84,7 +81,6 @@ async def test_pages_neither_skip_nor_repeat(api: Api, where: str) -> None:
     assert (await api.call("GET", f"{where}/recipients?cursor=x1")).json["errors"][0]["code"] == "CURSOR_MALFORMED"
 
 
-@pytest.mark.row("W-08")
 async def test_only_chosen_people_are_tried_again(api: Api, courier: Couriers) -> None:
     sender = await courier("telegram", answer)
     body = delivery_body(recipients=people(6), channels=["telegram"])
@@ -96,7 +92,6 @@ async def test_only_chosen_people_are_tried_again(api: Api, courier: Couriers) -
     assert sender.addresses[5:] == ["100004"]
 
 
-@pytest.mark.row("W-08")
 async def test_a_page_of_many_recipients_reads_only_that_page(api: Api, client: Redis) -> None:
     async def read_bytes() -> int:
         """What the server has written so far, to all clients."""
@@ -112,7 +107,6 @@ async def test_a_page_of_many_recipients_reads_only_that_page(api: Api, client: 
     assert await ids(api, where, "?q=8999&cursor=n5000") == [8999]
 
 
-@pytest.mark.row("W-07")
 async def test_deliveries_are_filtered_by_text_verdict_sender_and_time(api: Api, where: str) -> None:
     later = {"deliver_at": "2030-01-01T00:00:00Z", "far": True}
     other = (await api.call("POST", "/v1/deliveries", delivery_body(text="Экзамен", sender={"id": 7}, **later))).json
@@ -139,7 +133,6 @@ async def test_a_delivery_is_found_by_a_message_that_it_has_sent(api: Api, where
     assert (await api.call("GET", "/v1/deliveries?message=telegram")).status == 400
 
 
-@pytest.mark.row("D-48")
 async def test_what_the_provider_said_stands_in_the_outcome_and_the_csv_and_its_calls_for_who_may_inspect(
     api: Api, courier: Couriers
 ) -> None:

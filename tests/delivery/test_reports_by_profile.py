@@ -60,7 +60,6 @@ async def status_of(api: Api, key: str) -> str:
     return str(history["recipients"][0]["outcomes"]["sms"]["status"])
 
 
-@pytest.mark.row("M-07")
 @pytest.mark.usefixtures("courier")
 @pytest.mark.parametrize(("address", "status"), [("+79991112233", "delivered"), (FAILED, "failed")])
 async def test_a_report_of_each_provider_reaches_the_history(
@@ -82,7 +81,6 @@ async def test_a_report_of_each_provider_reaches_the_history(
     assert gateways.reported[-1][1] == (expected.reply or "ok")
 
 
-@pytest.mark.row("M-07")
 async def test_a_report_without_the_secret_or_of_another_profile_is_refused(api: Api, name: str) -> None:
     reports = load_profile(name).reports
     assert reports is not None

@@ -72,7 +72,6 @@ async def begun(api: Api, folder: Path, user: int = 7) -> tuple[Runs, StoredRun]
     return runs, await runs.record(run, run.run.in_order[0].path, completed({"reached": 1}))
 
 
-@pytest.mark.row("W-19")
 async def test_runs_are_listed_shown_and_dropped(api: Api, folder: Path) -> None:
     runs, run = await begun(api, folder)
     await begun(api, folder, user=8)
@@ -97,7 +96,6 @@ async def test_runs_are_listed_shown_and_dropped(api: Api, folder: Path) -> None
     assert (log[0]["target"], log[0]["why"]) == (f"/v1/runs/{run.id}:drop", "it hangs")
 
 
-@pytest.mark.row("D-27")
 async def test_what_is_unknown_or_malformed_is_refused(api: Api) -> None:
     for path, code in (
         ("/v1/runs/0.def", "RUN_NOT_FOUND"),
@@ -112,7 +110,6 @@ async def test_what_is_unknown_or_malformed_is_refused(api: Api) -> None:
         assert (await api.call("GET", path)).code == code, path
 
 
-@pytest.mark.row("W-17")
 async def test_the_bot_in_force_is_shown_with_its_problems_and_without_secrets(api: Api, folder: Path) -> None:
     good = await put_in_force(api, folder)
     bot = (await api.call("GET", "/v1/bots")).json
@@ -144,7 +141,6 @@ async def test_the_bot_in_force_is_shown_with_its_problems_and_without_secrets(a
     assert "user_state" in first.json["nodes"][1]["fields"]
 
 
-@pytest.mark.row("W-18")
 async def test_a_dry_run_shows_each_step_and_message_and_takes_outcomes(api: Api, folder: Path) -> None:
     await put_in_force(api, folder)
     event = {"channel": "vk", "user_id": 7, "event_text": "/join", "first_name": "Anna"}
@@ -167,7 +163,6 @@ async def test_a_dry_run_shows_each_step_and_message_and_takes_outcomes(api: Api
         assert refused.status == 400, wrong
 
 
-@pytest.mark.row("C-95")
 async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(api: Api) -> None:
     forms = Forms(api.store)
     given = [("vk:7", "room", "12"), ("vk:8", "name", "B"), ("vk:7", "name", "A")]
@@ -190,7 +185,6 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
         assert (await api.call("GET", path)).json["code"] == "FORM_NOT_FOUND"
 
 
-@pytest.mark.row("C-93")
 async def test_what_a_bot_remembers_of_a_person_is_exported_and_deleted_with_it(api: Api) -> None:
     store, event = api.services.core.store, {"channel": "vk", "user_id": "7"}
     await Variables(store, "default").change("run:0", event, [Change("person", "name", "set", "Anna", 0)])
@@ -204,7 +198,6 @@ async def test_what_a_bot_remembers_of_a_person_is_exported_and_deleted_with_it(
     assert (await Forms(store).table("default", "signup")).rows == []
 
 
-@pytest.mark.row("C-100")
 async def test_the_list_of_bots_shows_each_key_its_own_and_an_operator_all(api: Api, folder: Path) -> None:
     await put_in_force(api, folder)
     fault = BotFault("bot telegram", "Telegram does not accept the token", 1)

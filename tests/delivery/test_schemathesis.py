@@ -20,7 +20,6 @@ PHASES, PHASES_OF_LONG_FORM = "fuzzing,stateful", "coverage,fuzzing,stateful"
 """coverage: every limit of every field, thousands of requests. stateful: sequences of requests along the links."""
 
 
-@pytest.mark.row("D-26", "D-27")
 @pytest.mark.timeout(3600)
 async def test_every_operation_does_what_the_document_says(api: Api, long_form: bool, tmp_path: Path) -> None:
     """No internal error; responses match their schemas; a request is refused if and only if the document says so; the

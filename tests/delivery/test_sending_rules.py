@@ -34,7 +34,6 @@ class TestQuota:
         sending = Sending(core.store, core.deliveries, core.directory, rules)
         return replace(services, core=replace(core, sending=sending))
 
-    @pytest.mark.row("D-09", "D-10", "D-27")
     async def test_the_fifth_delivery_is_refused_with_the_time_to_wait(self, api: Api) -> None:
         assert (await api.call("GET", "/v1/quota?sender=42")).json == {"used": 0, "limit": None, "resets_in": 0}
         body = delivery_body(sender=TRAINER, deliver_at=LATER, far=True)
@@ -55,7 +54,6 @@ class TestQuota:
         assert (state["used"], state["limit"]) == (4, 4)
         assert 0 <= wait - state["resets_in"] < 10
 
-    @pytest.mark.row("D-09")
     async def test_a_bulk_request_takes_from_the_same_quota_line_by_line(self, api: Api) -> None:
         await api.call("POST", "/v1/deliveries", delivery_body(sender=TRAINER, deliver_at=LATER, far=True))
         body = ndjson(*[delivery_body(sender=TRAINER, deliver_at=LATER, far=True)] * 5)
@@ -63,7 +61,6 @@ class TestQuota:
         assert answered.body.count(b'"status":202') == 3
         assert answered.body.count(b'"code":"QUOTA_EXCEEDED"') == 2
 
-    @pytest.mark.row("D-10", "D-27")
     async def test_the_quota_of_a_role_is_known_before_the_first_delivery(self, api: Api) -> None:
         await api.services.core.directory.users.create("default", User(42, role="trainer"))
         expected = {"used": 0, "limit": 4, "resets_in": 0}
@@ -83,7 +80,6 @@ class TestQuietHours:
         sending = Sending(core.store, core.deliveries, core.directory, rules)
         return replace(services, core=replace(core, sending=sending))
 
-    @pytest.mark.row("D-08")
     async def test_the_answer_has_the_new_and_the_requested_time(self, api: Api) -> None:
         before = datetime.now(UTC)
         made = await api.call("POST", "/v1/deliveries", delivery_body(), headers={"Idempotency-Key": "a"})
@@ -100,7 +96,6 @@ class TestQuietHours:
         assert moved.json["moved_from"][:19] == requested[:19]
         assert datetime.fromisoformat(moved.json["deliver_at"]) > before + DAY + timedelta(minutes=59)
 
-    @pytest.mark.row("D-08", "D-27")
     async def test_urgent_needs_its_scope(self, api: Api) -> None:
         sent = await api.call("POST", "/v1/deliveries", delivery_body(urgent=True))
         assert (sent.json["state"], sent.json["moved_from"]) == ("released", None)
@@ -118,7 +113,6 @@ class TestQuietHours:
         alarm = await api.as_key(secret).call("POST", "/v1/deliveries", delivery_body(urgent=True))
         assert alarm.json["state"] == "released"
 
-    @pytest.mark.row("D-27", "D-40")
     async def test_a_retry_is_refused(self, api: Api) -> None:
         sent = await api.call("POST", "/v1/deliveries", delivery_body(urgent=True))
         refused = await api.call("POST", sent.headers["Location"] + "/retry")
@@ -138,7 +132,6 @@ class TestGroups:
         await directory.supergroups.create("default", Supergroup("1 курс", groups=["ИВТ-21", "choir"]))
         await directory.users.create("default", User(42, role="trainer"))
 
-    @pytest.mark.row("D-01", "D-02", "D-03")
     @pytest.mark.parametrize(
         "recipients",
         [
@@ -166,7 +159,6 @@ class TestGroups:
         assert outcome == {"status": "skipped", "reason": "opted_out"}
         assert history["channels"]["sms"] == {"state": "reported", "sent": 1, "skipped": 1}
 
-    @pytest.mark.row("D-26", "D-27")
     @pytest.mark.parametrize(
         ("status", "code", "path", "recipient"),
         [
@@ -187,7 +179,6 @@ class TestGroups:
         assert (refused.status, refused.code, refused.json["errors"][0]["path"]) == (status, code, path)
         assert await api.keys() == before
 
-    @pytest.mark.row("D-01")
     async def test_tenants_do_not_see_each_others_groups(self, api: Api) -> None:
         _, secret = await api.services.api_keys.create("other", ["admin"], "other")
         for recipient, code in (({"group": "ИВТ-21"}, "GROUP_NOT_FOUND"), ({"id": 1}, "USER_NOT_FOUND")):

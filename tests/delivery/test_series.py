@@ -61,7 +61,6 @@ async def sender(services: ApiServices, store: Store) -> AsyncIterator[SeriesSen
     await asyncio.gather(*running)
 
 
-@pytest.mark.row("D-49")
 @pytest.mark.parametrize("shards", [1, 2])
 async def test_each_moment_makes_one_delivery_that_is_linked_to_the_series(
     api: Api, sender: SeriesSender, courier: Couriers, store: Store
@@ -85,7 +84,6 @@ async def test_each_moment_makes_one_delivery_that_is_linked_to_the_series(
         assert after["problem"] is None
 
 
-@pytest.mark.row("D-49")
 async def test_a_series_is_listed_changed_stopped_and_removed(api: Api, sender: SeriesSender, store: Store) -> None:
     series = await made(api, when="Каждый понедельник в 8:00")
     assert (series["cron"], series["state"], len(series["next"])) == ("0 8 * * 1", "active", 3)
@@ -109,7 +107,6 @@ async def test_a_series_is_listed_changed_stopped_and_removed(api: Api, sender: 
     assert (await api.call("GET", "/v1/series")).json == {"series": [], "next": None}
 
 
-@pytest.mark.row("D-49")
 async def test_a_refusal_at_a_moment_is_named_and_the_series_goes_on(
     api: Api, sender: SeriesSender, store: Store
 ) -> None:
@@ -133,7 +130,6 @@ async def test_a_refusal_at_a_moment_is_named_and_the_series_goes_on(
     assert await problem() is None
 
 
-@pytest.mark.row("D-49")
 async def test_moments_that_no_process_saw_are_made_up_for_by_one_within_a_day(
     api: Api, store: Store, services: ApiServices
 ) -> None:
@@ -195,7 +191,6 @@ async def test_a_wrong_series_is_refused_by_its_code(api: Api) -> None:
     assert await api.keys() == before
 
 
-@pytest.mark.row("D-49")
 @pytest.mark.parametrize("when", ["before", "behind"])
 async def test_a_killed_process_sends_nothing_twice_and_loses_no_moment(
     api: Api, store: Store, server: Server, when: str
@@ -220,7 +215,6 @@ async def test_a_killed_process_sends_nothing_twice_and_loses_no_moment(
     assert (await api.call("GET", f"/v1/series/{series['id']}")).json["last"] == series["next"][0]
 
 
-@pytest.mark.row("D-49")
 def test_each_day_has_its_moment_over_the_change_of_the_clock() -> None:
     """In Berlin 2:30 comes twice on 2026-10-25, and never on 2027-03-28."""
     series = Series(tenant="t", sender=1, message={}, words="", cron="30 2 * * *", zone="Europe/Berlin")

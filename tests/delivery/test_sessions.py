@@ -55,7 +55,6 @@ async def sign_in(api: Api, body: object, **headers: str) -> ApiResponse:
     return await api.call("POST", "/v1/sessions", body, headers={"Authorization": "", **headers})
 
 
-@pytest.mark.row("W-01")
 async def test_a_key_signs_in_and_its_secret_and_that_of_the_session_are_stored_nowhere(api: Api) -> None:
     key, secret = await api.services.api_keys.create("office", ["read"])
     response = await sign_in(api, {"key": secret})
@@ -109,7 +108,6 @@ class TestBehindAProxy:
     def options(self) -> Options:
         return Options(public_url="https://console.example/ada")
 
-    @pytest.mark.row("W-02")
     @pytest.mark.parametrize(("given", "is_allowed"), ORIGINS, ids=str)
     async def test_a_session_changes_something_only_from_a_page_of_this_server(
         self, api: Api, given: dict[str, str], is_allowed: bool
@@ -133,7 +131,6 @@ class TestBehindAProxy:
         assert (cookie_of(plain)["ada_session"]["secure"], cookie_of(secure)["ada_session"]["secure"]) == ("", True)
 
 
-@pytest.mark.row("W-01")
 async def test_signing_out_ends_this_session_or_all_of_the_key(api: Api) -> None:
     _, secret = await api.services.api_keys.create("office", ["read"])
     first, second, third = [Browser(api, await sign_in(api, {"key": secret})) for _ in range(3)]
@@ -148,7 +145,6 @@ async def test_signing_out_ends_this_session_or_all_of_the_key(api: Api) -> None
     assert len(names) == 2, "that of the stranger and its list"
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.parametrize("secret", ["0.x", "4.x", "5.x", "99999.x", f"{'9' * 200}.x", "-1.x", "٣.x", ".x", "x"])
 async def test_a_secret_that_was_made_up_signs_nobody_in(api: Api, secret: str) -> None:
     """Whatever shard it names."""
@@ -157,7 +153,6 @@ async def test_a_secret_that_was_made_up_signs_nobody_in(api: Api, secret: str) 
         assert (await sign_in(api, proof)).code == code
 
 
-@pytest.mark.row("W-01")
 async def test_a_revoked_key_loses_its_session_within_a_second(api: Api) -> None:
     """The key is revoked in another process: here only the store knows."""
     browser = await signed_in_with_key(api, "read")
@@ -195,7 +190,6 @@ class TestTimezone:
     def options(self) -> Options:
         return Options(timezone=ZoneInfo("Europe/Moscow"), tenant_timezones={"theirs": ZoneInfo("Asia/Tokyo")})
 
-    @pytest.mark.row("W-02")
     async def test_me_names_the_zone_of_the_tenant_or_else_of_the_installation(self, api: Api) -> None:
         theirs = await a_key(api, "read", tenant="theirs")
         zones = [(await one.call("GET", "/v1/me")).json["timezone"] for one in (api, theirs)]

@@ -77,7 +77,6 @@ async def is_signed_in(api: Api, user: int = 42) -> bool:
     return bool((await api.call("GET", f"/v1/sign-in/users/{user}")).json["services"])
 
 
-@pytest.mark.row("U-21")
 async def test_after_a_sign_in_the_jobs_that_waited_for_it_go_on(api: Api, browser: ClientSession) -> None:
     jobs = api.services.core.jobs
     await jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1)), "other": Schedule(timedelta(hours=1))})

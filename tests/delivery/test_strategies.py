@@ -12,7 +12,6 @@ CHANNELS = ["telegram", "sms"]
 PEOPLE = [{"id": n, "contacts": {"telegram": f"10000{n}", "sms": f"+7999000000{n}"}} for n in (1, 2)]
 
 
-@pytest.mark.row("D-36")
 async def test_the_next_channel_is_tried_after_a_failure_and_the_history_shows_the_switch(
     api: Api, courier: Couriers
 ) -> None:
@@ -29,7 +28,6 @@ async def test_the_next_channel_is_tried_after_a_failure_and_the_history_shows_t
         assert recipient["received_in"] == ["sms"]
 
 
-@pytest.mark.row("D-36")
 async def test_a_recipient_reached_earlier_is_skipped_in_the_later_channel(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     body = delivery_body(recipients=PEOPLE, channels=CHANNELS, strategy="first")
@@ -63,7 +61,6 @@ def test_what_is_not_a_duration_is_refused(text: str) -> None:
     assert read_duration(text) is None
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("wait", ["P46061431W846595959D", "P99999999W99999999D", "PT999999999H"])
 async def test_a_wait_beyond_any_date_is_refused(api: Api, wait: str) -> None:
     """The first one was an internal error, found by a generator of valid requests."""

@@ -10,7 +10,6 @@ __all__ = ["people", "several_shards"]
 MESSAGE = {"text": "Пары не будет", "content": {"inline": [[{"text": "Site", "url": "https://example.org"}]]}}
 
 
-@pytest.mark.row("W-07")
 @pytest.mark.usefixtures("people")
 async def test_a_template_is_saved_listed_used_and_deleted_by_its_owner_only(api: Api) -> None:
     teacher, other = await as_person(api, 1), await as_person(api, 2)

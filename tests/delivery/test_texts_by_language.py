@@ -28,7 +28,6 @@ def body(**more: Any) -> dict[str, Any]:
 EXPECTED = {1: "Здравствуйте, Анна!", 2: "Hello, Bob: none!", "guest": "Guten Tag", "eve": "Hello, Eve: 5!"}
 
 
-@pytest.mark.row("D-47")
 async def test_each_person_gets_the_text_of_its_language_and_the_history_keeps_it(api: Api, courier: Couriers) -> None:
     sms = await courier("sms")
     shown = (await api.call("POST", "/v1/deliveries/preview", body())).json
@@ -47,7 +46,6 @@ async def test_each_person_gets_the_text_of_its_language_and_the_history_keeps_i
     assert {one["id"]: one["text"] for one in kept["recipients"]} == EXPECTED
 
 
-@pytest.mark.row("D-47")
 async def test_braces_stay_as_they_are_in_texts_that_are_not_personal(api: Api, courier: Couriers) -> None:
     sms = await courier("sms")
     pasted = {"en": "Write {{name}} \\{{", "ru": "Пишите {{имя}}"}
@@ -59,7 +57,6 @@ async def test_braces_stay_as_they_are_in_texts_that_are_not_personal(api: Api, 
     assert sorted(one.text for one in sms.attempted) == sorted(pasted.values())
 
 
-@pytest.mark.row("D-47")
 async def test_a_value_is_missing_only_where_the_text_of_the_language_needs_it(api: Api) -> None:
     needed = {"en": "Hello {{mark}}", "ru": "Без оценки"}
     given = delivery_body(text="Base", texts=needed, recipients=[{"id": 1}, {"id": 2}], channels=["sms"])

@@ -27,7 +27,6 @@ async def track(api: Api, key: str, **more: Any) -> Any:
     return response.json
 
 
-@pytest.mark.row("D-15")
 async def test_track_returns_when_touch_count_channels_have_reported(api: Api, courier: Couriers) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     waiting = asyncio.create_task(track(api, made["id"], touch_count=2))
@@ -41,7 +40,6 @@ async def test_track_returns_when_touch_count_channels_have_reported(api: Api, c
     assert states == {"telegram": "reported", "sms": "reported", "vk": "pending"}
 
 
-@pytest.mark.row("D-15")
 async def test_track_counts_from_the_start_of_the_delivery(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     made = (await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))).json
@@ -49,14 +47,12 @@ async def test_track_counts_from_the_start_of_the_delivery(api: Api, courier: Co
     assert (await track(api, made["history_key"]))["timed_out"] is False
 
 
-@pytest.mark.row("D-15")
 async def test_track_returns_when_all_channels_have_reported(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     made = (await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))).json
     assert (await track(api, made["id"], touch_count=16))["timed_out"] is False
 
 
-@pytest.mark.row("D-15")
 async def test_track_reports_a_timeout_and_with_zero_only_reads(api: Api) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     result = await track(api, made["id"], timeout=0)
@@ -66,7 +62,6 @@ async def test_track_reports_a_timeout_and_with_zero_only_reads(api: Api) -> Non
     assert 0.15 < time.monotonic() - start < 9, "its default is 10 s"
 
 
-@pytest.mark.row("D-15", "D-27")
 @pytest.mark.parametrize(
     ("field", "value", "code"),
     [
@@ -85,7 +80,6 @@ async def test_track_refuses_values_out_of_range(api: Api, field: str, value: ob
     assert (response.status, response.code) == (400, code)
 
 
-@pytest.mark.row("D-15")
 @pytest.mark.parametrize(
     "key", ["history:{0}:42:1763712000000000000", "history:{7}:42:1763712000000000000", "nonsense"]
 )
@@ -94,7 +88,6 @@ async def test_track_of_an_unknown_key_is_not_found(api: Api, key: str) -> None:
     assert (response.status, response.code) == (404, "HISTORY_NOT_FOUND")
 
 
-@pytest.mark.row("D-16")
 async def test_track_can_start_before_the_delivery_exists(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
@@ -137,7 +130,6 @@ async def events(response: ClientResponse) -> AsyncIterator[Event]:
             fields = {}
 
 
-@pytest.mark.row("D-16")
 async def test_the_stream_has_every_outcome_and_ends_with_the_delivery(api: Api, courier: Couriers) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
@@ -152,7 +144,6 @@ async def test_the_stream_has_every_outcome_and_ends_with_the_delivery(api: Api,
     assert (result[-1].name, result[-1].data["state"]) == ("finished", "finished")
 
 
-@pytest.mark.row("D-16", "D-07")
 async def test_the_stream_has_the_new_time_of_a_rescheduled_delivery(api: Api) -> None:
     made = (
         await api.call("POST", "/v1/deliveries", {**EVERYWHERE, "deliver_at": "2029-11-21T17:00:00Z", "far": True})
@@ -167,7 +158,6 @@ async def test_the_stream_has_the_new_time_of_a_rescheduled_delivery(api: Api) -
         assert await anext(events(response)) == moved
 
 
-@pytest.mark.row("D-16")
 async def test_a_lost_stream_resumes_after_the_last_event_id(api: Api, courier: Couriers) -> None:
     for channel in CONTACTS:
         await courier(channel)
@@ -186,7 +176,6 @@ async def test_a_lost_stream_resumes_after_the_last_event_id(api: Api, courier: 
         assert [event async for event in events(response)] == rest
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("seen", ["x", "-1", "1.5", "9" * 30, "²"])
 async def test_a_malformed_last_event_id_is_refused(api: Api, seen: str) -> None:
     made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
@@ -194,7 +183,6 @@ async def test_a_malformed_last_event_id_is_refused(api: Api, seen: str) -> None
     assert (response.status, response.code) == (400, "LAST_EVENT_ID_MALFORMED")
 
 
-@pytest.mark.row("D-16")
 async def test_a_stream_can_start_before_the_delivery_exists(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json
@@ -235,7 +223,6 @@ async def test_streams_and_trackers_end_at_once_at_shutdown(api: Api) -> None:
         assert time.monotonic() - start < 9, "milliseconds on an idle machine"
 
 
-@pytest.mark.row("D-34")
 async def test_shutdown_during_a_stream_logs_no_warning(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     """Regression: the event reader, while it was being stopped, saw the closed connection and logged it as lost."""
     made = (await api.call("POST", "/v1/deliveries", delivery_body())).json

@@ -78,7 +78,6 @@ async def test_a_packed_body_without_a_key_is_not_unpacked(api: Api, path: str) 
     assert (await work).status in (401, 404, 413)
 
 
-@pytest.mark.row("D-27")
 async def test_a_packed_body_with_a_key_is_unpacked_up_to_the_limit(api: Api) -> None:
     packed = {"Content-Encoding": "gzip"}
     bomb = gzip.compress(b" " * 2**27)
@@ -90,13 +89,11 @@ async def test_a_packed_body_with_a_key_is_unpacked_up_to_the_limit(api: Api) ->
     assert (await api.call("POST", "/v1/deliveries", body[:-4], headers=packed)).code == "BODY_MALFORMED"
 
 
-@pytest.mark.row("D-27")
 async def test_an_unknown_encoding_is_refused(api: Api) -> None:
     response = await api.call("POST", "/v1/deliveries", b"{}", headers={"Content-Encoding": "br"})
     assert (response.status, response.code) == (415, "CONTENT_ENCODING_UNSUPPORTED")
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("sent", [b"", BEGUN, b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"], ids=["idle", "head", "keep"])
 async def test_a_connection_that_sends_no_whole_head_in_time_is_closed(api: Api, sent: bytes) -> None:
     reader, writer = await connect(api)
@@ -105,7 +102,6 @@ async def test_a_connection_that_sends_no_whole_head_in_time_is_closed(api: Api,
     writer.close()
 
 
-@pytest.mark.row("D-27")
 async def test_a_head_that_arrives_byte_by_byte_does_not_extend_its_time(api: Api) -> None:
     reader, writer = await connect(api)
     ended = asyncio.ensure_future(reader.read())
@@ -119,7 +115,6 @@ async def test_a_head_that_arrives_byte_by_byte_does_not_extend_its_time(api: Ap
     writer.close()
 
 
-@pytest.mark.row("D-27")
 async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(services: ApiServices) -> None:
     limits = ConnectionLimits(head=0.3, idle=60)
     async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
@@ -130,7 +125,6 @@ async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(se
         writer.close()
 
 
-@pytest.mark.row("D-27")
 async def test_a_slow_head_is_cut_also_after_another_request(services: ApiServices) -> None:
     limits = ConnectionLimits(head=0.3, idle=60)
     async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
@@ -143,7 +137,6 @@ async def test_a_slow_head_is_cut_also_after_another_request(services: ApiServic
         writer.close()
 
 
-@pytest.mark.row("D-27")
 async def test_of_the_connections_that_wait_the_one_that_has_waited_longest_is_closed(services: ApiServices) -> None:
     """A connection that was used meanwhile waits from then on."""
     limits = ConnectionLimits(idle=60, connections=2)
@@ -168,7 +161,6 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Non
     await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 20)
 
 
-@pytest.mark.row("D-27")
 async def test_a_body_that_does_not_arrive_in_time_is_refused_and_the_connection_closed(api: Api) -> None:
     reader, writer = await connect(api)
     key = f"Authorization: Bearer {api.secret}\r\nContent-Length: 100\r\n\r\n{{".encode()
@@ -179,7 +171,6 @@ async def test_a_body_that_does_not_arrive_in_time_is_refused_and_the_connection
     writer.close()
 
 
-@pytest.mark.row("D-27")
 async def test_a_bulk_that_pauses_too_long_is_refused_in_its_next_line(api: Api) -> None:
     reader, writer = await connect(api)
     line = json.dumps(delivery_body()).encode() + b"\n"
@@ -191,7 +182,6 @@ async def test_a_bulk_that_pauses_too_long_is_refused_in_its_next_line(api: Api)
     writer.close()
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("sent", [b"", BEGUN], ids=["idle", "slow heads"])
 async def test_connections_that_only_wait_do_not_keep_others_out(api: Api, sent: bytes) -> None:
     waiting = [await connect(api) for _ in range(3 * LIMITS.connections)]
@@ -203,7 +193,6 @@ async def test_connections_that_only_wait_do_not_keep_others_out(api: Api, sent:
         writer.close()
 
 
-@pytest.mark.row("D-27")
 async def test_a_busy_connection_is_not_closed_for_a_new_one(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
     key = {"Authorization": f"Bearer {api.secret}"}
@@ -219,7 +208,6 @@ async def test_a_busy_connection_is_not_closed_for_a_new_one(api: Api) -> None:
             writer.close()
 
 
-@pytest.mark.row("D-27")
 def test_the_connection_limit_stays_below_the_limit_of_open_files() -> None:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = ConnectionLimits()
@@ -227,7 +215,6 @@ def test_the_connection_limit_stays_below_the_limit_of_open_files() -> None:
     assert limits.connections + limits.backlog < files
 
 
-@pytest.mark.row("D-27")
 async def test_malformed_requests_write_few_log_lines(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     for _ in range(100):
@@ -238,7 +225,6 @@ async def test_malformed_requests_write_few_log_lines(api: Api, caplog: pytest.L
     assert sum("400 from" in line for line in caplog.messages) == 20
 
 
-@pytest.mark.row("D-27")
 def test_after_the_window_a_log_line_reports_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
     limit, log = LogLimit(count=2, seconds=0.1), logging.getLogger("test.limited")
     log.addFilter(limit)
@@ -254,7 +240,6 @@ def test_after_the_window_a_log_line_reports_how_many_were_left_out(caplog: pyte
     assert "lines like this left out" in caplog.messages[2]
 
 
-@pytest.mark.row("D-27")
 def test_a_flood_of_one_log_line_leaves_no_other_out(caplog: pytest.LogCaptureFixture) -> None:
     limit, log = LogLimit(count=2), logging.getLogger("test.limited")
     log.addFilter(limit)
@@ -267,7 +252,6 @@ def test_a_flood_of_one_log_line_leaves_no_other_out(caplog: pytest.LogCaptureFi
     assert caplog.messages == ["a flood", "another line"] * 2
 
 
-@pytest.mark.row("D-27")
 async def test_a_log_line_that_comes_rarely_is_never_left_out(caplog: pytest.LogCaptureFixture) -> None:
     limit, log = LogLimit(count=2, seconds=0.01), logging.getLogger("test.limited")
     log.addFilter(limit)
@@ -281,7 +265,6 @@ async def test_a_log_line_that_comes_rarely_is_never_left_out(caplog: pytest.Log
     assert caplog.messages == [f"rarely {written}" for written in range(5)]
 
 
-@pytest.mark.row("D-27")
 async def test_a_large_refused_body_does_not_stop_the_others(api: Api) -> None:
     """Its errors are searched for in a thread, and the search ends after a number of errors."""
     people = [{"id": number, "contacts": {"telegram": str(number)}, "name": "n" * 30} for number in range(9_999)]

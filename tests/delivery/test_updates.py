@@ -22,7 +22,6 @@ async def events(api: Api) -> list[dict[str, Any]]:
     return [dict(decode(task["body"])) for task in found.json["tasks"]]
 
 
-@pytest.mark.row("C-18")
 async def test_an_event_is_accepted_and_a_repeat_changes_nothing(api: Api) -> None:
     first, again, other = await post(api), await post(api), await post(api, id="e2")
     assert [first.status, again.status, other.status] == [202, 200, 202]
@@ -30,7 +29,6 @@ async def test_an_event_is_accepted_and_a_repeat_changes_nothing(api: Api) -> No
     assert len(await events(api)) == 2
 
 
-@pytest.mark.row("C-91")
 async def test_what_a_client_leaves_out_is_filled_in(api: Api) -> None:
     body = {"channel": "web", "user_id": "anna", "callback_data": "да", "username": None}
     response = await api.call("POST", "/v1/updates", body)

@@ -41,7 +41,6 @@ class Failing:
         return self.faults.pop(0) if self.faults else "done"
 
 
-@pytest.mark.row("U-26")
 @pytest.mark.parametrize(
     ("faults", "state", "calls"),
     [
@@ -69,7 +68,6 @@ async def test_a_call_is_made_again_after_the_errors_of_its_policy(
         assert len(faults) - len(failing.faults) + (state == "finished") == calls
 
 
-@pytest.mark.row("U-26")
 async def test_an_effect_is_repeated_with_the_key_that_its_author_has_given() -> None:
     keys: list[str] = []
 
@@ -91,7 +89,6 @@ async def test_an_effect_is_repeated_with_the_key_that_its_author_has_given() ->
     assert keys == ["order 7"] * 3
 
 
-@pytest.mark.row("U-26")
 async def test_an_effect_whose_answer_is_lost_is_not_repeated_by_a_policy_alone() -> None:
     async def run(iteration: Iteration) -> None:
         await iteration.effect("send", outside.call, retry=RETRY)
@@ -106,7 +103,6 @@ async def test_an_effect_whose_answer_is_lost_is_not_repeated_by_a_policy_alone(
         assert "whether 'send' took place is not known" in (view.reason or "")
 
 
-@pytest.mark.row("U-26")
 async def test_a_call_has_a_limit_of_time_and_one_between_heartbeats() -> None:
     async def hang() -> None:
         await asyncio.Event().wait()
@@ -128,7 +124,6 @@ async def test_a_call_has_a_limit_of_time_and_one_between_heartbeats() -> None:
         assert (await test.job("caller.1")).state == "finished"
 
 
-@pytest.mark.row("U-26")
 async def test_a_long_call_goes_on_after_its_last_heartbeat() -> None:
     done: list[int] = []
 
@@ -170,7 +165,6 @@ async def test_a_heartbeat_outside_of_a_call_is_refused() -> None:
         assert (await test.job("caller.1")).state == "finished"
 
 
-@pytest.mark.row("U-26", "U-25", "U-24")
 async def test_branches_run_at_once_and_each_sleeps_and_waits_for_itself() -> None:
     async def story(test: JobTest) -> None:
         send = test.double(outside, "call")
@@ -201,7 +195,6 @@ async def test_branches_run_at_once_and_each_sleeps_and_waits_for_itself() -> No
     assert await try_every_crash(story, Caller) > 20
 
 
-@pytest.mark.row("U-26")
 async def test_so_many_branches_run_at_once_and_all_end_before_an_error_is_raised() -> None:
     running, most, ended = 0, 0, list[int]()
 

@@ -55,7 +55,6 @@ def version(folder: Path, *changes: tuple[str, str], monkeypatch: pytest.MonkeyP
     return installed([str(file)]).kinds["order"]
 
 
-@pytest.mark.row("U-28", "U-31")
 def test_a_compensation_that_has_begun_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash between two of them leaves the job to itself, and not to other code."""
     line = 'await iteration.wait("approved")'
@@ -66,7 +65,6 @@ def test_a_compensation_that_has_begun_is_known_by_its_name(tmp_path: Path, monk
     assert (names_compensations(order), names_compensations(without)) == (True, False)
 
 
-@pytest.mark.row("U-31")
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -109,7 +107,6 @@ async def test_an_iteration_is_left_to_the_code_that_can_go_on_with_it(
         assert (await test.job("order.2")).result == "sent"
 
 
-@pytest.mark.row("U-31")
 async def test_a_job_that_is_stopped_and_started_begins_with_the_new_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +121,6 @@ async def test_a_job_that_is_stopped_and_started_begins_with_the_new_code(
         assert (await test.job("order.1")).result == "sent"
 
 
-@pytest.mark.row("U-29")
 async def test_a_reset_iteration_is_left_to_code_that_knows_its_effects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +138,6 @@ async def test_a_reset_iteration_is_left_to_code_that_knows_its_effects(
         assert (await test.job("order.1")).result == "sent"
 
 
-@pytest.mark.row("U-31")
 async def test_a_step_with_another_name_is_reported_and_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

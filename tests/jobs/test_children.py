@@ -59,7 +59,6 @@ class Mailing(Job):
         return ends
 
 
-@pytest.mark.row("U-28")
 async def test_a_job_waits_for_its_children_whatever_crashes() -> None:
     async def story(test: JobTest) -> None:
         printed = test.double(outside, "print_letter")
@@ -78,7 +77,6 @@ async def test_a_job_waits_for_its_children_whatever_crashes() -> None:
     assert await try_every_crash(story, Letter, Mailing) > 30
 
 
-@pytest.mark.row("U-28")
 @pytest.mark.parametrize("end", ["stop", "fail"])
 async def test_children_end_with_their_parent(end: str) -> None:
     async with JobTest.open(Letter, Mailing) as test:
@@ -104,7 +102,6 @@ class Digest(Job):
         await iteration.start_child("letter", "0", {"to": "Anna"})
 
 
-@pytest.mark.row("U-28")
 async def test_a_child_of_an_iteration_that_has_ended_ends_with_its_parent() -> None:
     async with JobTest.open(Letter, Digest) as test:
         printed = test.double(outside, "print_letter")
@@ -115,7 +112,6 @@ async def test_a_child_of_an_iteration_that_has_ended_ends_with_its_parent() -> 
         assert ((await test.job("letter~0.1")).state, printed.calls) == ("stopped", [])
 
 
-@pytest.mark.row("U-33")
 @pytest.mark.parametrize("end", ["stop", "fail"])
 async def test_a_child_that_has_failed_keeps_its_reason_when_its_parent_ends(end: str) -> None:
     async with JobTest.open(Letter, Mailing) as test:
@@ -130,7 +126,6 @@ async def test_a_child_that_has_failed_keeps_its_reason_when_its_parent_ends(end
         ]
 
 
-@pytest.mark.row("U-33")
 async def test_the_end_of_a_child_is_a_line_in_the_log_of_its_parent() -> None:
     async with JobTest.open(Letter, Mailing) as test:
         test.double(outside, "print_letter")
@@ -139,7 +134,6 @@ async def test_the_end_of_a_child_is_a_line_in_the_log_of_its_parent() -> None:
         assert "the child letter~0.1 is finished" in await test.log("mailing.1")
 
 
-@pytest.mark.row("U-28")
 async def test_a_parent_that_is_started_again_has_children_again() -> None:
     async with JobTest.open(Letter, Mailing) as test:
         printed = test.double(outside, "print_letter")
@@ -150,7 +144,6 @@ async def test_a_parent_that_is_started_again_has_children_again() -> None:
         assert printed.calls == [("Anna",)], "an effect is for ever, also in a child with the same key"
 
 
-@pytest.mark.row("U-28")
 async def test_a_child_is_dropped_a_month_after_its_end_and_its_effects_stay_done() -> None:
     async with JobTest.open(Letter, Mailing) as test:
         printed = test.double(outside, "print_letter")
@@ -181,7 +174,6 @@ async def _has_jobs(test: JobTest, count: int) -> bool:
     return len((await test.jobs.list("default"))[0]) == count
 
 
-@pytest.mark.row("U-28")
 async def test_a_user_has_several_jobs_of_a_kind_with_keys() -> None:
     async with JobTest.open(Letter, Mailing) as test:
         for name in ("letter.7", "letter~a.7", "letter~b.7", "letter~a.8"):
@@ -213,7 +205,6 @@ class Trip(Job):
             await iteration.sleep(timedelta(minutes=1))
 
 
-@pytest.mark.row("U-28")
 @pytest.mark.parametrize("plainly", [True, False])
 async def test_what_was_done_is_taken_back_in_reverse_order_whatever_crashes(plainly: bool) -> None:
     async def story(test: JobTest) -> None:
@@ -228,7 +219,6 @@ async def test_what_was_done_is_taken_back_in_reverse_order_whatever_crashes(pla
     assert await try_every_crash(story, Trip) > 20
 
 
-@pytest.mark.row("U-28")
 async def test_a_compensation_that_fails_is_tried_again() -> None:
     async with JobTest.open(Trip) as test:
         test.double(outside, "book")

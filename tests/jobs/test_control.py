@@ -12,7 +12,6 @@ from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
 
 
-@pytest.mark.row("U-03")
 async def test_a_started_job_is_running_before_any_work_begins(playground: Playground) -> None:
     job = await playground.jobs.start(ANNA)
     assert job.record.state is JobState.RUNNING

@@ -60,8 +60,6 @@ async def shut_down(playground: Playground) -> None:
         worker.stop(timedelta(seconds=20))
 
 
-@pytest.mark.row("U-07")
-@pytest.mark.row("U-11")
 @pytest.mark.parametrize("order", [pause, stop, shut_down])
 @pytest.mark.parametrize("is_careless", [False, True], ids=["", "everything is caught"])
 async def test_of_sixty_effects_only_the_one_in_hand_is_finished_after_a_request_to_stop(

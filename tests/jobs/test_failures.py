@@ -47,7 +47,6 @@ def kind_with(schedule: Schedule, most: int | None = None) -> type[Job]:
 FAULT = ConnectionError()
 
 
-@pytest.mark.row("U-32")
 @pytest.mark.parametrize(
     ("schedule", "most", "before", "fault", "verdict"),
     [
@@ -99,7 +98,6 @@ class Outage:
         return "there"
 
 
-@pytest.mark.row("U-32")
 @pytest.mark.parametrize("policy", [None, RETRY])
 async def test_a_job_without_a_period_counts_its_failures_over_the_pauses_of_its_steps(
     policy: RetryPolicy | None,
@@ -126,7 +124,6 @@ async def test_a_job_without_a_period_counts_its_failures_over_the_pauses_of_its
         assert HOUR / 2 <= max(pauses) <= HOUR + MINUTE
 
 
-@pytest.mark.row("U-32")
 @pytest.mark.parametrize("policy", [None, RETRY])
 async def test_a_job_with_a_period_outlives_a_night_without_its_service(policy: RetryPolicy | None) -> None:
     async def run(iteration: Iteration) -> None:
@@ -156,7 +153,6 @@ async def test_a_job_with_a_period_outlives_a_night_without_its_service(policy: 
         assert any(line.startswith("failure 1,") for line in (await test.log("often.1"))[-60:]), "counted from 1 again"
 
 
-@pytest.mark.row("U-32")
 @pytest.mark.parametrize("period", [HOUR, 7 * DAY])
 async def test_the_user_of_a_job_that_keeps_failing_is_notified_after_a_day_once_until_it_works_again(
     period: timedelta, caplog: pytest.LogCaptureFixture

@@ -35,7 +35,6 @@ async def test_the_first_job_of_the_guide_sends_three_letters(playground: Playgr
     assert lines == ["started by user", "applied: teacher 1", "applied: teacher 2", "applied: teacher 3"]
 
 
-@pytest.mark.row("U-32")
 async def test_the_first_job_of_the_guide_outlives_a_night_without_its_service(tmp_path: Path) -> None:
     (tmp_path / "hunting.py").write_text(GUIDE.read_text().split("```python\n")[1].split("```")[0])
     (kind,) = installed([str(tmp_path / "hunting.py")]).kinds.values()
@@ -57,7 +56,6 @@ async def test_the_first_job_of_the_guide_outlives_a_night_without_its_service(t
     assert (tmp_path / "sent.txt").read_text() == "I would like to be your teacher 1.\n"
 
 
-@pytest.mark.row("U-30")
 async def test_the_test_of_the_guide_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = {block.about: block.text for block in blocks_of(GUIDE) if block.mark == "file"}
     for name in ("expenses", "test_expenses"):

@@ -101,7 +101,6 @@ async def supervised(own_server: Server, tmp_path: Path, request: pytest.Fixture
     await store.close()
 
 
-@pytest.mark.row("U-13")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("by", ["kill", "exit in a task"])
 async def test_a_job_that_ends_its_process_has_failed_after_five_times_and_no_other_has(

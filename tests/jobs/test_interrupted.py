@@ -21,7 +21,6 @@ def users(first: int, count: int) -> list[JobId]:
     return [JobId("university", "hunt", str(user)) for user in range(first, first + count)]
 
 
-@pytest.mark.row("U-09")
 async def test_how_many_interrupted_jobs_go_on_is_logged(
     playground: Playground, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -56,7 +55,6 @@ async def test_how_many_interrupted_jobs_go_on_is_logged(
     await playground.jobs.stop(JobId("university", "digest", "1"), Actor.ADMIN)
 
 
-@pytest.mark.row("U-09")
 async def test_jobs_of_another_process_are_counted_apart(
     playground: Playground, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -74,7 +72,6 @@ async def test_jobs_of_another_process_are_counted_apart(
     await playground.iterations(1, job_id)
 
 
-@pytest.mark.row("U-12")
 async def test_what_a_person_stopped_stays_stopped_and_what_a_deploy_interrupted_goes_on(
     playground: Playground,
 ) -> None:

@@ -5,8 +5,6 @@ import re
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from core.errors import Invalid
 from core.jobs import Actor, JobState
 from jobs import Finished, Iteration, Pause, Unclear, UnitFailed
@@ -14,7 +12,6 @@ from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
 
 
-@pytest.mark.row("U-06")
 async def test_an_item_is_done_once_also_in_later_iterations(playground: Playground) -> None:
     service = FakeService()
     playground.run, playground.period = service.hunt, timedelta(seconds=1)

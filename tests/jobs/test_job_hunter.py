@@ -106,9 +106,6 @@ async def hunt(playground: Playground, tmp_path: Path, monkeypatch: pytest.Monke
     await service.stop()
 
 
-@pytest.mark.row("U-01")
-@pytest.mark.row("U-02")
-@pytest.mark.row("U-05")
 async def test_a_query_is_written_from_the_profile_and_a_letter_for_each_vacancy(hunt: Hunt) -> None:
     await hunt.user_signs_in()
     hunt.start()
@@ -121,7 +118,6 @@ async def test_a_query_is_written_from_the_profile_and_a_letter_for_each_vacancy
     assert len(hunt.writer.asked) >= 1 + 20
 
 
-@pytest.mark.row("U-21")
 async def test_the_job_waits_for_the_sign_in_and_goes_on_after_it(hunt: Hunt) -> None:
     hunt.start()
     await hunt.jobs.start(ANNA)
@@ -134,7 +130,6 @@ async def test_the_job_waits_for_the_sign_in_and_goes_on_after_it(hunt: Hunt) ->
     assert (await hunt.in_state(JobState.PAUSED)).record.paused_by is Actor.SIGN_IN
 
 
-@pytest.mark.row("U-21")
 async def test_a_sign_in_that_ends_between_two_applications_pauses_the_job(hunt: Hunt) -> None:
     hunt.service.state.add_rule(Rule("vacancies", Fault("unauthorized"), method="apply"))
     await hunt.user_signs_in()
@@ -148,7 +143,6 @@ async def test_a_sign_in_that_ends_between_two_applications_pauses_the_job(hunt:
     await hunt.applied_to(20)
 
 
-@pytest.mark.row("U-21")
 async def test_an_iteration_may_last_longer_than_a_token_is_valid(hunt: Hunt) -> None:
     hunt.service.oauth.lifetime = 30  # such a token is refreshed at each use
     hunt.writer.on_letter = lambda: hunt.service.oauth.expire("anna")
@@ -158,7 +152,6 @@ async def test_an_iteration_may_last_longer_than_a_token_is_valid(hunt: Hunt) ->
     await hunt.applied_to(20)
 
 
-@pytest.mark.row("U-21")
 async def test_at_the_limit_of_the_service_the_job_waits_until_tomorrow(hunt: Hunt) -> None:
     hunt.service.daily_limit = 5
     await hunt.user_signs_in()
@@ -173,7 +166,6 @@ async def test_at_the_limit_of_the_service_the_job_waits_until_tomorrow(hunt: Hu
     assert set(hunt.service.attempts.values()) <= {1, 2}, "only what was refused at the limit was sent again"
 
 
-@pytest.mark.row("U-06")
 @pytest.mark.parametrize("fault", ["stored_then_error", "disconnect_after", "disconnect_before", "server_error"])
 async def test_after_a_lost_answer_the_service_is_asked_and_nothing_is_applied_to_twice(hunt: Hunt, fault: str) -> None:
     hunt.service.state.add_rule(Rule("vacancies", Fault(fault), method="apply", times=1))
@@ -202,7 +194,6 @@ async def test_a_profile_without_text_pauses_the_job_with_a_clear_message(hunt: 
     assert "your profile has no text" in (await hunt.in_state(JobState.PAUSED)).record.reason
 
 
-@pytest.mark.row("U-01")
 async def test_a_user_with_two_profiles_chooses_one_and_the_choice_stays(hunt: Hunt) -> None:
     await hunt.user_signs_in("two-anna")
     hunt.start()
@@ -218,7 +209,6 @@ async def test_a_user_with_two_profiles_chooses_one_and_the_choice_stays(hunt: H
     assert (await hunt.jobs.find(ANNA)).record.parameters["profile"] == "driver"
 
 
-@pytest.mark.row("U-02")
 async def test_the_query_is_stored_with_the_job_and_the_user_changes_it(hunt: Hunt) -> None:
     await hunt.user_signs_in()
     hunt.start()

@@ -105,7 +105,6 @@ async def path(own_server: Server, tmp_path: Path) -> AsyncIterator[Walks]:
     await ledger.stop()
 
 
-@pytest.mark.row("U-13", "U-23", "U-24", "U-25", "U-26", "U-28", "U-29")
 @pytest.mark.timeout(240)
 async def test_jobs_go_on_from_every_point_after_their_process_was_killed(path: Walks) -> None:
     path.ledger.failures["failing"] = ATTEMPTS - 1

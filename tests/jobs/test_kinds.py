@@ -47,7 +47,6 @@ async def log_of(playground: Playground, job_id: JobId = ANNA) -> list[str]:
     return [line.text for line in await playground.jobs.log.last(job_id)]
 
 
-@pytest.mark.row("U-14")
 async def test_a_job_waits_for_a_process_that_has_its_kind_and_no_other_touches_it(playground: Playground) -> None:
     await start_other_version(playground)
     job = await playground.jobs.start(ANNA)

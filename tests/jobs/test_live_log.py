@@ -34,7 +34,6 @@ async def start_and_hold(playground: Playground) -> None:
     assert begun
 
 
-@pytest.mark.row("U-22")
 async def test_the_live_log_goes_on_after_the_last_line_that_was_seen(playground: Playground) -> None:
     async def run(iteration: Iteration) -> None:
         for n in range(3):
@@ -54,7 +53,6 @@ async def test_the_live_log_goes_on_after_the_last_line_that_was_seen(playground
     await following.aclose()
 
 
-@pytest.mark.row("U-22")
 async def test_each_new_line_wakes_all_followers_which_do_not_poll(
     playground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:

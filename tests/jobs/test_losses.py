@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from core.jobs import Actor, JobId, JobState
 from core.queue import QueueClient, Worker
 from jobs import Iteration
@@ -49,7 +47,6 @@ async def lose(playground: Playground, hanging: Hanging, attempts: int) -> None:
     playground.stack.advance_clock(LONG)
 
 
-@pytest.mark.row("U-13")
 async def test_a_job_whose_process_dies_each_time_has_failed_after_five_times(playground: Playground) -> None:
     hanging = Hanging()
     playground.run = hanging.run
@@ -154,7 +151,6 @@ async def test_jobs_that_were_lost_twice_run_one_after_the_other_until_they_stor
     await until(lambda: hanging.most == 2, within=60)
 
 
-@pytest.mark.row("U-14")
 async def test_deploys_pauses_and_failures_are_no_losses(playground: Playground) -> None:
     hanging = Hanging()
     playground.run = hanging.run

@@ -46,7 +46,6 @@ async def states(playground: Playground) -> list[JobState]:
     return [job.record.state for job in (await playground.jobs.list(TENANT, limit=1000))[0]]
 
 
-@pytest.mark.row("U-29")
 async def test_as_many_jobs_as_were_counted_are_stopped_and_none_that_has_changed_since(playground: Playground) -> None:
     await started(playground, 5)
     jobs, selected = playground.jobs, BulkJobs(playground.jobs, TENANT, Wanted(kind="hunt"))
@@ -65,7 +64,6 @@ async def test_as_many_jobs_as_were_counted_are_stopped_and_none_that_has_change
     assert (await states(playground)).count(JobState.STOPPED) == 4
 
 
-@pytest.mark.row("U-29")
 async def test_a_job_that_refuses_stops_no_other_and_is_counted_by_its_code(playground: Playground) -> None:
     await failed(playground, 3)
     await playground.jobs.start(named(1))
@@ -77,7 +75,6 @@ async def test_a_job_that_refuses_stops_no_other_and_is_counted_by_its_code(play
     assert changes == JobChanges(0, 0, {"JOB_IN_OTHER_STATE": 3}, None)
 
 
-@pytest.mark.row("U-29")
 async def test_what_is_unknown_in_all_jobs_that_failed_for_one_reason_is_resolved(playground: Playground) -> None:
     await failed(playground, 3)
     await playground.jobs.start(JobId(TENANT, "hunt", "other"))
@@ -98,7 +95,6 @@ async def _resolved(playground: Playground, job: JobId, prefix: str) -> bool:
     return await playground.jobs.units.resolve_all(job, prefix, UnitOutcome.DONE, 5) > 0
 
 
-@pytest.mark.row("U-29")
 async def test_a_call_changes_a_bounded_number_and_the_next_goes_on_there_also_after_a_break(
     playground: Playground,
 ) -> None:
@@ -120,7 +116,6 @@ async def test_a_filter_that_selects_everything_is_refused(playground: Playgroun
         BulkJobs(playground.jobs, TENANT, Wanted())
 
 
-@pytest.mark.row("U-29")
 async def test_the_commands_of_the_guide_count_and_change_many(
     playground: Playground, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,6 @@ from tests.support.paths import ROOT
 from tests.system.guides.blocks import commands_run_by
 
 
-@pytest.mark.row("U-29")
 async def test_the_commands_of_the_guide_show_and_reset_an_iteration(
     playground: Playground, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,7 +113,6 @@ async def test_a_user_is_told_that_its_job_has_finished(scene: Scene) -> None:
     assert (await scene.playground.jobs.find(ANNA)).record.state is JobState.FINISHED
 
 
-@pytest.mark.row("U-21")
 async def test_a_user_is_told_where_to_sign_in(scene: Scene) -> None:
     async def apply(iteration: Iteration) -> None:
         await iteration.access_token("vacancies")
@@ -126,7 +125,6 @@ async def test_a_user_is_told_where_to_sign_in(scene: Scene) -> None:
     assert (await scene.playground.jobs.find(ANNA)).record.service == "vacancies"
 
 
-@pytest.mark.row("U-21")
 async def test_a_user_is_told_of_a_limit_once_a_day(scene: Scene) -> None:
     async def reach(iteration: Iteration) -> None:
         raise Pause(Actor.LIMIT, "200 applications a day", scene.playground.jobs.now() + 2 * HOUR)
@@ -154,7 +152,6 @@ async def test_a_user_is_not_told_of_a_limit_that_ends_soon_or_of_what_people_do
     assert scene.courier.attempted == []
 
 
-@pytest.mark.row("U-01")
 async def test_a_user_is_told_that_its_job_waits_for_a_choice(scene: Scene) -> None:
     async def choose(iteration: Iteration) -> None:
         raise Pause(Actor.USER, "choose one of your profiles")
@@ -232,7 +229,6 @@ def test_every_event_has_a_text_in_both_languages(event: NoticeEvent) -> None:
     assert ("until 02.01.1970 03:00: " in english) is (event is NoticeEvent.LIMIT_REACHED)
 
 
-@pytest.mark.row("U-21")
 async def test_a_sign_in_to_another_service_resumes_nothing(playground: Playground) -> None:
     await playground.jobs.start(ANNA)
     await playground.jobs.pause(ANNA, Actor.SIGN_IN, "sign in again", service="vacancies")

@@ -18,7 +18,6 @@ MOSCOW = "Europe/Moscow"
 DAYTIME = DailyWindow(time(9), time(20))
 
 
-@pytest.mark.row("U-12")
 async def test_a_user_does_not_escape_the_pause_of_an_administrator_by_stop_and_start(playground: Playground) -> None:
     jobs = playground.jobs
     await jobs.start(ANNA)
@@ -53,7 +52,6 @@ async def test_a_user_stops_and_starts_a_job_that_no_administrator_has_paused(
     assert (await playground.jobs.start(ANNA)).record.state is JobState.RUNNING
 
 
-@pytest.mark.row("U-21")
 @pytest.mark.parametrize("by", [Actor.LIMIT, Actor.USER, Actor.ADMIN])
 async def test_signing_in_resumes_only_a_job_that_waits_for_it(playground: Playground, by: Actor) -> None:
     jobs = playground.jobs
@@ -64,7 +62,6 @@ async def test_signing_in_resumes_only_a_job_that_waits_for_it(playground: Playg
     assert (await jobs.find(ANNA)).record.paused_by is by
 
 
-@pytest.mark.row("U-21")
 async def test_signing_in_starts_no_job_that_has_ended(playground: Playground) -> None:
     jobs = playground.jobs
     for end in (jobs.stop(ANNA, Actor.USER), jobs.fail(ANNA, "broken")):
@@ -74,7 +71,6 @@ async def test_signing_in_starts_no_job_that_has_ended(playground: Playground) -
         assert (await jobs.find(ANNA)).record.state is ended.record.state
 
 
-@pytest.mark.row("U-21")
 async def test_signing_in_resumes_the_jobs_of_this_user_and_tenant_only(playground: Playground) -> None:
     jobs, others = playground.jobs, [JobId("university", "hunt", "2"), JobId("school", "hunt", "1")]
     for job_id in (ANNA, *others):

@@ -64,7 +64,6 @@ async def story(test: JobTest) -> None:
     assert sent.today == 2
 
 
-@pytest.mark.row("U-23", "U-30")
 async def test_a_daily_limit_is_kept_by_the_state_whatever_crashes() -> None:
     assert await try_every_crash(story, Mailer) > 20
 
@@ -97,7 +96,6 @@ class Counting(Job):
         return handle
 
 
-@pytest.mark.row("U-23")
 async def test_a_repeated_iteration_counts_items_and_itself_once() -> None:
     Counting.fails = {3}
     async with JobTest.open(Counting) as test:
@@ -107,7 +105,6 @@ async def test_a_repeated_iteration_counts_items_and_itself_once() -> None:
         assert (await test.job("counting.1")).own_state == {"items": 4, "runs": 1}
 
 
-@pytest.mark.row("U-23")
 async def test_the_state_stays_when_the_job_is_stopped_and_started_and_when_it_finishes() -> None:
     Counting.fails = {2}
     async with JobTest.open(Counting) as test:
@@ -121,7 +118,6 @@ async def test_the_state_stays_when_the_job_is_stopped_and_started_and_when_it_f
         assert (await test.job("counting.1")).own_state == {"items": 2, "runs": 3}
 
 
-@pytest.mark.row("U-23")
 async def test_a_state_of_an_earlier_version_is_migrated_and_one_of_a_later_version_is_refused() -> None:
     class Later(Counting):
         state_version = 2

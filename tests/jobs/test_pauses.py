@@ -16,8 +16,6 @@ from tests.jobs.fake_service import FakeService
 from tests.support.waiting import stays, until
 
 
-@pytest.mark.row("U-11")
-@pytest.mark.row("U-12")
 async def test_a_pause_is_seen_after_the_unit_in_hand_and_stays_after_a_restart(playground: Playground) -> None:
     service = await playground.begin_hunt()
     await playground.jobs.pause(ANNA, Actor.USER, "holiday")
@@ -77,7 +75,6 @@ async def test_the_unit_in_hand_is_recorded_after_a_stop_a_start_and_a_stop_at_o
     assert service.applied == [1, 2, 3]
 
 
-@pytest.mark.row("U-21")
 async def test_a_limit_pauses_the_job_and_it_resumes_by_itself(playground: Playground) -> None:
     calls: list[int] = []
 
@@ -113,7 +110,6 @@ async def test_a_pause_of_the_user_outlasts_the_end_of_a_limit(playground: Playg
         await playground.jobs.resume(ANNA, Actor.LIMIT)
 
 
-@pytest.mark.row("U-21")
 async def test_without_a_sign_in_the_job_is_paused_and_says_so(playground: Playground) -> None:
     async def run(iteration: Iteration) -> None:
         await iteration.access_token("vacancies")

@@ -10,7 +10,6 @@ from examples.price_watcher import watching
 TESTS = [value for name, value in vars(its_tests).items() if name.startswith("test_")]
 
 
-@pytest.mark.row("U-30")
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
 async def test_the_example_passes_its_tests(test: object) -> None:
     assert callable(test)

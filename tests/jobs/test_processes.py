@@ -89,10 +89,6 @@ async def deployment(own_server: Server, tmp_path: Path) -> AsyncIterator[Deploy
     await service.stop()
 
 
-@pytest.mark.row("U-09")
-@pytest.mark.row("U-10")
-@pytest.mark.row("U-13")
-@pytest.mark.row("U-14")
 @pytest.mark.timeout(240)
 async def test_processes_are_stopped_killed_and_frozen_and_no_item_is_applied_to_twice(deployment: Deployment) -> None:
     processes = [await deployment.start() for _ in range(2)]
@@ -115,8 +111,6 @@ async def test_processes_are_stopped_killed_and_frozen_and_no_item_is_applied_to
     assert (paused.record.state, paused.record.reason) == (JobState.PAUSED, "holiday")
 
 
-@pytest.mark.row("U-09")
-@pytest.mark.row("U-16")
 @pytest.mark.timeout(240)
 async def test_jobs_go_on_after_the_server_was_killed(deployment: Deployment) -> None:
     await deployment.start()
@@ -134,7 +128,6 @@ async def test_jobs_go_on_after_the_server_was_killed(deployment: Deployment) ->
     assert {(await deployment.jobs.find(job_id)).record.state for job_id in USERS[5:]} == {JobState.STOPPED}
 
 
-@pytest.mark.row("U-07")
 @pytest.mark.timeout(240)
 async def test_a_process_exits_within_its_grace_time_though_the_unit_in_hand_does_not_end(
     deployment: Deployment,
@@ -159,9 +152,6 @@ async def test_a_process_exits_within_its_grace_time_though_the_unit_in_hand_doe
     deployment.check_that_nothing_was_done_twice()
 
 
-@pytest.mark.row("U-07")
-@pytest.mark.row("U-08")
-@pytest.mark.row("U-09")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("blow", ["interrupt", "terminate"])
 async def test_after_ctrl_c_or_sigterm_the_unit_in_hand_is_finished_and_no_other_begins(

@@ -142,7 +142,6 @@ def installation(playground: Playground) -> Installation:
     return Installation(playground)
 
 
-@pytest.mark.row("U-29")
 async def test_a_job_that_waits_answers_and_stays_as_it_is(installation: Installation) -> None:
     await installation.begin()
     before = await installation.playground.jobs.find(ANNA)
@@ -157,7 +156,6 @@ async def test_a_job_that_waits_answers_and_stays_as_it_is(installation: Install
     assert len(await installation.playground.jobs.log.last(ANNA)) == len(lines) + 2
 
 
-@pytest.mark.row("U-29")
 async def test_what_is_wrong_with_a_query_has_a_code_and_changes_nothing(installation: Installation) -> None:
     await installation.begin()
     before = await installation.playground.jobs.find(ANNA)
@@ -184,7 +182,6 @@ def _line_of(text: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if f'("{text}")' in line)
 
 
-@pytest.mark.row("U-29")
 async def test_beside_old_code_without_the_query_the_process_that_has_it_answers(installation: Installation) -> None:
     await installation.begin(Writes)
     code, detail = await installation.refusal("progress")
@@ -210,7 +207,6 @@ class Renamed(Writes):
         return len(job.state.letters)
 
 
-@pytest.mark.row("U-29")
 async def test_code_with_other_queries_leaves_a_question_to_the_process_that_has_its_query(
     installation: Installation,
 ) -> None:
@@ -221,7 +217,6 @@ async def test_code_with_other_queries_leaves_a_question_to_the_process_that_has
     assert [await installation.ask(name) for name in ("progress", "letters") * 5] == [PROGRESS, 3] * 5
 
 
-@pytest.mark.row("U-29")
 async def test_a_query_whose_code_is_gone_is_unknown_after_a_minute_beside_other_code(
     installation: Installation,
 ) -> None:
@@ -237,7 +232,6 @@ async def _is_known(installation: Installation, name: str) -> bool:
     return name in await installation.playground.jobs.kinds.queries("hunt")
 
 
-@pytest.mark.row("U-29")
 async def test_a_query_that_does_not_end_holds_up_nothing_else(installation: Installation) -> None:
     await installation.begin()
     GATE.clear()
@@ -261,7 +255,6 @@ async def _is_free(answers: QueryAnswers) -> bool:
     return not (await answers.answer(AskedQuery(ANNA, "progress", {}))).code
 
 
-@pytest.mark.row("U-29")
 async def test_no_process_of_the_kind_is_up(installation: Installation) -> None:
     await installation.begin()
     await installation.playground.kill()
@@ -286,7 +279,6 @@ async def test_parameters_have_a_bound_and_a_query_is_no_coroutine(installation:
         query(waits)
 
 
-@pytest.mark.row("U-29")
 async def test_a_test_of_a_job_asks_it() -> None:
     async with JobTest.open(Asked) as test:
         await test.start("hunt.1", {"query": "teacher"})
@@ -299,7 +291,6 @@ async def test_a_test_of_a_job_asks_it() -> None:
         assert (await test.job("hunt.1")).state is JobState.RUNNING
 
 
-@pytest.mark.row("U-29")
 async def test_the_commands_of_the_guide_ask_its_job(
     playground: Playground, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,7 +319,6 @@ async def _suspended(playground: Playground, job_id: JobId) -> bool:
     return (await playground.jobs.find(job_id)).record.suspended
 
 
-@pytest.mark.row("U-29")
 async def test_after_a_kill_of_the_process_that_answers_the_other_one_answers(
     own_server: Server, tmp_path: Path
 ) -> None:

@@ -78,7 +78,6 @@ async def steps_of(test: JobTest) -> list[StepView]:
     return (await test.jobs.steps.page(test.id_of(TRIP)))[0]
 
 
-@pytest.mark.row("U-29")
 async def test_what_a_failed_job_has_stored_is_listed_in_its_order_and_it_goes_on_from_the_step_that_is_named() -> None:
     async with JobTest.open(Trip) as test:
         doubles = await failed_trip(test)
@@ -104,7 +103,6 @@ async def test_what_a_failed_job_has_stored_is_listed_in_its_order_and_it_goes_o
         assert "reset to step:search by admin" in await test.log(TRIP)
 
 
-@pytest.mark.row("U-29")
 async def test_a_job_that_has_ended_is_repeated_from_a_later_step_and_before_it_nothing_is_done() -> None:
     async with JobTest.open(Trip) as test:
         doubles = await failed_trip(test)
@@ -120,7 +118,6 @@ async def test_a_job_that_has_ended_is_repeated_from_a_later_step_and_before_it_
         assert [len(doubles[name].calls) for name in ("search", "book", "letter")] == [2, 1, 2]
 
 
-@pytest.mark.row("U-29")
 async def test_effects_and_items_are_done_again_only_when_that_is_asked_for() -> None:
     async with JobTest.open(Trip) as test:
         doubles = await failed_trip(test)
@@ -136,7 +133,6 @@ async def test_effects_and_items_are_done_again_only_when_that_is_asked_for() ->
         assert [step.id for step in plan.kept] == ["unit:a", "unit:b"]
 
 
-@pytest.mark.row("U-29")
 @pytest.mark.parametrize("again", [False, True])
 async def test_a_reset_survives_a_kill_at_every_point(again: bool) -> None:
     async def story(test: JobTest) -> None:
@@ -153,7 +149,6 @@ async def test_a_reset_survives_a_kill_at_every_point(again: bool) -> None:
     await try_every_crash(story, Tough)
 
 
-@pytest.mark.row("U-29")
 async def test_the_attempt_that_runs_at_a_reset_ends_after_its_effect_and_its_results_are_not_used(
     playground: Playground,
 ) -> None:
@@ -190,7 +185,6 @@ async def test_the_attempt_that_runs_at_a_reset_ends_after_its_effect_and_its_re
     assert calls == ["search", "apply", "found 1", "search", "found 2"]
 
 
-@pytest.mark.row("U-29")
 async def test_after_a_reset_and_a_kill_another_process_goes_on_from_the_step(playground: Playground) -> None:
     service = await playground.begin_hunt(lease=timedelta(seconds=1))
     await playground.jobs.reset(ANNA, point_of("search"), Actor.ADMIN)
@@ -202,7 +196,6 @@ async def test_after_a_reset_and_a_kill_another_process_goes_on_from_the_step(pl
     assert sorted(service.applied) == [1, 2, 3]
 
 
-@pytest.mark.row("U-29")
 async def test_a_paused_job_stays_paused_and_a_pause_of_another_is_respected(playground: Playground) -> None:
     await playground.begin_hunt()
     await playground.jobs.pause(ANNA, Actor.ADMIN, "enough")
@@ -212,7 +205,6 @@ async def test_a_paused_job_stays_paused_and_a_pause_of_another_is_respected(pla
     assert (job.record.state, job.record.reason) == (JobState.PAUSED, "enough")
 
 
-@pytest.mark.row("U-29")
 async def test_what_an_ended_job_has_stored_goes_with_the_retention_and_at_a_new_start(playground: Playground) -> None:
     async def run(iteration: Iteration) -> None:
         await iteration.step("search", _handled, "x")
@@ -248,7 +240,6 @@ class Holiday(Job):
         raise RollBack("no room")
 
 
-@pytest.mark.row("U-29")
 async def test_what_was_taken_back_is_repeated_with_its_effects_or_not_at_all() -> None:
     async with JobTest.open(Holiday) as test:
         flight, back = test.double(Services, "book", "LH 1"), test.double(Services, "letter")

@@ -17,7 +17,6 @@ MOSCOW = ZoneInfo("Europe/Moscow")
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@pytest.mark.row("U-04")
 def test_iterations_are_due_on_a_grid_without_drift() -> None:
     due = NOON
     for n in range(1, 100):
@@ -25,7 +24,6 @@ def test_iterations_are_due_on_a_grid_without_drift() -> None:
         assert due == NOON + n * 10 * MINUTES
 
 
-@pytest.mark.row("U-04")
 def test_iterations_that_were_missed_are_made_up_for_by_one_at_once() -> None:
     late = NOON + 57 * MINUTES
     assert EVERY_TEN.next(NOON, NOON, late, UTC) == late, "an iteration that took 57 minutes"

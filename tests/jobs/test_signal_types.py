@@ -22,7 +22,6 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
     by: list[str] = []
 
 
-@pytest.mark.row("U-33")
 @pytest.mark.parametrize(
     ("of", "data", "fault"),
     [
@@ -64,7 +63,6 @@ class Declaring(Asking):
     signals: ClassVar = {"answer": dict[str, int]}
 
 
-@pytest.mark.row("U-33")
 async def test_wrong_data_are_refused_when_they_are_sent_also_before_the_job_waits() -> None:
     async with JobTest.open(Declaring) as test:
         await test.jobs.start(test.id_of("declaring.1"))
@@ -77,7 +75,6 @@ async def test_wrong_data_are_refused_when_they_are_sent_also_before_the_job_wai
         assert (view.state, view.result) == ("finished", {"n": 1})
 
 
-@pytest.mark.row("U-33")
 async def test_wrong_data_that_no_kind_declares_are_dropped_and_the_job_goes_on_waiting() -> None:
     async def story(test: JobTest) -> None:
         await test.start("asking.1")
@@ -101,7 +98,6 @@ def test_a_type_that_json_does_not_have_is_refused_at_start() -> None:
         Registry([Wrong])
 
 
-@pytest.mark.row("U-33")
 @pytest.mark.parametrize("verb", ["signal", "query", "reset", "pause", "show"])
 def test_the_command_line_takes_the_job_first(verb: str) -> None:
     parser = ArgumentParser()
@@ -110,7 +106,6 @@ def test_the_command_line_takes_the_job_first(verb: str) -> None:
     assert parser.parse_args([verb, "expense.42", *more]).job == "expense.42"
 
 
-@pytest.mark.row("U-33")
 async def test_a_job_that_has_finished_is_shown_with_its_result() -> None:
     async with JobTest.open(Declaring) as test:
         await test.start("declaring.1")

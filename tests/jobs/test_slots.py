@@ -76,7 +76,6 @@ async def _waits(test: JobTest, user: str) -> bool:
     ).reason == "waits for a slot: 1 at once, limit 'shop' of parameters.account x"
 
 
-@pytest.mark.row("U-27")
 async def test_jobs_that_wait_say_so_and_go_on_in_their_order() -> None:
     async with running() as test:
         await test.jobs.start(test.id_of("single.first"), {"account": "x"})
@@ -93,7 +92,6 @@ async def test_jobs_that_wait_say_so_and_go_on_in_their_order() -> None:
         Single.gate.release()
 
 
-@pytest.mark.row("U-27")
 async def test_a_job_that_is_stopped_or_paused_while_it_waits_holds_up_no_other() -> None:
     async with running() as test:
         await test.jobs.start(test.id_of("single.first"), {"account": "x"})
@@ -110,7 +108,6 @@ async def test_a_job_that_is_stopped_or_paused_while_it_waits_holds_up_no_other(
         Single.gate.release()
 
 
-@pytest.mark.row("U-27")
 async def test_an_iteration_sleeps_until_the_turn_of_its_call_whatever_crashes() -> None:
     async def story(test: JobTest) -> None:
         sent = test.double(outside, "send")
@@ -124,7 +121,6 @@ async def test_an_iteration_sleeps_until_the_turn_of_its_call_whatever_crashes()
     assert await try_every_crash(story, Letters) > 20
 
 
-@pytest.mark.row("U-27")
 async def test_two_jobs_take_turns() -> None:
     async with JobTest.open(Letters) as test:
         times: list[datetime] = []
@@ -139,7 +135,6 @@ async def test_two_jobs_take_turns() -> None:
         assert times[-1] - times[0] < 5 * MINUTE, "no turn is lost"
 
 
-@pytest.mark.row("U-27")
 async def test_a_refusal_of_the_service_makes_all_jobs_of_the_account_wait() -> None:
     async with JobTest.open(Letters) as test:
         refusals = [Throttled(timedelta(minutes=10))]
@@ -193,7 +188,6 @@ def test_a_limit_that_cannot_be_kept_is_refused(limits: list[Limit], message: st
         Registry([Never])
 
 
-@pytest.mark.row("U-27")
 async def test_a_job_that_moves_to_the_queue_of_another_limit_keeps_its_place_in_the_order() -> None:
     async with JobTest.open(Single) as test:
 
@@ -210,7 +204,6 @@ async def test_a_job_that_moves_to_the_queue_of_another_limit_keeps_its_place_in
         assert await test.store.run("release_slots", 0, "b", "1 worker 0.b", 60_000) == ["0.first"]
 
 
-@pytest.mark.row("U-27")
 async def test_a_job_gets_its_slot_again_if_the_process_that_was_to_wake_it_has_died() -> None:
     """A task that never takes its slots, for example one that was cancelled, gets them a few times only."""
     async with JobTest.open(Single) as test:

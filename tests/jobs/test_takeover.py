@@ -16,8 +16,6 @@ from tests.jobs.fake_service import FakeService
 from tests.support.waiting import until
 
 
-@pytest.mark.row("U-07")
-@pytest.mark.row("U-14")
 async def test_a_shutdown_finishes_the_unit_in_hand_and_another_process_does_the_rest(playground: Playground) -> None:
     service = await playground.begin_hunt()
     stopping = asyncio.create_task(playground.stop())
@@ -33,7 +31,6 @@ async def test_a_shutdown_finishes_the_unit_in_hand_and_another_process_does_the
     assert service.searches == 1
 
 
-@pytest.mark.row("U-13")
 async def test_after_a_kill_another_process_goes_on_when_the_lease_ends(playground: Playground) -> None:
     service = await playground.begin_hunt(lease=timedelta(seconds=1))
     await playground.kill()
@@ -44,7 +41,6 @@ async def test_after_a_kill_another_process_goes_on_when_the_lease_ends(playgrou
     assert service.searches == 1
 
 
-@pytest.mark.row("U-13")
 async def test_an_attempt_that_takes_its_lease_for_lost_gives_its_task_back(playground: Playground) -> None:
     """As after an outage of the server that was longer than the lease, when no other attempt has the task yet."""
     begun: list[int] = []
@@ -128,7 +124,6 @@ async def test_a_process_that_was_frozen_writes_nothing(playground: Playground) 
     assert await storage.end_iteration(job, "an older attempt", "") == "changed"
 
 
-@pytest.mark.row("U-06")
 @pytest.mark.parametrize(("answer", "applied", "status"), [(True, 0, "done"), (False, 1, "done"), (None, 0, "unknown")])
 async def test_after_a_crash_in_an_effect_the_service_is_asked(
     playground: Playground, answer: bool | None, applied: int, status: str
@@ -171,7 +166,6 @@ async def test_after_a_crash_in_an_effect_the_service_is_asked(
     assert f'"status":"{status}"' in unit
 
 
-@pytest.mark.row("U-13")
 async def test_the_watchdog_gives_a_job_without_a_task_a_new_one_and_leaves_others_alone(
     playground: Playground,
 ) -> None:

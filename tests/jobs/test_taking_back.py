@@ -59,7 +59,6 @@ async def _stop(test: JobTest, job: str, **how: Any) -> str:
     return str(view.record.state)
 
 
-@pytest.mark.row("U-28")
 async def test_a_stopped_job_takes_back_what_it_has_done_whatever_crashes() -> None:
     async def story(test: JobTest) -> None:
         test.double(outside, "book")
@@ -78,7 +77,6 @@ async def test_a_stopped_job_takes_back_what_it_has_done_whatever_crashes() -> N
     assert await try_every_crash(story, Trip) > 40
 
 
-@pytest.mark.row("U-28")
 async def test_a_stopped_parent_and_its_child_take_back_what_they_have_done_whatever_crashes() -> None:
     async def story(test: JobTest) -> None:
         test.double(outside, "book")
@@ -114,7 +112,6 @@ async def test_the_job_of_a_deleted_person_forgets_what_it_knew_when_it_has_take
         assert bool(await test.jobs.log.last(job)) == bool(kept)
 
 
-@pytest.mark.row("U-28")
 async def test_an_abandoned_job_takes_nothing_back() -> None:
     async with JobTest.open(Trip) as test:
         test.double(outside, "book")
@@ -129,7 +126,6 @@ async def test_an_abandoned_job_takes_nothing_back() -> None:
         assert await violations_in(test.store) == []
 
 
-@pytest.mark.row("U-28")
 async def test_only_an_iteration_that_has_begun_is_taken_back_and_the_pause_of_an_administrator_stays() -> None:
     async with JobTest.open(Trip) as test:
         test.double(outside, "book")
@@ -145,7 +141,6 @@ async def test_only_an_iteration_that_has_begun_is_taken_back_and_the_pause_of_a
         assert cancelled.calls == [("flight",)]
 
 
-@pytest.mark.row("U-28")
 @pytest.mark.parametrize("lost", [Pause(Actor.LIMIT, "later"), ConnectionError(), RollBack("no")])
 async def test_a_compensation_that_fails_for_good_fails_the_job(lost: Exception) -> None:
     """A pause would leave it waiting for somebody who has stopped it."""
@@ -178,7 +173,6 @@ class Daily(Careless):
     schedule = Schedule(DAY)
 
 
-@pytest.mark.row("U-28")
 async def test_an_iteration_that_has_ended_is_not_taken_back() -> None:
     async with JobTest.open(Daily) as test:
         test.double(outside, "book")
@@ -190,7 +184,6 @@ async def test_an_iteration_that_has_ended_is_not_taken_back() -> None:
         assert cancelled.calls == []
 
 
-@pytest.mark.row("U-28")
 async def test_an_outage_while_the_iteration_is_repeated_loses_no_compensation() -> None:
     async with JobTest.open(Careless) as test:
         test.double(outside, "book")
@@ -203,7 +196,6 @@ async def test_an_outage_while_the_iteration_is_repeated_loses_no_compensation()
         assert cancelled.calls == [("flight",)]
 
 
-@pytest.mark.row("U-28")
 async def test_an_effect_whose_call_was_interrupted_is_settled_with_its_key_and_taken_back() -> None:
     async with JobTest.open(Trip) as test:
         answers: list[Any] = [ConnectionError()]
@@ -230,7 +222,6 @@ class ByItem(Job):
         await iteration.each(["flight"], handle, key=str)
 
 
-@pytest.mark.row("U-28")
 async def test_a_compensation_in_an_item_is_refused_because_a_repetition_would_not_know_it() -> None:
     async def story(test: JobTest) -> None:
         test.double(outside, "book")

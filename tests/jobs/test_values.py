@@ -68,7 +68,6 @@ def _is_refused(store: Callable[[], Any]) -> bool:
     return False
 
 
-@pytest.mark.row("U-35")
 @settings(SETTINGS, max_examples=200)
 @given(VALUES)
 def test_a_value_is_refused_or_no_value_of_it_is_lost(value: Any) -> None:
@@ -91,7 +90,6 @@ def test_a_value_is_refused_or_no_value_of_it_is_lost(value: Any) -> None:
         assert difference("x", states.load(states.dump(Anything(value))).value, value) == ""
 
 
-@pytest.mark.row("U-35")
 @example(
     Typed(
         date(2030, 1, 7),
@@ -171,7 +169,6 @@ TAKEN = [
 IN_JSON = TAKEN[:6]
 
 
-@pytest.mark.row("U-35")
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_repetition_gets_what_the_first_run_got(way: str) -> None:
     async with JobTest.open(Storing) as test:
@@ -188,7 +185,6 @@ async def test_a_repetition_gets_what_the_first_run_got(way: str) -> None:
                 assert difference("x", first, again) == "", (way, value)
 
 
-@pytest.mark.row("U-35")
 @pytest.mark.parametrize("value", REFUSED)
 async def test_a_signal_and_parameters_of_a_start_are_refused_when_they_are_given(value: Any) -> None:
     async with JobTest.open(Storing) as test:

@@ -56,7 +56,6 @@ async def approved(test: JobTest) -> None:
     assert [line for line in await test.log("order.1") if line == "waits"] == ["waits"]
 
 
-@pytest.mark.row("U-24", "U-25", "U-30")
 async def test_a_job_waits_for_a_signal_and_sleeps_whatever_crashes() -> None:
     assert await try_every_crash(approved, Order) > 15
 
@@ -72,7 +71,6 @@ async def late(test: JobTest) -> None:
     assert refusal.value.code == "JOB_IN_OTHER_STATE"
 
 
-@pytest.mark.row("U-24")
 async def test_a_signal_that_does_not_come_in_time_is_a_timeout_once_and_for_all() -> None:
     await try_every_crash(late, Order)
 
@@ -96,7 +94,6 @@ class Inbox(Job):
         return handle
 
 
-@pytest.mark.row("U-24", "U-25")
 async def test_signals_are_taken_in_their_order_and_items_sleep_each_for_itself() -> None:
     async def story(test: JobTest) -> None:
         await test.jobs.start(test.id_of("inbox.1"))
@@ -112,7 +109,6 @@ async def test_signals_are_taken_in_their_order_and_items_sleep_each_for_itself(
     await try_every_crash(story, Inbox)
 
 
-@pytest.mark.row("U-24")
 async def test_a_paused_job_gets_its_signals_when_it_is_resumed() -> None:
     async with JobTest.open(Order) as test:
         send, job_id = test.double(outside, "send"), test.id_of("order.1")
@@ -126,7 +122,6 @@ async def test_a_paused_job_gets_its_signals_when_it_is_resumed() -> None:
         assert send.calls == [("Boris",)]
 
 
-@pytest.mark.row("U-24")
 async def test_a_signal_at_the_moment_of_falling_asleep_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     async with JobTest.open(Order) as test:
         test.double(outside, "send")
@@ -144,7 +139,6 @@ async def test_a_signal_at_the_moment_of_falling_asleep_is_not_lost(monkeypatch:
         assert (await test.job("order.1")).waits_for == "a time", "it sleeps for an hour after the approval"
 
 
-@pytest.mark.row("U-24")
 async def test_a_signal_that_comes_after_another_branch_has_taken_one_wakes_the_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -173,7 +167,6 @@ async def test_a_signal_that_comes_after_another_branch_has_taken_one_wakes_the_
         assert (await test.job("two.1")).waits_for == "the signal 'y'"
 
 
-@pytest.mark.row("U-24")
 async def test_two_branches_that_wait_for_one_name_take_two_signals() -> None:
     taken: list[Any] = []
 
@@ -194,7 +187,6 @@ async def test_two_branches_that_wait_for_one_name_take_two_signals() -> None:
         assert sorted(taken) == [1, 2]
 
 
-@pytest.mark.row("U-24")
 async def test_what_no_signal_can_be_is_refused() -> None:
     async with JobTest.open(Order) as test:
         await test.start("order.1")
@@ -216,7 +208,6 @@ async def test_what_no_signal_can_be_is_refused() -> None:
         assert full.value.code == "TOO_MANY_SIGNALS"
 
 
-@pytest.mark.row("U-25")
 async def test_a_signal_that_was_refused_because_too_many_wait_is_stored_when_it_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -243,7 +234,6 @@ class Report(Job):
         await iteration.log(f"{iteration.now():%H:%M %Z}")
 
 
-@pytest.mark.row("U-25")
 async def test_a_job_by_cron_runs_on_the_wall_clock_of_its_user() -> None:
     async with JobTest.open(Report) as test:
         await test.start("report.1", timezone="Asia/Tokyo")
@@ -251,7 +241,6 @@ async def test_a_job_by_cron_runs_on_the_wall_clock_of_its_user() -> None:
         assert [line for line in await test.log("report.1") if "JST" in line] == ["09:00 JST"] * 3
 
 
-@pytest.mark.row("U-25")
 async def test_a_job_begins_at_the_time_that_its_start_names() -> None:
     async with JobTest.open(Report) as test:
         at = test.now + 90 * DAY
@@ -259,7 +248,6 @@ async def test_a_job_begins_at_the_time_that_its_start_names() -> None:
         assert (await test.job("report.1")).next_run == from_ms(to_ms(at))
 
 
-@pytest.mark.row("U-24")
 async def test_zone_and_schedule_are_changed_while_a_job_runs() -> None:
     async with JobTest.open(Report) as test:
         await test.start("report.1")
@@ -277,7 +265,6 @@ async def test_zone_and_schedule_are_changed_while_a_job_runs() -> None:
         assert started.record.schedule.schedule == Schedule(HOUR), "as before"
 
 
-@pytest.mark.row("U-24")
 async def test_a_changed_zone_alone_moves_the_next_iteration() -> None:
     async with JobTest.open(Report) as test:
         await test.start("report.1")
@@ -298,7 +285,6 @@ class Hourly(Job):
         await iteration.sleep(2.5 * HOUR)
 
 
-@pytest.mark.row("U-24")
 async def test_an_iteration_that_sleeps_past_the_next_one_lets_it_begin_at_once() -> None:
     async with JobTest.open(Hourly) as test:
         began = test.now

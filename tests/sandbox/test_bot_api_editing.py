@@ -19,7 +19,6 @@ def keyboard(*texts: str) -> types.InlineKeyboardMarkup:
     )
 
 
-@pytest.mark.row("D-43")
 async def test_an_edited_message_is_shown_in_its_new_state(bot_api: BotApi) -> None:
     sent = await bot_api.bot.send_message(ANNA, "1 из 2", reply_markup=keyboard("дальше"))
     edited = await bot_api.bot.edit_message_text("2 из 2", chat_id=ANNA, message_id=sent.message_id)
@@ -65,7 +64,6 @@ async def test_only_text_messages_of_the_bot_can_get_another_text(bot_api: BotAp
     assert bot_api.server.people.messages(ANNA)[0]["caption"] == "new"
 
 
-@pytest.mark.row("D-43")
 async def test_the_file_of_a_message_is_exchanged_as_telegram_does_it(bot_api: BotApi) -> None:
     bot, photo = bot_api.bot, types.BufferedInputFile(b"x", "a.jpg")
     album = (

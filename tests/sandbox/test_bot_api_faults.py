@@ -39,7 +39,6 @@ ERRORS: list[tuple[str, type[Exception], str, int]] = [
 ]
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(("fault", "error", "text", "copies"), ERRORS)
 async def test_a_magic_recipient_always_meets_with_its_fault(
     bot_api: BotApi, fault: str, error: type[Exception], text: str, copies: int

@@ -29,7 +29,6 @@ async def bot(sandbox: Sandbox) -> AsyncIterator[Bot]:
     await client.session.close()
 
 
-@pytest.mark.row("D-43")
 async def test_a_person_writes_and_presses_a_button_and_sees_the_edited_message(
     web_client: WebClient, bot: Bot
 ) -> None:

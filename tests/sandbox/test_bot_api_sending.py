@@ -12,7 +12,6 @@ from tests.support.whole_aiogram import types
 __all__ = ["bot_api"]
 
 
-@pytest.mark.row("D-43")
 async def test_a_text_arrives_with_an_id_of_its_own_in_each_chat(bot_api: BotApi) -> None:
     first = await bot_api.bot.send_message(ANNA, "Моей пары не будет 🙂")
     second = await bot_api.bot.send_message(str(ANNA), "и завтра")

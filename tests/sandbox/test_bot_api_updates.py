@@ -20,7 +20,6 @@ KEYBOARD = types.InlineKeyboardMarkup(inline_keyboard=[[types.InlineKeyboardButt
 # long polling
 
 
-@pytest.mark.row("D-43")
 async def test_a_message_is_an_update_until_its_offset_is_confirmed(bot_api: BotApi) -> None:
     bot_api.server.people.write(ANNA, "/start 5")
     bot_api.server.people.write(BORIS, "привет")
@@ -86,7 +85,6 @@ async def test_allowed_updates_apply_until_they_are_changed(bot_api: BotApi) -> 
     assert [one.event_type for one in await bot_api.bot.get_updates()] == ["callback_query", "message"]
 
 
-@pytest.mark.row("D-43")
 async def test_an_unmodified_dispatcher_answers_a_message_and_a_button(bot_api: BotApi) -> None:
     dispatcher = Dispatcher()
 
@@ -202,7 +200,6 @@ async def hook(bot_api: BotApi) -> AsyncIterator[WebhookServer]:
         yield server
 
 
-@pytest.mark.row("D-43")
 async def test_updates_are_posted_to_the_webhook_with_its_secret_in_order(bot_api: BotApi, hook: WebhookServer) -> None:
     bot_api.server.people.write(ANNA, "0")
     assert await bot_api.bot.set_webhook(hook.url, secret_token="s-1")

@@ -27,7 +27,6 @@ def table(channel: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("channel", MAGIC_RECIPIENTS)
 def test_the_document_shows_the_magic_recipients(channel: str) -> None:
     shown = re.search(rf"<!-- magic: {channel} -->\n\n(.*?)\n\n", DOCUMENT, re.DOTALL)

@@ -2,8 +2,6 @@
 
 from urllib.parse import unquote_plus
 
-import pytest
-
 from tests.sandbox.conftest import CallbackServer, Sms
 from tests.support.kannel import Kannel
 from tests.support.waiting import until
@@ -39,7 +37,6 @@ async def responses(sms: Sms, url: str, credentials: dict[str, str]) -> dict[str
     return found
 
 
-@pytest.mark.row("D-43")
 async def test_a_real_kannel_responds_as_the_sandbox(kannel: Kannel, sms: Sms) -> None:
     real = await responses(sms, kannel.url, {"username": kannel.username, "password": kannel.password})
     simulated = await responses(sms, sms.server.url, {"username": "ada", "password": "sandbox"})
@@ -56,7 +53,6 @@ async def test_a_real_kannel_refuses_a_wrong_password_and_a_form_as_the_sandbox(
             assert (answer.status, await answer.text()) == (400, "Invalid content-type")
 
 
-@pytest.mark.row("D-43")
 async def test_a_real_kannel_sends_delivery_reports_as_the_sandbox(
     kannel: Kannel, sms: Sms, callbacks: CallbackServer
 ) -> None:
@@ -73,7 +69,6 @@ async def test_a_real_kannel_sends_delivery_reports_as_the_sandbox(
         assert len(one["at"]) == len(other["at"]) == len("2026-11-21 06:02:45")
 
 
-@pytest.mark.row("D-43")
 async def test_a_real_kannel_delivers_the_text_that_the_sandbox_shows(kannel: Kannel, sms: Sms) -> None:
     text = "Привет, {мир} 😀"
     more = {"to": "+79991112233", "from": "Ada", "text": text, "charset": "utf-8", "coding": "2"}

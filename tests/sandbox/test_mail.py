@@ -61,7 +61,6 @@ async def client(state: SandboxState) -> AsyncIterator[Client]:
     await server.stop()
 
 
-@pytest.mark.row("D-43", "D-35")
 async def test_the_inbox_shows_subject_and_text_of_a_mail(client: Client) -> None:
     await client.send()
     (received,) = client.state.inbox("email", "anna@example.org")
@@ -79,7 +78,6 @@ async def test_only_the_known_user_may_send(client: Client) -> None:
     assert unknown.value.smtp_code == 530
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("name", "error", "status"),
     [
@@ -102,7 +100,6 @@ async def test_refusals(client: Client, name: str, error: type[smtplib.SMTPExcep
     assert client.state.counter("email", "refused") == 1
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("name", "copies"),
     [
@@ -129,7 +126,6 @@ async def test_greylisting_accepts_a_later_attempt(client: Client) -> None:
     assert len(client.texts("boris@example.org")) == 1
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("name", "error", "status"),
     [

@@ -54,7 +54,6 @@ async def max_client(state: SandboxState) -> AsyncIterator[Max]:
     await server.stop()
 
 
-@pytest.mark.row("M-08")
 async def test_a_message_is_in_the_inbox_with_its_mid_and_the_dialog_has_an_id_of_its_own(max_client: Max) -> None:
     status, body = await max_client.call("POST", "messages", {"text": "Пары не будет"}, user_id=300001)
     (received,) = max_client.state.inbox("max")
@@ -89,7 +88,6 @@ async def test_what_the_schema_does_not_allow_is_refused_and_stores_nothing(max_
     assert max_client.state.inbox() == []
 
 
-@pytest.mark.row("M-08")
 @pytest.mark.parametrize(
     ("fault", "answer", "copies"),
     [

@@ -51,7 +51,6 @@ def caller(models: ModelsServer, session: ClientSession) -> Caller:
     return Caller(models, session)
 
 
-@pytest.mark.row("C-78")
 async def test_the_same_question_has_the_same_answer(caller: Caller) -> None:
     first, again = [await (await caller.post("/chat/completions", json=QUESTION)).json() for _ in range(2)]
     assert first == again
@@ -93,7 +92,6 @@ async def test_a_wrong_key_is_refused(caller: Caller) -> None:
     assert (await caller.token("wrong")).status == 401
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.parametrize(("form", "name"), [({}, "mp3"), ({"response_format": "opus"}, "opus"),
                                             ({"response_format": "wav"}, "wav")])  # fmt: skip
 async def test_speech_is_a_sound_of_the_wanted_format(caller: Caller, form: dict[str, str], name: str) -> None:
@@ -113,7 +111,6 @@ def recording(name: str = "speech.ogg", content: bytes = TONES["opus"], **fields
     return form
 
 
-@pytest.mark.row("C-75")
 async def test_a_recording_becomes_text(caller: Caller) -> None:
     answer = await caller.post("/audio/transcriptions", data=recording(language="en"))
     assert await answer.json() == {"text": UNDERSTOOD["en"]}
@@ -126,7 +123,6 @@ async def test_a_malformed_recording_is_refused(caller: Caller) -> None:
     assert (await caller.post("/audio/transcriptions", json={"model": "m"})).status == 400
 
 
-@pytest.mark.row("C-74", "C-75")
 async def test_salute_gives_a_token_speaks_and_understands(caller: Caller, models: ModelsServer) -> None:
     token = (await (await caller.token()).json())["access_token"]
     sound = await caller.salute("text:synthesize", token, "application/text", b"x", format="opus", voice="Bys_24000")

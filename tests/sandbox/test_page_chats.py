@@ -6,7 +6,6 @@ from email.message import EmailMessage
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from aiohttp import ClientSession
 from vkbottle import API
 from vkbottle.tools import Callback, Keyboard, PhotoMessageUploader, Text
@@ -24,7 +23,6 @@ __all__ = ["bot", "page"]
 TEACHER = 100_001
 
 
-@pytest.mark.row("D-43")
 async def test_a_person_writes_to_the_bot_presses_its_buttons_and_sees_the_edited_message(
     page: PersonAtThePage, bot: Bot, browser: Browser
 ) -> None:
@@ -42,7 +40,6 @@ async def test_a_person_writes_to_the_bot_presses_its_buttons_and_sees_the_edite
     await page.sees_in_chat("telegram-bot", "Преподаватель (teacher) wrote: Menu")
 
 
-@pytest.mark.row("D-43")
 async def test_hostile_text_is_shown_as_text(
     page: PersonAtThePage, bot: Bot, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -59,7 +56,6 @@ async def test_hostile_text_is_shown_as_text(
     assert await browser.run("document.querySelectorAll('img').length") == 0
 
 
-@pytest.mark.row("D-43")
 async def test_an_sms_that_a_person_writes_is_sent_to_the_inbound_url(
     page: PersonAtThePage, sandbox: Sandbox, callbacks: CallbackServer, browser: Browser
 ) -> None:
@@ -75,7 +71,6 @@ async def test_an_sms_that_a_person_writes_is_sent_to_the_inbound_url(
     assert await browser.text("#chat-sms .problem") == ""
 
 
-@pytest.mark.row("D-43")
 async def test_a_mail_appears_with_subject_and_text_while_the_page_is_open(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -91,7 +86,6 @@ async def test_a_mail_appears_with_subject_and_text_while_the_page_is_open(
     assert await browser.text("#chat-email form") == "", "mails are not written on this page"
 
 
-@pytest.mark.row("D-43", "W-24")
 async def test_a_mail_is_found_and_shown_as_html_text_source_headers_and_files(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -137,7 +131,6 @@ async def _submit(host: str, port: int, message: EmailMessage) -> None:
     await asyncio.to_thread(send)
 
 
-@pytest.mark.row("D-43")
 async def test_a_person_reads_and_writes_in_vk_and_telegram(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -181,7 +174,6 @@ async def test_the_page_reports_an_address_that_somebody_has(page: PersonAtThePa
     await page.sees("Такой адрес уже есть у другого человека.", "#person")
 
 
-@pytest.mark.row("D-43")
 async def test_an_address_among_all_messages_opens_the_chats_of_its_person(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -213,7 +205,6 @@ async def test_all_messages_are_filtered_and_new_ones_are_first(
     await page.sees("in vk", "#messages")
 
 
-@pytest.mark.row("D-43")
 async def test_a_rule_is_added_and_removed_and_counters_are_shown(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -287,7 +278,6 @@ async def test_a_person_in_vk_sees_a_photo_and_presses_buttons(
     assert kinds == ["message_event", "message_new"]
 
 
-@pytest.mark.row("C-44")
 async def test_a_person_sees_the_photos_and_files_of_the_bot(page: PersonAtThePage, bot: Bot, browser: Browser) -> None:
     await bot.send_photo(100_001, types.BufferedInputFile(PIXEL, "menu.png"), caption="Меню")
     await bot.send_voice(100_001, types.BufferedInputFile(b"voice", "hello.ogg"))
@@ -304,7 +294,6 @@ async def _events_of_vk(sandbox: Sandbox) -> list[dict[str, Any]]:
     return list(answer["updates"])
 
 
-@pytest.mark.row("D-43")
 async def test_a_person_joins_a_group_by_its_number_writes_there_and_leaves(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:
@@ -324,7 +313,6 @@ async def test_a_person_joins_a_group_by_its_number_writes_there_and_leaves(
     await page.sees_no("Клуб")
 
 
-@pytest.mark.row("D-43", "M-08")
 async def test_a_person_in_max_starts_the_bot_presses_a_button_and_stops_it(
     page: PersonAtThePage, sandbox: Sandbox, browser: Browser
 ) -> None:

@@ -50,7 +50,6 @@ async def school(stack: Stack, sandbox: Sandbox, tmp_path: Path) -> AsyncIterato
     await bot.session.close()
 
 
-@pytest.mark.row("D-32", "D-28", "D-43")
 async def test_a_teacher_links_the_chat_selects_a_group_writes_confirms_and_sees_the_status(
     school: School, page: PersonAtThePage, browser: Browser
 ) -> None:

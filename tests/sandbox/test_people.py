@@ -33,7 +33,6 @@ async def texts(web_client: WebClient, channel: str, number: int = 1) -> list[tu
     return [(message["from"], message["text"]) for message in chats[channel]["messages"]]
 
 
-@pytest.mark.row("D-43")
 async def test_a_teacher_and_a_student_exist_and_a_new_person_is_added(web_client: WebClient) -> None:
     status, anna = await web_client.call("POST", "people", ANNA)
     addresses = {"telegram": "100777", "vk": "200777", "max": "", "sms": "+79990000777", "email": "anna@example.org"}
@@ -80,7 +79,6 @@ async def test_there_are_at_most_a_thousand_people(web_client: WebClient) -> Non
     assert (status, problem["code"]) == (409, "TOO_MANY_PEOPLE")
 
 
-@pytest.mark.row("D-43")
 async def test_a_chat_has_what_was_received_and_written_and_what_was_read(web_client: WebClient) -> None:
     for channel, address in [("telegram", "100001"), ("vk", "200001"), ("vk", "200002"), ("sms", "+79990100001")]:
         web_client.state.receive(channel, address, f"to {address}", reference="1")

@@ -20,7 +20,6 @@ from tests.support.waiting import until
 # actions of recipients
 
 
-@pytest.mark.row("D-43")
 async def test_a_recipient_reads_and_writes_on_telegram(web_client: WebClient, sandbox: Sandbox) -> None:
     environment = sandbox.environment
     trust_server_key(environment["ADA_TELEGRAM_SERVER_KEY"])
@@ -48,7 +47,6 @@ async def test_writing_on_telegram_needs_an_id_and_a_text(web_client: WebClient,
     assert (await web_client.call("POST", "write/telegram", body))[0] == 422
 
 
-@pytest.mark.row("D-43")
 async def test_a_recipient_writes_an_sms(web_client: WebClient, callbacks: CallbackServer) -> None:
     body = {"address": "79990000001", "text": "hello"}
     status, problem = await web_client.call("POST", "write/sms", body)
@@ -61,7 +59,6 @@ async def test_a_recipient_writes_an_sms(web_client: WebClient, callbacks: Callb
 # the whole sandbox
 
 
-@pytest.mark.row("D-43")
 async def test_the_environment_is_sufficient_for_clients(sandbox: Sandbox, session: ClientSession) -> None:
     environment = sandbox.environment
     api = API(environment["ADA_VK_TOKEN"])

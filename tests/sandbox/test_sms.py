@@ -27,7 +27,6 @@ async def reported_states(sms: Sms, callbacks: CallbackServer, count: int) -> li
 # messages
 
 
-@pytest.mark.row("D-43")
 async def test_a_message_is_received(sms: Sms) -> None:
     assert await sms.send("+79990000001", "hello") == ACCEPTED
     assert [(one.address, one.text, one.random_id) for one in sms.state.inbox("sms")] == [
@@ -35,7 +34,6 @@ async def test_a_message_is_received(sms: Sms) -> None:
     ]
 
 
-@pytest.mark.row("D-43")
 async def test_several_numbers_receive_one_message_each(sms: Sms) -> None:
     assert await sms.send("+79990000001 79990000002 nonsense") == ACCEPTED
     assert [one.address for one in sms.state.inbox("sms")] == ["+79990000001", "+79990000002"]
@@ -51,7 +49,6 @@ async def test_wrong_credentials_are_refused(sms: Sms, user: dict[str, str]) -> 
     assert sms.state.inbox() == []
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("more", "refusal"),
     [
@@ -95,7 +92,6 @@ async def test_bytes_invalid_in_the_charset_are_refused(sms: Sms) -> None:
         assert (answer.status, await answer.text()) == (400, "Charset or body misformed, rejected")
 
 
-@pytest.mark.row("D-25")
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_gsm_text_keeps_each_character_of_the_alphabet(text: str) -> None:
     converted = as_gsm(text)
@@ -155,7 +151,6 @@ async def test_parts_are_counted_for_every_number(sms: Sms) -> None:
 # delivery reports
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(("mask", "states"), [(31, [8, 1]), (1, [1]), (8, [8]), (9, [8, 1])])
 async def test_the_mask_selects_the_delivery_reports(
     sms: Sms, callbacks: CallbackServer, mask: int, states: list[int]
@@ -171,7 +166,6 @@ async def test_states_outside_the_mask_are_not_reported(sms: Sms, callbacks: Cal
     assert await reported_states(sms, callbacks, 1) == [1]
 
 
-@pytest.mark.row("D-43")
 async def test_a_delivery_report_has_the_reference_of_the_inbox(sms: Sms, callbacks: CallbackServer) -> None:
     await sms.send(**report_parameters(callbacks, 1))
     await reported_states(sms, callbacks, 1)
@@ -202,7 +196,6 @@ async def test_a_lost_delivery_report_is_counted_and_ignored(sms: Sms) -> None:
 # incoming SMS
 
 
-@pytest.mark.row("D-24")
 async def test_an_incoming_sms_calls_the_url(sms: Sms, callbacks: CallbackServer) -> None:
     url = f"{callbacks.url}/in?from=%p&to=%P&text=%a&at=%t&id=%I"
     callbacks.answer = 204

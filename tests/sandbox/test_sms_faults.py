@@ -25,7 +25,6 @@ async def reported_states(sms: Sms, callbacks: CallbackServer, count: int) -> li
     return callbacks.states()
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("name", "states", "received"),
     [
@@ -47,7 +46,6 @@ async def test_the_reported_states(
     assert (sms.texts(number) == ["hello"]) == received
 
 
-@pytest.mark.row("D-43")
 async def test_no_report(sms: Sms, callbacks: CallbackServer) -> None:
     number = BY_FAULT["no_report"]
     assert await sms.send(number, **report_parameters(callbacks)) == ACCEPTED
@@ -56,13 +54,11 @@ async def test_no_report(sms: Sms, callbacks: CallbackServer) -> None:
     assert sms.texts(number) == ["hello"]
 
 
-@pytest.mark.row("D-43")
 async def test_report_before_answer(sms: Sms, callbacks: CallbackServer) -> None:
     assert await sms.send(BY_FAULT["report_before_answer"], **report_parameters(callbacks)) == ACCEPTED
     assert callbacks.states() == [8, 1]
 
 
-@pytest.mark.row("D-43")
 async def test_report_late(sms: Sms, callbacks: CallbackServer) -> None:
     sms.state.add_rule(Rule("sms", Fault("report_late", 1), "+79990000001"))
     await sms.send("+79990000001", **report_parameters(callbacks, 1))
@@ -71,7 +67,6 @@ async def test_report_late(sms: Sms, callbacks: CallbackServer) -> None:
     assert await reported_states(sms, callbacks, 2) == [8, 1]
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("given", "called"),
     [
@@ -85,7 +80,6 @@ async def test_wrong_secret(sms: Sms, callbacks: CallbackServer, given: str, cal
     assert callbacks.calls == [called]
 
 
-@pytest.mark.row("D-43")
 async def test_accepted_then_cut(sms: Sms, callbacks: CallbackServer) -> None:
     number = BY_FAULT["accepted_then_cut"]
     with pytest.raises((ClientError, ConnectionError)):
@@ -94,14 +88,12 @@ async def test_accepted_then_cut(sms: Sms, callbacks: CallbackServer) -> None:
     assert await reported_states(sms, callbacks, 2) == [8, 1]
 
 
-@pytest.mark.row("D-43")
 async def test_disconnect_before(sms: Sms) -> None:
     with pytest.raises((ClientError, ConnectionError)):
         await sms.send(BY_FAULT["disconnect_before"])
     assert sms.state.inbox() == []
 
 
-@pytest.mark.row("D-43")
 async def test_timeout(sms: Sms) -> None:
     request = asyncio.ensure_future(sms.send(BY_FAULT["timeout"]))
     await until(lambda: sms.state.counter("sms", "http") == 1)
@@ -110,7 +102,6 @@ async def test_timeout(sms: Sms) -> None:
     assert sms.state.inbox() == []
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -124,7 +115,6 @@ async def test_refusals(sms: Sms, name: str, answer: tuple[int, str]) -> None:
     assert sms.state.inbox() == []
 
 
-@pytest.mark.row("D-43")
 async def test_bad_gateway(sms: Sms) -> None:
     status, text = await sms.send(BY_FAULT["bad_gateway"])
     assert (status, text[:6]) == (502, "<html>")
@@ -142,7 +132,6 @@ async def test_a_rule_for_requests_counts_requests_not_numbers(sms: Sms) -> None
     assert [status for status, _ in answers] == [503, 503, 202]
 
 
-@pytest.mark.row("D-43")
 async def test_every_magic_number_is_tested_here() -> None:
     tested = "report_failed report_rejected report_buffered report_twice report_out_of_order queued no_report "
     tested += "report_before_answer report_late wrong_secret accepted_then_cut disconnect_before timeout bad_number "

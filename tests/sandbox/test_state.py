@@ -18,7 +18,6 @@ def fill(state: SandboxState, *recipients: tuple[str, str]) -> None:
         state.receive(channel, address, f"text {number}", reference=f"r{number}", random_id=number)
 
 
-@pytest.mark.row("D-43")
 def test_messages_are_numbered_over_all_channels(state: SandboxState) -> None:
     fill(state, ("vk", "1"), ("sms", "+7"), ("vk", "1"), ("telegram", "1"))
     assert [one.number for one in state.inbox()] == [1, 2, 3, 4]
@@ -34,7 +33,6 @@ message = st.tuples(st.sampled_from(["vk", "sms"]), st.sampled_from("abc"))
 person = st.none() | st.sampled_from("abc")
 
 
-@pytest.mark.row("D-43")
 @given(
     st.lists(message, max_size=30),
     st.integers(1, 10),
@@ -143,7 +141,6 @@ def test_a_fault_that_the_caller_cannot_inject_does_not_count_down(state: Sandbo
     assert state.fault("vk", "900001", "messages.send", only={"error"}) == Fault("error", 901)
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("channel", FAULTS)
 def test_there_is_a_magic_recipient_for_every_fault(channel: str) -> None:
     possible = {name for name, kind in FAULTS[channel].items() if not kind.is_early}
@@ -152,7 +149,6 @@ def test_there_is_a_magic_recipient_for_every_fault(channel: str) -> None:
         assert (fault.value is not None) == (FAULTS[channel][fault.name].value is not None)
 
 
-@pytest.mark.row("D-43")
 def test_magic_addresses_do_not_change() -> None:
     assert MAGIC_RECIPIENTS["telegram"]["900001"] == Fault("flood_wait", 2)
     assert MAGIC_RECIPIENTS["telegram"]["900022"] == Fault("auth_key_duplicated")

@@ -26,7 +26,6 @@ from tests.support.waiting import until
 
 
 class TestConnection:
-    @pytest.mark.row("D-43")
     @pytest.mark.parametrize(
         "transport",
         [ConnectionTcpFull, ConnectionTcpAbridged, ConnectionTcpIntermediate, ConnectionTcpObfuscated],
@@ -51,7 +50,6 @@ class TestConnection:
         answer = await request_once(client, f.GetFutureSaltsRequest(1))
         assert [salt.salt for salt in answer.salts] == [client._sender._state.salt]
 
-    @pytest.mark.row("D-43")
     async def test_a_wrong_salt_is_corrected_and_no_message_is_lost(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         client._sender._state.salt = 5

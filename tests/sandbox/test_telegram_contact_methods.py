@@ -10,7 +10,6 @@ from tests.sandbox.telegram_clients import USER, TelegramSandbox, request_once, 
 
 
 class TestContactMethods:
-    @pytest.mark.row("D-43")
     async def test_an_imported_phone_can_receive_messages(self, telegram: TelegramSandbox) -> None:
         client = await telegram.user()
         contacts = [t.InputPhoneContact(n, phone, "A", "B") for n, phone in ((1, "+7 999 010-00-01"), (2, "123"))]
@@ -65,14 +64,12 @@ class TestContactMethods:
     async def test_bots_have_no_contacts(self, telegram: TelegramSandbox, request_: Any) -> None:
         assert await rpc_error(await telegram.bot(), request_) == (400, "BOT_METHOD_INVALID")
 
-    @pytest.mark.row("D-43")
     async def test_a_phone_is_resolved(self, telegram: TelegramSandbox) -> None:
         client = await telegram.user()
         found = await client(f.contacts.ResolvePhoneRequest("+79990100001"))
         assert (found.peer.user_id, found.users[0].phone) == (USER, None)
         assert await rpc_error(client, f.contacts.ResolvePhoneRequest("12")) == (400, "PHONE_NOT_OCCUPIED")
 
-    @pytest.mark.row("D-43")
     async def test_a_username_is_resolved(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         assert (await client.get_entity("@user100001")).id == USER

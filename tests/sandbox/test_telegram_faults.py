@@ -44,11 +44,9 @@ OTHER_FAULTS = {
 
 
 class TestFaults:
-    @pytest.mark.row("D-43")
     def test_every_fault_has_a_test(self) -> None:
         assert set(REFUSALS) | OTHER_FAULTS == NAMES
 
-    @pytest.mark.row("D-43")
     @pytest.mark.parametrize("name", REFUSALS)
     async def test_a_refusal_has_telegrams_code_and_text_and_stores_nothing(
         self, telegram: TelegramSandbox, name: str
@@ -66,13 +64,11 @@ class TestFaults:
         telegram.time += 100
         assert await request_once(client, send("works again", random_id=1))
 
-    @pytest.mark.row("D-43")
     async def test_a_magic_recipient_has_its_fault_every_time(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         for _ in range(3):
             assert await rpc_error(client, send(to=900_003)) == (403, "USER_PRIVACY_RESTRICTED")
 
-    @pytest.mark.row("D-43")
     async def test_a_flood_wait_throttles_the_account_and_counts_down(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         other = await telegram.bot("1001:sandbox-token")
@@ -97,7 +93,6 @@ class TestFaults:
         assert await request_once(client, send(random_id=3, to=3))
         assert telegram.state.counter("telegram", "refused") == 1
 
-    @pytest.mark.row("D-43")
     async def test_a_stored_message_is_refused_when_it_is_repeated(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         telegram.inject_fault("stored_then_refused", times=None)
@@ -105,7 +100,6 @@ class TestFaults:
         assert await rpc_error(client, send(random_id=1)) == (400, "USER_IS_BLOCKED")
         assert len(telegram.texts()) == 1
 
-    @pytest.mark.row("D-43")
     async def test_only_the_first_message_to_a_recipient_is_stored(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         telegram.inject_fault("second_refused", times=None)
@@ -114,7 +108,6 @@ class TestFaults:
         assert await rpc_error(client, send("second", random_id=2)) == (400, "USER_IS_BLOCKED")
         assert telegram.texts() == ["first"]
 
-    @pytest.mark.row("D-43")
     async def test_slow_mode_throttles_one_chat(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         telegram.inject_fault("slow_mode", 10)
@@ -182,7 +175,6 @@ class TestFaults:
         assert str((await request_once(client, send(random_id=7))).id) == telegram.state.inbox()[0].reference
         assert len(telegram.texts()) == 1
 
-    @pytest.mark.row("D-43")
     async def test_disconnect_before_stores_nothing(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot(auto_reconnect=False)
         telegram.inject_fault("disconnect_before")
@@ -197,7 +189,6 @@ class TestFaults:
         assert all(isinstance(answer, BaseException) for answer in await both)
         assert telegram.texts() == []
 
-    @pytest.mark.row("D-43")
     async def test_disconnect_after_stores_the_message(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot(auto_reconnect=False)
         telegram.inject_fault("disconnect_after")

@@ -10,7 +10,6 @@ from tests.sandbox.telegram_clients import USER, TelegramSandbox, request_once, 
 
 
 class TestSending:
-    @pytest.mark.row("D-43")
     async def test_a_message_is_in_the_inbox_with_its_id_and_random_id(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         answer = await client(send("Моей пары сегодня не будет", random_id=-77))
@@ -24,7 +23,6 @@ class TestSending:
         assert message.reference == str(answer.id)
         assert telegram.state.counter("telegram", "sendMessage") == 1
 
-    @pytest.mark.row("D-43")
     async def test_telethons_own_send_message_works(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         message = await client.send_message(USER, "by name")
@@ -47,7 +45,6 @@ class TestSending:
         await client(send(text))
         assert telegram.texts() == [text]
 
-    @pytest.mark.row("D-43")
     @pytest.mark.parametrize("text", ["x" * 4096, "я" * 4096, "🙂" * 2048, "\u0000", "{[\"\\n\u2028]}'<b>"])
     async def test_text_of_4096_units_and_any_characters_is_received_unchanged(
         self, telegram: TelegramSandbox, text: str
@@ -104,7 +101,6 @@ class TestSending:
 
 
 class TestRandomIds:
-    @pytest.mark.row("D-43")
     async def test_a_repeat_returns_the_same_id_and_is_not_received_again(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         first, again = await client(send(random_id=7)), await client(send(random_id=7))

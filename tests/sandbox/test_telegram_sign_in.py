@@ -11,7 +11,6 @@ from tests.sandbox.telegram_clients import BOT, TelegramSandbox, request_once, r
 
 
 class TestSignIn:
-    @pytest.mark.row("D-43")
     async def test_a_bot_signs_in_by_its_token(self, telegram: TelegramSandbox) -> None:
         client = await telegram.client()
         assert not await client.is_user_authorized()
@@ -19,12 +18,10 @@ class TestSignIn:
         assert (me.id, me.bot, me.is_self, me.phone) == (4242, True, True, None)
         assert (await client.get_me()).id == 4242
 
-    @pytest.mark.row("D-43")
     async def test_a_user_signs_in_by_phone_and_any_code_of_five_digits(self, telegram: TelegramSandbox) -> None:
         me = await (await telegram.user("+79990000077")).get_me()
         assert (me.id, me.bot, me.phone) == (77, False, "79990000077")
 
-    @pytest.mark.row("D-43")
     async def test_telethons_start_signs_in(self, telegram: TelegramSandbox) -> None:
         client = await telegram.client()
         await client.start(phone="+79990000078", code_callback=lambda: "54321")

@@ -12,7 +12,6 @@ from tests.support.waiting import until
 
 
 class TestUpdates:
-    @pytest.mark.row("D-43")
     async def test_a_user_account_is_notified_that_messages_were_read(self, telegram: TelegramSandbox) -> None:
         client = await telegram.user()
         read: list[Any] = []
@@ -29,7 +28,6 @@ class TestUpdates:
         await client(send())
         assert telegram.server.mark_read(str(USER)) == 0
 
-    @pytest.mark.row("D-43")
     @pytest.mark.parametrize("kind", ["bot", "user"])
     async def test_a_user_writes_to_the_account_and_gets_an_answer(self, telegram: TelegramSandbox, kind: str) -> None:
         client = await getattr(telegram, kind)()

@@ -26,7 +26,6 @@ def entry(peer: int, message_id: int) -> dict[str, int]:
     return {"peer_id": peer, "message_id": message_id, "conversation_message_id": 1}
 
 
-@pytest.mark.row("D-43")
 async def test_one_recipient_gets_one_message_and_the_response_is_its_id(vk: Vk) -> None:
     first, second = await vk.send(peer_id=5), await vk.send(user_id=6, random_id=2)
     received = vk.state.inbox("vk")
@@ -35,7 +34,6 @@ async def test_one_recipient_gets_one_message_and_the_response_is_its_id(vk: Vk)
     assert second > first
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("peers", [[5, 6], "5,6"])
 @pytest.mark.parametrize("name", ["peer_ids", "user_ids"])
 async def test_several_recipients_get_an_entry_each(vk: Vk, name: str, peers: Any) -> None:
@@ -43,7 +41,6 @@ async def test_several_recipients_get_an_entry_each(vk: Vk, name: str, peers: An
     assert [one.address for one in vk.state.inbox("vk")] == ["5", "6"]
 
 
-@pytest.mark.row("D-43")
 async def test_typed_calls_of_vkbottle_work(vk: Vk) -> None:
     assert await vk.api.messages.send(peer_id=5, random_id=3, message="typed") == 1
     users = await vk.api.users.get(user_ids=[5])
@@ -55,7 +52,6 @@ async def test_typed_calls_of_vkbottle_work(vk: Vk) -> None:
     assert [bool(one.is_allowed) for one in allowed] == [True, False]
 
 
-@pytest.mark.row("D-43")
 async def test_a_known_random_id_is_the_same_message(vk: Vk) -> None:
     assert await vk.send(peer_id=5) == await vk.send(peer_id=5, message="another text") == 1
     assert await vk.send(peer_id=6) == 2
@@ -195,7 +191,6 @@ async def test_a_file_instead_of_a_text_counts_as_absent(vk: Vk, session: Client
 # execute
 
 
-@pytest.mark.row("D-43")
 async def test_execute_runs_the_posted_code(vk: Vk) -> None:
     answer = await vk.execute(
         f'return {{"users": API.users.get({{"user_ids": "5"}}), "sent": {call(peer_ids=[5, 6])}}};'
@@ -239,7 +234,6 @@ async def test_a_message_of_a_refused_request_is_not_sent_with_the_next_one(vk: 
     assert vk.texts("5") == ["hello"]
 
 
-@pytest.mark.row("D-21")
 async def test_2500_recipients_are_one_http_request(vk: Vk) -> None:
     text = "Привет, 😀" * 200
     calls = [call(peer_ids=list(range(start, start + 100)), message=text) for start in range(1, 2501, 100)]
@@ -250,7 +244,6 @@ async def test_2500_recipients_are_one_http_request(vk: Vk) -> None:
     assert counted == {"http": 1, "execute": 1, "calls": 25, "messages.send": 25}
 
 
-@pytest.mark.row("D-25")
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip),
@@ -263,7 +256,6 @@ async def test_any_text_is_received_unchanged(vk: Vk, text: str, random_id: int)
     assert vk.texts(peer) == [text]
 
 
-@pytest.mark.row("D-43")
 async def test_vkbottles_polling_gets_what_a_recipient_reads(vk: Vk) -> None:
     await vk.send(peer_id=5)
     events = BotPolling(vk.api, wait=1).listen()

@@ -39,7 +39,6 @@ def recipients(vk: Vk) -> list[str]:
     return [received.address for received in vk.state.inbox("vk")]
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("error"))
 async def test_error_is_in_the_entry_of_its_peer_only(vk: Vk, code: int) -> None:
     magic = peer("error", code)
@@ -51,7 +50,6 @@ async def test_error_is_in_the_entry_of_its_peer_only(vk: Vk, code: int) -> None
     assert recipients(vk) == ["5", "6"]
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("error"))
 async def test_error_fails_a_call_with_a_single_peer(vk: Vk, code: int) -> None:
     with pytest.raises(VKAPIError) as refused:
@@ -59,7 +57,6 @@ async def test_error_fails_a_call_with_a_single_peer(vk: Vk, code: int) -> None:
     assert refused.value.code == code
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("call_error"))
 async def test_call_error_fails_its_call_as_a_whole(vk: Vk, code: int) -> None:
     answer = await vk.execute(code_of(send(5), send(6, peer("call_error", code)), send(7)))
@@ -83,7 +80,6 @@ async def test_execute_errors_mismatch_leaves_a_false_without_its_entry(vk: Vk) 
     assert [one["error_code"] for one in answer["execute_errors"]] == [9]
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("request_error"))
 async def test_request_error_fails_the_whole_request(vk: Vk, code: int) -> None:
     with pytest.raises(VKAPIError) as refused:
@@ -99,7 +95,6 @@ async def test_a_captcha_has_a_picture(vk: Vk) -> None:
     assert refused.value.captcha_img
 
 
-@pytest.mark.row("D-43")
 async def test_too_fast_is_error_6(vk: Vk) -> None:
     with pytest.raises(VKAPIError[6], match="Too many requests per second"):
         await vk.execute(code_of(send(5, peer("too_fast"))))
@@ -135,7 +130,6 @@ async def test_html_pages_instead_of_a_response(vk: Vk, name: str, status: int) 
     assert recipients(vk) == (["5", str(peer(name))] if name == "stored_then_error" else [])
 
 
-@pytest.mark.row("D-43")
 async def test_disconnect_before_stores_nothing(vk: Vk) -> None:
     with pytest.raises((ServerDisconnectedError, ClientPayloadError, ConnectionError)):
         await vk.execute(code_of(send(5), send(peer("disconnect_before"))))
@@ -155,7 +149,6 @@ async def test_disconnect_after_stores_all_and_a_repeat_stores_nothing_twice(vk:
     assert vk.state.counter("vk", "repeated") == 3
 
 
-@pytest.mark.row("D-43")
 async def test_a_stored_message_is_refused_when_it_is_repeated(vk: Vk) -> None:
     magic = peer("stored_then_refused")
     with pytest.raises(NotJson):
@@ -166,7 +159,6 @@ async def test_a_stored_message_is_refused_when_it_is_repeated(vk: Vk) -> None:
     assert recipients(vk) == ["5", str(magic)]
 
 
-@pytest.mark.row("D-43")
 async def test_the_magic_disconnect_after_stores(vk: Vk) -> None:
     with pytest.raises((ClientError, ConnectionError)):
         await vk.send(peer_ids=[5, peer("disconnect_after")])
@@ -240,7 +232,6 @@ async def test_a_rule_precedes_a_magic_recipient(vk: Vk) -> None:
     assert [(await vk.send(peer_ids=[900_001]))[0]["error"]["code"] for _ in range(2)] == [7, 901]
 
 
-@pytest.mark.row("D-43")
 async def test_every_magic_recipient_is_tested_here() -> None:
     tested = {"error", "call_error", "peer_poison", "execute_errors_mismatch", "request_error", "too_fast"}
     tested |= {"bad_gateway", "not_json", "stored_then_error", "disconnect_before", "disconnect_after", "timeout"}

@@ -40,7 +40,6 @@ def test_literals(code: str, expected: Value) -> None:
     assert execute(code, no_call) == expected
 
 
-@pytest.mark.row("D-43")
 def test_api_calls_take_an_object_and_return_the_result() -> None:
     code = 'return [API.users.get({"user_ids": [1, 2], name: "x"}), {"b": API.a.b()}];'
     assert execute(code, echo) == [

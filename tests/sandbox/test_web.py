@@ -15,7 +15,6 @@ from tests.sandbox.conftest import WebClient
 # the inbox
 
 
-@pytest.mark.row("D-43")
 async def test_the_inbox_shows_received_messages(web_client: WebClient) -> None:
     web_client.state.receive("vk", "5", "<b>Привет</b> 😀\u2028", reference="77", random_id=9)
     web_client.state.receive("sms", "+7999", "two", reference="x")
@@ -35,7 +34,6 @@ async def test_the_inbox_shows_received_messages(web_client: WebClient) -> None:
     assert (second["number"], second["random_id"]) == (2, None)
 
 
-@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("query", "numbers"),
     [
@@ -92,7 +90,6 @@ async def test_the_state(web_client: WebClient) -> None:
     }
 
 
-@pytest.mark.row("D-43")
 async def test_the_magic_recipients(web_client: WebClient) -> None:
     shown = await web_client.get("magic.json")
     assert {

@@ -139,14 +139,12 @@ def folder(tmp_path: Path) -> BotFolder:
     )
 
 
-@pytest.mark.row("C-99", "C-102")
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
     assert (len(verdicts), problems) == (7, [])
 
 
-@pytest.mark.row("C-99")
 @pytest.mark.parametrize(
     ("steps", "problem", "line"),
     [
@@ -165,7 +163,6 @@ def test_a_failure_names_its_place_and_the_difference(folder: BotFolder, steps: 
     assert (verdict.problem, verdict.place.file, verdict.place.line) == (problem, "tests/a.yaml", line)
 
 
-@pytest.mark.row("C-99")
 def test_the_work_of_a_test_does_not_grow_with_the_others(folder: BotFolder) -> None:
     one = PASSES.partition("nobody")[0].strip().partition("\n")[2]
 
@@ -180,7 +177,6 @@ def test_the_work_of_a_test_does_not_grow_with_the_others(folder: BotFolder) -> 
     assert calls(100) < 11 * calls(10)
 
 
-@pytest.mark.row("C-99")
 def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write("tests/a.yaml", "good: {steps: []}\nbad: {steps: [{bot: x}]}\n")
     assert main(["scenarios", "test", str(folder.folder)]) == 1
@@ -190,7 +186,6 @@ def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: py
     assert printed[-1] == "1 test passed, 1 failed"
 
 
-@pytest.mark.row("C-99")
 def test_a_chat_in_the_terminal_answers_and_reloads(
     folder: BotFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,6 @@ TEACHER = {"role": {"rule": "equals", "value": "teacher"}}
 RICH = {"money": {"rule": "at_least", "value": 1000}}
 
 
-@pytest.mark.row("C-94")
 @pytest.mark.parametrize(
     ("condition", "values", "reason"),
     [
@@ -42,7 +41,6 @@ def test_a_condition_holds_or_names_the_first_reason(condition: Any, values: dic
     assert bool(found) == bool(reason)
 
 
-@pytest.mark.row("C-94")
 @pytest.mark.parametrize(("money", "sent"), [("2000", ["rich", "always"]), ("7", ["poor", "always"])])
 def test_the_action_after_a_skipped_one_is_the_other_case(bot: Folder, money: str, sent: list[str]) -> None:
     bot.actions("""
@@ -56,7 +54,6 @@ def test_the_action_after_a_skipped_one_is_the_other_case(bot: Folder, money: st
         assert rows[0]["why"].endswith("event_text: more_than does not hold")
 
 
-@pytest.mark.row("C-94")
 @pytest.mark.parametrize(
     ("text", "sent"), [("Kazan", ["in Kazan", "end"]), ("12.12.2026", ["late", "end"]), ("?", ["other", "end"])]
 )
@@ -82,7 +79,6 @@ other: {actions: [{type: send, text: other}]}
     assert [row["send"]["text"] for row in rows if row["send"]] == sent
 
 
-@pytest.mark.row("C-94")
 def test_a_branch_without_a_case_that_holds_ends_as_drop(bot: Folder) -> None:
     bot.actions("""
     - {type: branch, cases: [{when: {event_text: {rule: equals, value: a}}, scenario: main}]}
@@ -92,7 +88,6 @@ def test_a_branch_without_a_case_that_holds_ends_as_drop(bot: Folder) -> None:
     assert [(row["type"], row["outcome"]) for row in rows] == [("branch", "drop"), ("send", "completed")]
 
 
-@pytest.mark.row("C-94", "C-88")
 @pytest.mark.parametrize(
     ("action", "code", "words"),
     [

@@ -83,7 +83,6 @@ what is closed ends the scenario that asked:
 FILES = {"scenarios/main/menu.yaml": MENU, "scenarios/names.yaml": NAMES}
 
 
-@pytest.mark.row("C-101")
 def test_a_converted_bot_has_no_mistakes_and_does_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,7 +94,6 @@ def test_a_converted_bot_has_no_mistakes_and_does_what_it_did(
     assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.row("C-101")
 def test_the_answer_to_a_press_is_converted_if_it_has_a_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,7 +149,6 @@ other:
     assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.row("C-101")
 @pytest.mark.parametrize(
     ("step", "code"),
     [

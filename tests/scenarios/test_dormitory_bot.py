@@ -1,15 +1,10 @@
 """The dormitory sign-up of the examples: under 80 lines of YAML, free of mistakes, and its own tests pass."""
 
-import pytest
-
 from examples import DORMITORY_BOT
 from scenarios.check import check
 from scenarios.check.rehearsal.bot_tests import FOLDER, run_tests
 
 
-@pytest.mark.row("C-95")
-@pytest.mark.row("C-96")
-@pytest.mark.row("C-99")
 def test_the_dormitory_bot_passes_its_own_tests() -> None:
     checked = check(DORMITORY_BOT)
     verdicts, problems = run_tests(DORMITORY_BOT, checked.bot)

@@ -66,7 +66,6 @@ user_validate:
 """
 
 
-@pytest.mark.row("C-89")
 @pytest.mark.parametrize(
     ("phone", "rows"),
     [
@@ -86,7 +85,6 @@ def test_the_example_of_the_dialect_gives_what_the_specification_says(
     assert set(played[0]) == {"n", "node", "scenario", "type", "outcome", "why", "error", "given", "send", "results"}
 
 
-@pytest.mark.row("C-39")
 def test_each_row_says_what_released_or_dropped_the_action(bot: Folder) -> None:
     bot.write("triggers.yaml", 'text: {"*": user_validate}').write("scenarios/user.yaml", EXAMPLE)
     assert [row["why"] for row in bot.play(username="", phone="")] == [
@@ -96,7 +94,6 @@ def test_each_row_says_what_released_or_dropped_the_action(bot: Folder) -> None:
     ]
 
 
-@pytest.mark.row("C-89")
 def test_the_dry_run_changes_no_file(bot: Folder) -> None:
     bot.actions(
         "    - {type: request, request_name: r}\n    - {type: user, user_state: s}\n    - {type: send, text: a}"
@@ -106,7 +103,6 @@ def test_the_dry_run_changes_no_file(bot: Folder) -> None:
     assert {path: path.read_bytes() for path in bot.folder.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.row("C-89")
 def test_providers_are_answered_as_if_they_succeeded_unless_a_type_shall_fail(bot: Folder) -> None:
     bot.actions("""
     - {type: invite_link, member_limit: 1}
@@ -119,8 +115,6 @@ def test_providers_are_answered_as_if_they_succeeded_unless_a_type_shall_fail(bo
     assert texts(failing) == ["leider: its outcome is set to failed"]
 
 
-@pytest.mark.row("C-31")
-@pytest.mark.row("C-58")
 def test_attributes_become_variables_of_later_steps_and_words_of_a_person_stay_escaped(bot: Folder) -> None:
     bot.actions("""
     - {type: user, placeholder: true, user_state: s, greeting: "Hi {first_name}"}
@@ -130,7 +124,6 @@ def test_attributes_become_variables_of_later_steps_and_words_of_a_person_stay_e
     assert texts(bot.play(first_name="<i>{user_id}")) == ["<b>Hi &lt;i&gt;{user_id}</b>"]
 
 
-@pytest.mark.row("C-25")
 @pytest.mark.parametrize(
     ("chain", "after"),
     [
@@ -153,7 +146,6 @@ def test_a_chain_tells_unknown_from_failed_and_failed_names_both(bot: Folder, ch
     assert "".join(ran) == after
 
 
-@pytest.mark.row("C-28")
 @pytest.mark.parametrize(
     ("chain_drop", "cuts"), [("failed", "fu"), ("unknown", "u"), ("completed", "c"), ("any", "cfu")]
 )
@@ -178,8 +170,6 @@ def test_an_unknown_outcome_is_explained_and_its_error_can_be_sent(bot: Folder) 
     assert second["why"] == "action 1 ended as unknown; the chain is unknown"
 
 
-@pytest.mark.row("C-31")
-@pytest.mark.row("C-58")
 def test_an_authors_value_in_place_of_a_persons_is_not_escaped_and_the_other_way_round(bot: Folder) -> None:
     """The mark of the person's words stayed with the name, and the author's tags were shown as text."""
     bot.actions("""
@@ -193,7 +183,6 @@ def test_an_authors_value_in_place_of_a_persons_is_not_escaped_and_the_other_way
     assert texts(bot.play(first_name="<i>")) == ["&lt;i&gt;", "<b>News</b>", "&lt;i&gt;"]
 
 
-@pytest.mark.row("C-32")
 def test_a_result_replaces_the_attribute_of_the_same_name(bot: Folder) -> None:
     bot.actions("""
     - {type: validator, text: found}
@@ -203,7 +192,6 @@ def test_a_result_replaces_the_attribute_of_the_same_name(bot: Folder) -> None:
     assert texts(bot.play()) == ["found!", "own"]
 
 
-@pytest.mark.row("C-57")
 def test_all_actions_replace_placeholders_unless_they_say_otherwise(bot: Folder) -> None:
     bot.actions("""
     - {type: send, text: "{user_id}"}
@@ -229,8 +217,6 @@ part:
 """
 
 
-@pytest.mark.row("C-33")
-@pytest.mark.row("C-35")
 def test_a_scenario_is_spliced_in_by_its_short_name_in_the_same_file(bot: Folder) -> None:
     bot.write("triggers.yaml", 'text: {"*": folder.file.main}').write("scenarios/folder/file.yaml", SPLICES)
     bot.write("scenarios/other.yaml", "part: {actions: [{type: send, text: another}]}")
@@ -239,7 +225,6 @@ def test_a_scenario_is_spliced_in_by_its_short_name_in_the_same_file(bot: Folder
     assert [row["scenario"] for row in rows] == ["folder.file.main"] * 2 + ["folder.file.part", "folder.file.main"]
 
 
-@pytest.mark.row("C-35")
 def test_an_unknown_scenario_is_reported_and_the_other_actions_run(bot: Folder) -> None:
     bot.actions("    - {type: scenario, value: nowhere}\n    - {type: send, text: a}")
     rows = bot.play()
@@ -248,7 +233,6 @@ def test_an_unknown_scenario_is_reported_and_the_other_actions_run(bot: Folder) 
     assert "there is no scenario 'nowhere'" in bot.warnings
 
 
-@pytest.mark.row("C-34")
 def test_a_list_of_scenarios_gives_branches_from_the_same_action(bot: Folder) -> None:
     bot.write("triggers.yaml", 'text: {"*": s.main}')
     bot.write(
@@ -267,7 +251,6 @@ bad: {actions: [{type: send, text: bad, chain: failed}]}
     assert texts(bot.play(user_id=8)) == ["good"]
 
 
-@pytest.mark.row("C-90")
 def test_a_scenario_that_splices_itself_ends_with_a_complaint_that_names_the_loop(bot: Folder) -> None:
     bot.actions("    - {type: scenario, value: main}\n    - {type: send, text: end, chain: any}")
     rows = bot.play()
@@ -276,8 +259,6 @@ def test_a_scenario_that_splices_itself_ends_with_a_complaint_that_names_the_loo
     assert texts(rows)
 
 
-@pytest.mark.row("C-08")
-@pytest.mark.row("C-09")
 def test_buttons_lead_to_a_scenario_or_an_address_or_send_their_normalised_text(bot: Folder) -> None:
     bot.actions("    - {type: send, text: m, inline: [[Да!, {Сайт: 'https://a.example'}], {Назад: s.main}]}")
     inline = bot.play()[0]["send"]["inline"]
@@ -288,14 +269,12 @@ def test_buttons_lead_to_a_scenario_or_an_address_or_send_their_normalised_text(
     assert texts(bot.play(kind="callback", callback_data=inline[1][0]["data"])) == ["m"]
 
 
-@pytest.mark.row("C-12")
 def test_an_event_without_a_trigger_gives_no_rows_and_a_warning(bot: Folder) -> None:
     bot.write("triggers.yaml", "text: {exact: {x: s.main}}")
     assert bot.play(event_text="other") == []
     assert "no trigger matches this event (text): 'other'" in bot.warnings
 
 
-@pytest.mark.row("C-68")
 @pytest.mark.parametrize(
     ("needs", "expected"),
     [
@@ -318,7 +297,6 @@ def test_a_send_without_text_and_attachment_fails_with_an_error(bot: Folder) -> 
     assert texts(bot.play()) == ["there is nothing to send: no text and no attachment"]
 
 
-@pytest.mark.row("C-89")
 def test_a_dry_run_echoes_the_arguments_and_shows_them(bot: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """`restrict` showed [restrict_username] and 60, and a list of requests was no text of the next message."""
     bot.actions("""
@@ -339,7 +317,6 @@ def test_a_dry_run_echoes_the_arguments_and_shows_them(bot: Folder, capsys: pyte
     assert max(map(len, printed)) <= 80
 
 
-@pytest.mark.row("C-89")
 def test_history_copy_and_inline_results_are_those_of_a_server(bot: Folder) -> None:
     bot.actions("""
     - {type: history}
@@ -356,7 +333,6 @@ def test_history_copy_and_inline_results_are_those_of_a_server(bot: Folder) -> N
     assert returned <= {name for kind in own_actions().values() for name in kind.returns}
 
 
-@pytest.mark.row("C-89")
 @pytest.mark.parametrize("fields", ["text: '<b>x'", "text: x, inline: [[{'': s.main}]]"])
 def test_a_message_that_a_delivery_refuses_fails_in_a_dry_run_too(bot: Folder, fields: str) -> None:
     bot.actions(f"    - {{type: send, {fields}}}")

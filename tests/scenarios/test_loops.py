@@ -34,7 +34,6 @@ def texts(bot: BotFolder, text: str) -> list[str]:
     return [row.send.text for row in result.rows if row.send]
 
 
-@pytest.mark.row("C-98")
 def test_a_loop_and_a_call_hand_over_parameters_as_words_of_people(bot: BotFolder) -> None:
     each = [f"{n}. {room} in &lt;A&gt; {{b}}" for n, room in ((1, "12"), (2, "14 &lt;"))]
     found = texts(bot, "12, 14 <")
@@ -43,13 +42,11 @@ def test_a_loop_and_a_call_hand_over_parameters_as_words_of_people(bot: BotFolde
     assert check(bot.folder).problems == ()
 
 
-@pytest.mark.row("C-98")
 def test_a_loop_is_bounded(bot: BotFolder) -> None:
     result = dry_run(load(bot.folder).bot, {"user_id": 1, "event_text": ",".join(["x"] * 101)})
     assert result.rows[0].why.endswith("there are 101 items, at most 100 are allowed")
 
 
-@pytest.mark.row("C-98")
 def test_an_unknown_scenario_or_parameter_is_reported(bot: BotFolder) -> None:
     bot.write("scenarios/s.yaml", SCENARIOS.replace("{times}", "{tmes}"))
     assert [(one.code, one.line) for one in check(bot.folder).problems] == [("UNKNOWN_PLACEHOLDER", 10)]

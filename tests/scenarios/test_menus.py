@@ -46,7 +46,6 @@ async def shown(bot_api: BotApi, scope: types.BotCommandScopeUnion | None = None
     return [command.command for command in await bot_api.bot.get_my_commands(scope)]
 
 
-@pytest.mark.row("C-73")
 async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
     stack: Stack, bot_api: BotApi, telegram: NamedCalls, tmp_path: Path
 ) -> None:
@@ -62,7 +61,6 @@ async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
     await other_process.close()
 
 
-@pytest.mark.row("C-73")
 async def test_a_reload_registers_the_new_commands_also_after_an_outage(
     stack: Stack, bot_api: BotApi, telegram: NamedCalls, tmp_path: Path
 ) -> None:

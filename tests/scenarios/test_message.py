@@ -7,7 +7,6 @@ import pytest
 from scenarios.sending.message import MessageAttributes, message
 
 
-@pytest.mark.row("C-46")
 @pytest.mark.parametrize(
     ("seen", "text"),
     [

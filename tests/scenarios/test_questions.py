@@ -27,7 +27,6 @@ def question_with(options: list[Any]) -> AskedQuestion:
     return converted(AskAttributes, Prepared(own, own, Values()), UTC).question(Bot(), 1)
 
 
-@pytest.mark.row("C-95")
 @pytest.mark.parametrize(
     ("options", "text", "answer"),
     [
@@ -52,7 +51,6 @@ def test_a_number_without_an_option_is_no_answer(text: str) -> None:
         read_answer(question_with([3, 5, 10]), {"event_text": text}, UTC)
 
 
-@pytest.mark.row("C-95")
 async def test_of_reminders_that_fell_due_during_an_outage_one_comes_and_the_next_after_the_whole_time(
     tmp_path: Path,
 ) -> None:

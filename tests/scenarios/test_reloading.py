@@ -46,7 +46,6 @@ async def watched(active: ActiveBot) -> AsyncIterator[None]:
         await cancel_and_wait(watching)
 
 
-@pytest.mark.row("C-13")
 async def test_a_changed_file_is_in_force_without_a_restart(folder: Path) -> None:
     active, changes = ActiveBot(folder), list[str]()
     active.on_change(lambda: changes.append(active.version))
@@ -60,7 +59,6 @@ async def test_a_changed_file_is_in_force_without_a_restart(folder: Path) -> Non
     assert changes[-1] == active.version
 
 
-@pytest.mark.row("C-13", "C-84")
 @pytest.mark.parametrize(("text", "place"), [(BROKEN, "menu.yaml:2:1"), (MISTAKEN, "menu.yaml:3:14")])
 async def test_a_broken_file_is_reported_with_its_place_and_the_last_good_version_stays(
     folder: Path, caplog: pytest.LogCaptureFixture, text: str, place: str
@@ -90,7 +88,6 @@ async def test_a_folder_that_vanishes_and_comes_back_is_read_again(
         await until(lambda: text_of(active) == "changed")
 
 
-@pytest.mark.row("C-04")
 async def test_a_bot_with_mistakes_at_the_start_runs_as_far_as_it_can_be_read(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

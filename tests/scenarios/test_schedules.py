@@ -22,7 +22,6 @@ def after(words: str, moment: str, zone: ZoneInfo = MOSCOW) -> str:
     return f"{found.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
-@pytest.mark.row("C-96")
 @pytest.mark.parametrize(
     ("words", "moment", "due"),
     [
@@ -42,12 +41,10 @@ def test_words_and_cron_name_the_next_moment(words: str, moment: str, due: str) 
     assert after(words, moment) == due
 
 
-@pytest.mark.row("C-96")
 def test_a_time_that_the_clock_skips_is_due_after_the_skip() -> None:
     assert after("day 2:30", "2026-03-28 12:00", BERLIN) == "2026-03-29 03:00"
 
 
-@pytest.mark.row("C-96")
 @pytest.mark.parametrize("words", ["soon", "Mnday 8:00", "0 8 * *", "0 25 * * *", "*/0 * * * *", "0 0 32 * *"])
 def test_what_is_no_time_is_refused(words: str) -> None:
     with pytest.raises(ScheduleFault):
@@ -60,7 +57,6 @@ def bot(tmp_path: Path) -> BotFolder:
     return folder.actions("    - {type: set, variables: {person.exam: 12.12.2026}}")
 
 
-@pytest.mark.row("C-96")
 def test_the_check_explains_wrong_schedules(bot: BotFolder) -> None:
     bot.write(
         "schedule.yaml",
@@ -84,8 +80,6 @@ f: {each: day 8:00, scenario: s.main, for: everyone}
     ]
 
 
-@pytest.mark.row("C-96")
-@pytest.mark.row("C-99")
 def test_the_tests_of_a_bot_play_its_schedules(bot: BotFolder) -> None:
     bot.write(
         "schedule.yaml",

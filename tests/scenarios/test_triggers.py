@@ -45,38 +45,32 @@ def callback(data: str) -> dict[str, Any]:
     return {"kind": "callback", "callback_data": data}
 
 
-@pytest.mark.row("C-01")
 @pytest.mark.parametrize(("text", "found"), [("Привет", ["a"]), (" ПРИВЕТ ", ["a"]), ("привет всем", []), ("", [])])
 def test_exact_compares_the_whole_text_without_case(select: Any, text: str, found: list[str]) -> None:
     assert select("text: {exact: {привет: a}}", text) == found
 
 
-@pytest.mark.row("C-02")
 @pytest.mark.parametrize(("text", "found"), [("/HELP me", ["a"]), ("see /help", []), ("/hel", [])])
 def test_starts_with_compares_the_beginning(select: Any, text: str, found: list[str]) -> None:
     assert select("text: {starts_with: {/help: a}}", text) == found
 
 
-@pytest.mark.row("C-03")
 @pytest.mark.parametrize(("text", "found"), [("дай справку мне", ["a"]), ("СПРАВКА", ["a"]), ("спр", [])])
 def test_contains_compares_any_part(select: Any, text: str, found: list[str]) -> None:
     assert select("text: {contains: {справк: a}}", text) == found
 
 
-@pytest.mark.row("C-04")
 @pytest.mark.parametrize(("text", "found"), [("Код 1234", ["a"]), ("код 12345", []), ("x7", ["b"])])
 def test_a_broken_pattern_is_skipped_and_the_others_work(select: Any, text: str, found: list[str]) -> None:
     assert select("text: {regex: {'(код': c, '^код\\s+(\\d{4})$': a, 'x\\d': b}}", text) == found
 
 
-@pytest.mark.row("C-04")
 def test_a_broken_pattern_is_reported_with_its_place(tmp_path: Path) -> None:
     compiled(tmp_path, "text:\n  regex: {'(код': a}")
     reports = [(problem.line, problem.code) for problem in load(tmp_path).problems if problem.is_error]
     assert reports == [(2, "BAD_PATTERN")]
 
 
-@pytest.mark.row("C-04")
 def test_a_pattern_that_backtracks_ends_at_its_time_limit_with_a_warning(tmp_path: Path) -> None:
     selection = select_from(tmp_path, "text: {regex: {'(a|aa|a?)+$': a, 'b$': b}}", "a" * 60 + "!b")
     assert selection.scenarios == ("s.b",)
@@ -98,7 +92,6 @@ text:
 """
 
 
-@pytest.mark.row("C-06")
 @pytest.mark.parametrize(
     ("text", "state", "found"),
     [
@@ -115,13 +108,11 @@ def test_kinds_are_tried_in_their_order_and_not_in_that_of_the_file(
     assert select(ALL_KINDS, text, state) == [found]
 
 
-@pytest.mark.row("C-06")
 def test_starts_with_comes_before_contains_and_within_a_kind_the_file_decides(select: Any) -> None:
     assert select("text: {contains: {hello: e}, starts_with: {hello: d, hell: a}}", "hello you") == ["d"]
     assert select("text: {contains: {hell: e, hello: d}}", "hello") == ["e"]
 
 
-@pytest.mark.row("C-07")
 @pytest.mark.parametrize(
     ("label", "normal"),
     [
@@ -138,7 +129,6 @@ def test_a_button_text_is_normalised(label: str, normal: str) -> None:
     assert normalise(normal) == normal
 
 
-@pytest.mark.row("C-07")
 def test_callbacks_compare_normalised_button_texts(select: Any) -> None:
     file = "callback: {exact: {'🏠 Главное меню': a}, contains: {Меню: b, 🔥: c}}"
     assert select(file, callback("glavnoe_menyu")) == ["a"]
@@ -148,19 +138,16 @@ def test_callbacks_compare_normalised_button_texts(select: Any) -> None:
     assert select("text: {exact: {x: a}}", callback("x")) == []
 
 
-@pytest.mark.row("C-08")
 def test_a_button_that_names_a_scenario_needs_no_trigger(tmp_path: Path) -> None:
     assert select_from(tmp_path, "", callback(":main_menu")).scenarios == ("main_menu",)
 
 
-@pytest.mark.row("C-10")
 @pytest.mark.parametrize(("chat_type", "found"), [("private", "a"), (None, "a"), ("group", "b"), ("supergroup", "b")])
 def test_private_chats_and_groups_have_files_of_their_own(select: Any, chat_type: str | None, found: str) -> None:
     event = {"event_text": "x", "chat_type": chat_type, "chat_id": -5}
     assert select("text: {exact: {x: a}}", event, group="text: {exact: {x: b}}") == [found]
 
 
-@pytest.mark.row("C-10")
 def test_from_chat_lets_the_other_file_serve_a_chat_and_kinds_keep_their_order(select: Any) -> None:
     private = "text: {exact: {x: {scenario: a, from_chat: all}}, contains: {x: {scenario: b, from_chat: group}}}"
     group = "text: {contains: {x: c}}"
@@ -181,7 +168,6 @@ JOINED = {"chat_type": "group", "joined_user_id": 7}
 INVITED = {**JOINED, "invite_link": "https://t.me/+ABCdef", "creator_username": "Maker", "initiator_username": "BOSS"}
 
 
-@pytest.mark.row("C-11")
 @pytest.mark.parametrize(
     ("event", "found"),
     [
@@ -198,7 +184,6 @@ def test_new_members_are_matched_by_group_link_creator_initiator_and_default(
     assert select("", event, group=MEMBERS) == [found]
 
 
-@pytest.mark.row("C-11")
 def test_new_members_are_welcomed_by_triggers_of_both_files(select: Any) -> None:
     event = {**JOINED, "chat_title": "ИВТ-21"}
     assert select("new_member: {default: a}", event) == ["a"]
@@ -243,7 +228,6 @@ def test_edits_departures_requests_and_inline_queries_have_triggers_of_their_own
     assert select('text: {"*": f}', event) == []
 
 
-@pytest.mark.row("C-05", "C-07")
 def test_a_pressed_button_may_be_an_answer_in_a_state(select: Any) -> None:
     file = "callback: {exact: {Меню: a}, state: {Возраст: b}, contains: {у: c}}\ntext: {state: {возраст: d}}"
     assert select(file, callback("men_u"), state="возраст") == ["b"]
@@ -251,7 +235,6 @@ def test_a_pressed_button_may_be_an_answer_in_a_state(select: Any) -> None:
     assert select(file, callback("у"), state="") == ["c"]
 
 
-@pytest.mark.row("C-12")
 def test_an_event_without_a_match_is_a_warning_and_starts_nothing(tmp_path: Path) -> None:
     selection = select_from(tmp_path, "text: {exact: {x: a}}", "nonsense")
     assert (selection.scenarios, [str(one) for one in selection.warnings]) == (
@@ -274,7 +257,6 @@ def test_an_event_of_an_unknown_kind_starts_nothing(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.row("C-19")
 def test_all_scenarios_of_an_entry_run_and_continue_goes_on_to_lower_kinds(select: Any) -> None:
     file = """
     text:
@@ -286,13 +268,11 @@ def test_all_scenarios_of_an_entry_run_and_continue_goes_on_to_lower_kinds(selec
     assert select(file, "x") == ["a", "b", "c"]
 
 
-@pytest.mark.row("C-19")
 def test_continue_does_not_try_other_entries_of_the_same_kind_and_no_scenario_runs_twice(select: Any) -> None:
     file = 'text: {contains: {x: [{scenario: a, continue: true}], xy: b}, "*": [a, star]}'
     assert select(file, "xy") == ["a", "star"]
 
 
-@pytest.mark.row("C-19")
 @pytest.mark.parametrize(("chat", "found"), [(-100, ["a"]), (-200, ["b"]), (-300, ["star"])])
 def test_from_chat_limits_a_scenario_to_chats(select: Any, chat: int, found: list[str]) -> None:
     file = 'text: {exact: {x: [{scenario: a, from_chat: -100}, {scenario: b, from_chat: [-200]}]}, "*": star}'
@@ -303,7 +283,6 @@ def test_empty_mappings_and_lists_are_legal_everywhere(select: Any) -> None:
     assert select('text: {exact: {}, "*": []}\ncallback: {}\nnew_member: {default: {}}', "x") == []
 
 
-@pytest.mark.row("C-17")
 def test_forwards_and_bots_are_ignored_unless_an_entry_enables_them(select: Any) -> None:
     triggers = "text: {exact: {x: [{scenario: a, forward_enabled: true}], y: [{scenario: b, bot_enabled: true}]}}"
     forward, bot = {"is_forward": True}, {"is_bot": True}
@@ -315,14 +294,12 @@ def test_forwards_and_bots_are_ignored_unless_an_entry_enables_them(select: Any)
     assert select(triggers, {"event_text": "y"}) == ["b"]
 
 
-@pytest.mark.row("C-01")
 def test_a_command_may_name_the_bot(select: Any) -> None:
     triggers = "text: {exact: {/help: a}, starts_with: {/ban: b}}"
     assert select(triggers, "/help@school_bot") == ["a"]
     assert select(triggers, "/ban@school_bot @anna") == ["b"]
 
 
-@pytest.mark.row("C-08")
 @pytest.mark.parametrize("name", ["menu", "m" * 63, "m" * 64, "меню." * 20])
 def test_a_button_reaches_a_scenario_of_any_name_in_64_bytes(name: str) -> None:
     ((button,),) = inline_rows([[{"Назад": name}]])

@@ -34,7 +34,6 @@ def problems(path: Path) -> list[tuple[str, str]]:
     return [(one.code, one.message) for one in with_russian(check(path).problems)]
 
 
-@pytest.mark.row("C-93")
 @pytest.mark.parametrize(
     ("kind", "written", "value"),
     [
@@ -51,14 +50,12 @@ def test_a_value_is_stored_in_the_form_of_its_type(kind: str, written: str, valu
     assert fitted(written, Variable(kind, ("first", "second")), UTC) == value
 
 
-@pytest.mark.row("C-93")
 @pytest.mark.parametrize(("kind", "written"), [("number", "many"), ("date", "12"), ("choice", "third")])
 def test_a_value_of_another_type_is_refused(kind: str, written: str) -> None:
     with pytest.raises(VariableFault):
         fitted(written, Variable(kind, ("first", "second")), UTC)
 
 
-@pytest.mark.row("C-93")
 def test_a_change_counts_appends_and_forgets() -> None:
     declared = {"person.n": Variable("number", default=5), "person.l": Variable("list")}
     assert applied(change_of("person.n", {"add": -2}, declared, UTC), None) == 3
@@ -66,7 +63,6 @@ def test_a_change_counts_appends_and_forgets() -> None:
     assert applied(change_of("person.n", None, declared, UTC), 9) is None
 
 
-@pytest.mark.row("C-93")
 @pytest.mark.parametrize(("written", "value"), [(0, 0), ("0", 0), (0.0, 0)])
 def test_zero_is_a_value_and_not_the_default(written: Data, value: Data) -> None:
     declared = {"person.n": Variable("number", default=5)}
@@ -77,7 +73,6 @@ def test_zero_is_a_value_and_not_the_default(written: Data, value: Data) -> None
         assert ending.returned.results["person"] == {"n": value}
 
 
-@pytest.mark.row("C-93")
 def test_a_dry_run_shows_the_values_after_set_and_the_defaults_before(tmp_path: Path) -> None:
     actions = """
     - {type: send, text: "{person.name|fallback:you}, {person.visits}, {run.total}"}
@@ -92,7 +87,6 @@ def test_a_dry_run_shows_the_values_after_set_and_the_defaults_before(tmp_path: 
     assert (result.rows[-1].outcome, "is none of first, second" in result.rows[-1].why) == ("failed", True)
 
 
-@pytest.mark.row("C-93")
 def test_the_check_names_unknown_variables_wrong_values_and_reading_too_early(tmp_path: Path) -> None:
     actions = """
     - {type: set, variables: {person.nmae: x}}
@@ -106,7 +100,6 @@ def test_the_check_names_unknown_variables_wrong_values_and_reading_too_early(tm
     assert "did you mean person.name?" in found[0][1]
 
 
-@pytest.mark.row("C-93")
 def test_the_check_explains_wrong_declarations(tmp_path: Path) -> None:
     declared = "person: {a: textt, b: choice, c: {type: number, default: x}, d: {expire: soon}}\npersons: {}\n"
     found = problems(folder(tmp_path, "    - {type: send, text: x}", declared))

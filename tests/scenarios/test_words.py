@@ -53,7 +53,6 @@ def made(path: Path) -> Iterator[tuple[str, set[str]]]:
                 yield str(node.args[0].value), named
 
 
-@pytest.mark.row("C-88")
 def test_each_sentence_is_made_with_its_parameters_and_none_is_left_over() -> None:
     texts = {
         code: {str(name) for name, _ in parameters_of(en)} for one in LISTS for code, (en, _) in listed(one).items()

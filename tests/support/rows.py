@@ -1,10 +1,15 @@
-"""Maps the rows of the specification to the tests that show them (`@pytest.mark.row`), for `./ada test --rows`."""
+"""Which tests show which row of the specification: row_tests.txt. `./ada test --rows` prints it.
+
+python -m tests.support.rows [--json] [FILE or FOLDER …]
+"""
 
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
+TABLE = Path(__file__).parent / "row_tests.txt"
+"""A line for each pair: the row, and the name of a test that shows all of its sentence. Sorted."""
 
 Titles = dict[str, str]
 Shown = dict[str, list[str]]
@@ -16,22 +21,19 @@ def titles() -> Titles:
     return dict(line.split(" ", 1) for line in lines if line)
 
 
-def shown_by(items: Iterable[pytest.Item]) -> Shown:
-    """Return row id → the tests that show it; a parametrised test counts once. Raises UsageError for an unknown id."""
-    known, shown = titles(), Shown()
-    for item in items:
-        for row in rows_of(item):
-            if row not in known:
-                raise pytest.UsageError(f"{item.nodeid}: no row {row} in tests/support/rows.txt")
-            name = item.nodeid.split("[", 1)[0]
-            tests = shown.setdefault(row, [])
-            if name not in tests:
-                tests.append(name)
+def pairs() -> list[tuple[str, str]]:
+    """Return the lines of the table: row id, name of a test."""
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return [(row, test) for row, _, test in (line.partition(" ") for line in lines)]
+
+
+def shown_by(places: Sequence[str]) -> Shown:
+    """Return row id → the tests of these files and folders that show it; of all if none is given."""
+    shown = Shown()
+    for row, test in pairs():
+        if not places or test.startswith(tuple(places)):
+            shown.setdefault(row, []).append(test)
     return shown
-
-
-def rows_of(item: pytest.Item) -> list[str]:
-    return [row for mark in item.iter_markers("row") for row in mark.args]
 
 
 def as_text(shown: Shown) -> str:
@@ -51,3 +53,9 @@ def as_json(shown: Shown) -> str:
         json.dumps({"row": row, "title": title, "tests": shown.get(row, [])}, ensure_ascii=False)
         for row, title in titles().items()
     )
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    form = as_json if "--json" in words else as_text
+    sys.stdout.write(form(shown_by([word for word in words if not word.startswith("-")])) + "\n")

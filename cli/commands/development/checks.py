@@ -50,9 +50,8 @@ def test(arguments: Namespace) -> int:
 
 
 def show_rows(arguments: Namespace) -> int:
-    form = "json" if arguments.json else "text"
-    words = ["-m", "pytest", "-qq", "--no-header", f"--rows={form}", *arguments.rest]
-    return SUCCESS if run_python(words) == 0 else FAILURE
+    words = ["--json"] if arguments.json else []
+    return SUCCESS if run_python(["-m", "tests.support.rows", *words, *arguments.rest]) == 0 else FAILURE
 
 
 def run_tests(words: Sequence[str], as_json: bool) -> int:

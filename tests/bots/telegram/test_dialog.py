@@ -14,7 +14,6 @@ from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
 
 
-@pytest.mark.row("D-32")
 async def test_a_teacher_selects_groups_writes_and_sends(school: School) -> None:
     await school.answer("/select")
     assert labels(school.messages()[-1]) == [
@@ -56,26 +55,22 @@ async def test_a_toggle_takes_a_group_off_again(school: School) -> None:
     assert await school.notice("Done") == english("select_nothing")
 
 
-@pytest.mark.row("D-32")
 async def test_nothing_selected_has_its_own_answer(school: School) -> None:
     await school.answer("/select")
     assert await school.notice("Done") == english("select_nothing")
 
 
-@pytest.mark.row("D-32")
 async def test_a_teacher_without_groups_has_its_own_answer(school: School) -> None:
     for group in (101, 102, 103):
         await school.directory.ownerships.disown(TENANT, 1, "group", group)
     assert await school.answer("/select") == english("select_nothing_owned")
 
 
-@pytest.mark.row("D-32")
 async def test_groups_without_people_have_their_own_answer(school: School) -> None:
     await school.select("Пусто")
     assert await school.notice("Done") == english("select_nobody")
 
 
-@pytest.mark.row("D-30")
 async def test_a_student_may_not_write_to_groups(school: School) -> None:
     assert await school.answer("/select", STUDENT) == english("select_not_allowed")
 
@@ -86,7 +81,6 @@ async def test_an_administrator_may_write_to_every_group(school: School) -> None
     assert "ИВТ-101" in labels(school.messages(STUDENT)[-1])
 
 
-@pytest.mark.row("D-32")
 async def test_cancel_ends_the_dialog_at_every_step(school: School) -> None:
     await school.select("ИВТ-101")
     await school.notice("Cancel")
@@ -119,7 +113,6 @@ async def test_a_time_is_typed_and_a_passed_or_unclear_one_refused(school: Schoo
     assert f"{later:%d.%m.%Y} 09:00" in await school.answer(f"{later:%d.%m.%Y} 9:00")
 
 
-@pytest.mark.row("D-51")
 async def test_a_time_that_has_passed_before_send_is_pressed_is_asked_for_again(stack: Stack, bot_api: BotApi) -> None:
     waited = timedelta()
     school = await open_school(stack, bot_api, clock=lambda: datetime.now(UTC) + waited)
@@ -160,7 +153,6 @@ async def test_a_time_that_the_clock_skips_is_named_before_the_confirmation(idle
     assert f"Time: {skipped:%d.%m.%Y} 03:00" in shown
 
 
-@pytest.mark.row("D-32")
 async def test_a_forged_button_is_refused(school: School) -> None:
     await school.answer("/select")
     message = school.messages()[-1]
@@ -169,7 +161,6 @@ async def test_a_forged_button_is_refused(school: School) -> None:
     assert await school.notice("ИВТ-101", message=message) == english("button_forged")
 
 
-@pytest.mark.row("D-32")
 async def test_the_button_of_another_person_is_refused(school: School) -> None:
     await school.answer("/select")
     data = school.messages()[-1]["reply_markup"]
@@ -178,7 +169,6 @@ async def test_the_button_of_another_person_is_refused(school: School) -> None:
     assert await school.notice("ИВТ-101", STUDENT) == english("button_forged")
 
 
-@pytest.mark.row("D-32")
 async def test_a_stale_keyboard_is_refused(school: School) -> None:
     await school.answer("/select")
     old = school.messages()[-1]
@@ -210,7 +200,6 @@ async def test_a_group_that_was_deleted_meanwhile_is_refused_at_done(school: Sch
     await school.shows(english("select_gone"))
 
 
-@pytest.mark.row("D-32")
 async def test_a_group_that_was_deleted_before_sending_is_named_and_nothing_is_sent(school: School) -> None:
     await school.prepare("hello", "ИВТ-101", "ИВТ-102")
     await school.directory.groups.delete(TENANT, 102)
@@ -219,7 +208,6 @@ async def test_a_group_that_was_deleted_before_sending_is_named_and_nothing_is_s
     assert school.sms.attempted == []
 
 
-@pytest.mark.row("D-32")
 async def test_ownership_lost_before_sending_is_refused(school: School) -> None:
     await school.prepare("hello")
     await school.directory.ownerships.disown(TENANT, 1, "group", 101)
@@ -245,7 +233,6 @@ async def test_a_keyboard_of_many_groups_has_pages(school: School) -> None:
     assert len(labels(school.messages()[-1])) == 2 + 8 + 3 + 2
 
 
-@pytest.mark.row("D-28")
 async def test_a_person_links_the_chat_by_a_mailed_code(school: School) -> None:
     await school.directory.users.update(TENANT, 3, UserChange(email="vera@example.org", role="trainer"))
     await school.answer("/start", STRANGER)
@@ -264,7 +251,6 @@ async def test_what_is_no_text_is_refused_as_text(school: School) -> None:
     assert school.texts()[-1] == english("text_missing")
 
 
-@pytest.mark.row("W-01")
 @pytest.mark.parametrize(("writer", "person"), [(TEACHER, "1"), (STUDENT, "2")])
 async def test_the_bot_sends_a_link_that_signs_its_reader_in_to_the_console(
     school: School, writer: int, person: str

@@ -61,8 +61,6 @@ def check_log(output: str, token: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.row("C-84")
-@pytest.mark.row("C-14")
 async def test_the_process_that_polls_is_killed_between_the_photos_of_an_album(
     own_server: Server, tmp_path: Path
 ) -> None:

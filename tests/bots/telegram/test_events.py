@@ -83,7 +83,6 @@ def chats(idle_school: School, tmp_path: Path) -> Chats:
     return Chats(idle_school, tmp_path / "bot")
 
 
-@pytest.mark.row("C-10")
 async def test_what_is_written_privately_and_in_a_group_is_an_event(chats: Chats) -> None:
     async with chats.running():
         chats.people.write(TEACHER, "привет")
@@ -94,7 +93,6 @@ async def test_what_is_written_privately_and_in_a_group_is_an_event(chats: Chats
     assert private["user_id"] == group["user_id"] == TEACHER
 
 
-@pytest.mark.row("C-18")
 async def test_an_update_that_telegram_repeats_is_one_event(chats: Chats) -> None:
     async with chats.running():
         chats.school.bot_api.inject_fault("502", method="getUpdates")
@@ -106,7 +104,6 @@ async def test_an_update_that_telegram_repeats_is_one_event(chats: Chats) -> Non
     assert [event["event_text"] for event in events] == ["one", "two"]
 
 
-@pytest.mark.row("C-07")
 async def test_a_pressed_button_is_an_event_and_no_longer_waits(chats: Chats) -> None:
     server = chats.school.bot_api
     buttons = {"inline_keyboard": [[{"text": "Да", "callback_data": "да"}]]}
@@ -135,7 +132,6 @@ async def test_a_press_is_acknowledged_after_a_fault_of_the_network(
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.row("C-102")
 async def test_the_mark_that_the_bot_is_writing_is_shown_and_a_refused_one_is_no_fault(chats: Chats) -> None:
     state = chats.school.bot_api.state
     async with chats.running():
@@ -147,7 +143,6 @@ async def test_the_mark_that_the_bot_is_writing_is_shown_and_a_refused_one_is_no
     assert await chats.school.stack.finish_all(f"bot_calls.{CHANNEL}") == []
 
 
-@pytest.mark.row("C-14")
 async def test_an_album_is_one_event(chats: Chats) -> None:
     async with chats.running():
         for number in range(5):
@@ -159,7 +154,6 @@ async def test_an_album_is_one_event(chats: Chats) -> None:
     assert album["event_text"] == "photo 0"
 
 
-@pytest.mark.row("C-14")
 async def test_an_album_is_one_event_if_the_bot_is_restarted_between_its_photos(chats: Chats) -> None:
     async with chats.running():
         await chats.polled(2)  # the second call waits for updates
@@ -174,7 +168,6 @@ async def test_an_album_is_one_event_if_the_bot_is_restarted_between_its_photos(
     assert await chats.school.stack.finish_all(TUBE) == []
 
 
-@pytest.mark.row("C-14")
 async def test_an_album_is_one_event_if_another_process_takes_over_between_its_photos(chats: Chats) -> None:
     async with chats.running():
         async with chats.running():
@@ -186,7 +179,6 @@ async def test_an_album_is_one_event_if_another_process_takes_over_between_its_p
     assert len(album["attachments"]) == 2
 
 
-@pytest.mark.row("C-11")
 async def test_a_join_by_a_link_is_one_event_with_the_link(chats: Chats) -> None:
     chats.joining.set_up(GROUP, **PEOPLE)
     link = (await chats.school.bot_api.bot.create_chat_invite_link(GROUP)).invite_link
@@ -200,7 +192,6 @@ async def test_a_join_by_a_link_is_one_event_with_the_link(chats: Chats) -> None
     assert event["initiator_user_id"] == STUDENT
 
 
-@pytest.mark.row("C-16")
 async def test_a_message_much_older_than_the_start_is_ignored(chats: Chats, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     chats.people.send_file(TEACHER, "document", PHOTO, date=1_763_712_000, caption="old")
@@ -211,7 +202,6 @@ async def test_a_message_much_older_than_the_start_is_ignored(chats: Chats, capl
     assert "is ignored: it is of 2025-11-21" in caplog.text
 
 
-@pytest.mark.row("C-17")
 async def test_a_forward_and_a_reply_are_known_as_such(chats: Chats) -> None:
     first = chats.people.write(STUDENT, "придёте?", GROUP)
     async with chats.running():

@@ -139,7 +139,6 @@ async def test_an_ignored_update_is_confirmed_with_one_log_line(
     assert len([line for line in caplog.messages if "is ignored" in line]) == 1
 
 
-@pytest.mark.row("D-32")
 async def test_an_update_with_half_a_surrogate_pair_is_skipped_with_one_log_line(
     school: School, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -32,7 +32,6 @@ async def at_the_text(school: School) -> None:
     await school.shows("Write the text.")
 
 
-@pytest.mark.row("D-32")
 @pytest.mark.parametrize(("fault", "value"), [("flood_wait", 1), ("server_error", None)])
 async def test_a_prompt_is_sent_however_often_telegram_has_failed_before(
     school: School, fault: str, value: int | None, caplog: pytest.LogCaptureFixture
@@ -51,7 +50,6 @@ async def test_a_prompt_is_sent_however_often_telegram_has_failed_before(
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.row("D-32")
 async def test_a_prompt_that_is_lost_for_good_does_not_shift_the_dialog(school: School) -> None:
     await at_the_text(school)
     refuse(school, "server_error", "sendMessage")
@@ -85,7 +83,6 @@ async def test_a_press_that_has_only_a_notice_is_answered_later(school: School) 
     assert await school.notice("Done", message=old) == english("button_stale")
 
 
-@pytest.mark.row("D-17")
 async def test_the_status_waits_as_long_as_telegram_asks(school: School, caplog: pytest.LogCaptureFixture) -> None:
     await school.prepare("hello")
     refuse(school, "flood_wait", "editMessageText", 3, times=1)
@@ -99,7 +96,6 @@ async def test_the_status_waits_as_long_as_telegram_asks(school: School, caplog:
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.row("D-17")
 async def test_the_status_is_shown_after_a_fault_of_the_network(
     school: School, caplog: pytest.LogCaptureFixture
 ) -> None:

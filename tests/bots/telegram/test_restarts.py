@@ -32,7 +32,6 @@ from tests.support.waiting import until
 from tests.system.crash.installation import Installation
 
 
-@pytest.mark.row("D-32")
 async def test_a_dialog_goes_on_after_a_restart_at_each_step(idle_school: School) -> None:
     school = idle_school
     async with school.running():
@@ -50,7 +49,6 @@ async def test_a_dialog_goes_on_after_a_restart_at_each_step(idle_school: School
     assert len(school.sms.attempted) == 2
 
 
-@pytest.mark.row("D-17")
 async def test_the_status_goes_on_in_another_process(idle_school: School) -> None:
     school, may_send = idle_school, asyncio.Event()
 
@@ -187,7 +185,6 @@ SETTINGS = {"ADA_QUIET_HOURS": "off"}
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.row("D-32")
 async def test_the_bot_is_killed_while_telegram_does_not_answer(campus: Campus) -> None:
     """The prompt comes from the next process, and the time is not taken for the text."""
     state, installation = campus.installation.state, campus.installation
@@ -213,7 +210,6 @@ async def test_the_bot_is_killed_while_telegram_does_not_answer(campus: Campus) 
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.row("D-32")
 async def test_processes_of_the_bot_are_killed_and_the_others_go_on(campus: Campus) -> None:
     installation = campus.installation
     bots = [installation.start("bot", "telegram", **SETTINGS) for _ in range(2)]

@@ -39,7 +39,6 @@ async def schedule(school: School) -> None:
     await school.notice("Send")
 
 
-@pytest.mark.row("D-17")
 async def test_a_scheduled_delivery_shows_its_time_and_can_be_cancelled(school: School) -> None:
     await schedule(school)
     shown = await school.shows(english("status_scheduled", time=AHEAD))
@@ -49,7 +48,6 @@ async def test_a_scheduled_delivery_shows_its_time_and_can_be_cancelled(school: 
     assert school.sms.attempted == []
 
 
-@pytest.mark.row("D-17")
 async def test_everybody_reached_is_claimed_only_if_nobody_is_without_a_contact(school: School) -> None:
     await school.send("hello", "ИВТ-102")
     assert "People: 1, reached: 1" in (await school.shows(english("status_everybody_reached")))["text"]
@@ -58,7 +56,6 @@ async def test_everybody_reached_is_claimed_only_if_nobody_is_without_a_contact(
     assert english("status_everybody_reached") not in school.texts()[-1]
 
 
-@pytest.mark.row("D-17")
 async def test_everybody_reached_is_shown_with_those_who_have_no_contact(school: School) -> None:
     await school.send("hello")
     shown = await school.shows(english("status_all_reached"))
@@ -69,7 +66,6 @@ async def test_everybody_reached_is_shown_with_those_who_have_no_contact(school:
     assert school.texts()[-1] == f"Not reached: 1\nГлеб – {english('why_no_contact')}"
 
 
-@pytest.mark.row("D-17")
 async def test_some_reached_while_a_courier_has_not_reported_is_shown(school: School) -> None:
     await Channels(school.stack.store).register("vk", ChannelFacts(100))
     await school.directory.users.update(TENANT, 3, UserChange(contacts={"vk": ["200003"]}))
@@ -78,7 +74,6 @@ async def test_some_reached_while_a_courier_has_not_reported_is_shown(school: Sc
     await school.shows(english("status_partly"))
 
 
-@pytest.mark.row("D-17")
 async def test_nothing_worked_is_shown_and_the_failed_are_tried_again(school: School) -> None:
     provider = Provider("+79990000002", "+79990000003")
     school.sms.respond = provider.respond
@@ -89,7 +84,6 @@ async def test_nothing_worked_is_shown_and_the_failed_are_tried_again(school: Sc
     await school.shows(english("status_all_reached"))
 
 
-@pytest.mark.row("D-17")
 async def test_some_reached_and_others_not_is_shown_with_who_was_not(school: School) -> None:
     school.sms.respond = Provider("+79990000003").respond
     await school.send("hello")
@@ -100,7 +94,6 @@ async def test_some_reached_and_others_not_is_shown_with_who_was_not(school: Sch
     assert f"Вера – {english('why_blocked')}" in school.texts()[-1]
 
 
-@pytest.mark.row("D-17")
 async def test_nobody_with_a_contact_is_shown_as_it_should_be(school: School) -> None:
     for user in (2, 3):
         await school.directory.users.update(TENANT, user, UserChange(contacts={}))
@@ -131,7 +124,6 @@ async def test_the_status_of_another_person_is_not_reachable(school: School) -> 
     assert notice == english("status_history_not_found")
 
 
-@pytest.mark.row("D-09")
 async def test_the_fifth_message_is_refused_with_the_remaining_time(school: School) -> None:
     for number in range(4):
         await school.send(f"message {number}")
@@ -150,7 +142,6 @@ async def night_school(stack: Stack, bot_api: BotApi) -> AsyncIterator[School]:
         yield school
 
 
-@pytest.mark.row("D-08")
 async def test_in_quiet_hours_the_morning_time_is_announced(night_school: School) -> None:
     school = night_school
     await school.select("ИВТ-101")

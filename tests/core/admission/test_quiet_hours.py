@@ -19,7 +19,6 @@ def moscow(text: str) -> datetime:
     return datetime.fromisoformat(f"{text}+03:00")
 
 
-@pytest.mark.row("D-08")
 @pytest.mark.parametrize(
     ("hours", "at", "moved"),
     [
@@ -41,7 +40,6 @@ def test_a_moment_in_quiet_hours_is_moved_to_their_end(hours: QuietHours, at: st
     assert hours.moved(moscow(at), NO_SPREAD) == (moved and moscow(moved))
 
 
-@pytest.mark.row("D-08")
 @pytest.mark.parametrize(
     ("begin", "end", "at", "moved"),
     [
@@ -65,7 +63,6 @@ def test_the_wall_clock_counts_when_the_clock_changes(begin: str, end: str, at: 
     assert hours.moved(datetime.fromisoformat(at), NO_SPREAD) == expected
 
 
-@pytest.mark.row("D-08")
 def test_the_spread_does_not_lead_back_into_quiet_hours() -> None:
     """In the autumn night 02:58 comes twice; three minutes after the first one it is 02:01, which is quiet."""
     hours = QuietHours(time(0), time(2, 58), BERLIN)
@@ -82,7 +79,6 @@ zones = st.sampled_from([BERLIN, MOSCOW, ZoneInfo("America/St_Johns"), ZoneInfo(
 
 
 @given(begin=minutes, end=minutes, zone=zones, at=moments)
-@pytest.mark.row("D-08")
 def test_a_moved_moment_is_later_and_never_in_quiet_hours(begin: time, end: time, zone: ZoneInfo, at: datetime) -> None:
     hours = QuietHours(begin, end, zone)
     moved = hours.moved(at)
@@ -98,7 +94,6 @@ def test_a_moved_moment_is_later_and_never_in_quiet_hours(begin: time, end: time
     assert before < at or hours.contain(before), "no moment between was allowed"
 
 
-@pytest.mark.row("D-08")
 def test_the_spread_covers_almost_six_minutes() -> None:
     moved = [NIGHT.moved(moscow("2026-11-21T03:00:00")) for _ in range(1000)]
     spreads = [(one - moscow("2026-11-21T07:00:00")).total_seconds() for one in moved if one]
@@ -106,7 +101,6 @@ def test_the_spread_covers_almost_six_minutes() -> None:
     assert 330 < max(spreads) <= 359
 
 
-@pytest.mark.row("D-08")
 def test_each_tenant_has_its_own_time_zone() -> None:
     both = TenantQuietHours(NIGHT, {"berlin": BERLIN})
     assert (both.of("moscow"), both.of("berlin")) == (NIGHT, QuietHours(time(0), time(7), BERLIN))

@@ -135,7 +135,6 @@ async def asked(stack: Stack) -> AsyncIterator[Asked]:
         yield asked
 
 
-@pytest.mark.row("R-01", "R-02")
 async def test_a_confirmation_counts_once_and_shows_that_the_message_has_arrived(asked: Asked) -> None:
     accepted = await asked.ask(READ, person(1, BOT), person(2, BOT), person(9, BOT), Recipient(4))
     assert await asked.totals(accepted) == {"open": 2, "unreachable": 2}
@@ -154,7 +153,6 @@ async def test_a_confirmation_counts_once_and_shows_that_the_message_has_arrived
     assert (await asked.record(accepted, 2)).outcomes[BOT].status is Status.SENT
 
 
-@pytest.mark.row("R-05")
 async def test_the_last_answer_counts_and_all_are_kept(asked: Asked) -> None:
     accepted = await asked.ask(COMING, person(1, BOT))
     await asked.press("p1", asked.button("p1", 0))
@@ -168,7 +166,6 @@ async def test_the_last_answer_counts_and_all_are_kept(asked: Asked) -> None:
     assert [one.value for one in record.answer.row.revisions] == ["yes"]
 
 
-@pytest.mark.row("R-05")
 async def test_a_final_answer_can_be_corrected_for_a_minute(asked: Asked) -> None:
     final = Question(COMING.kind, COMING.options, "en", change=False)
     accepted = await asked.ask(final, person(1, BOT), person(2, BOT))
@@ -180,7 +177,6 @@ async def test_a_final_answer_can_be_corrected_for_a_minute(asked: Asked) -> Non
     assert await asked.totals(accepted) == {"answered": 1, "open": 1, "no": 1}
 
 
-@pytest.mark.row("R-08")
 @pytest.mark.parametrize("late", Late)
 async def test_a_late_answer_is_kept_and_counts_only_if_it_is_wanted(asked: Asked, late: Late) -> None:
     until_ms = to_ms(asked.stack.now() + timedelta(hours=1))
@@ -199,7 +195,6 @@ async def test_a_late_answer_is_kept_and_counts_only_if_it_is_wanted(asked: Aske
     assert (await asked.answer_of(accepted, 1))[1] == ("no" if late is Late.COUNT else "yes")
 
 
-@pytest.mark.row("R-07")
 async def test_a_question_closes_at_its_time_by_hand_and_when_all_have_confirmed(asked: Asked) -> None:
     timed = Question(COMING.kind, COMING.options, "en", until=to_ms(asked.stack.now() + timedelta(hours=1)))
     by_time = await asked.ask(timed, person(1, BOT))
@@ -288,7 +283,6 @@ async def test_an_event_that_is_handled_again_after_a_change_changes_nothing(ask
     assert await asked.totals(accepted) == {"answered": 1, "no": 1}
 
 
-@pytest.mark.row("R-16")
 async def test_an_answer_on_behalf_is_marked_and_the_person_may_change_it(asked: Asked) -> None:
     accepted = await asked.ask(COMING, person(1, BOT), person(9, BOT))
     answers = Answers(asked.stack.store)
@@ -341,7 +335,6 @@ async def test_a_delivery_without_a_question_has_nothing_of_it(stack: Stack) -> 
     assert not [key for key in await stack.dump() if key.startswith("questions:")]
 
 
-@pytest.mark.row("R-19")
 async def test_the_stream_of_events_goes_on_until_the_closing(asked: Asked) -> None:
     accepted = await asked.ask(COMING, person(1, BOT), person(2, BOT))
     await asked.press("p1", asked.button("p1", 0))
@@ -367,7 +360,6 @@ async def test_the_stream_of_events_goes_on_until_the_closing(asked: Asked) -> N
     assert versions == sorted(versions)
 
 
-@pytest.mark.row("R-06")
 async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(stack: Stack) -> None:
     """Each person presses several times in two channels at once, and events are repeated. The book of the test knows
     which options a person has pressed: one of them counts, the same on every read, and the totals are the sum.

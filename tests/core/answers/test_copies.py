@@ -86,7 +86,6 @@ async def screens(stack: Stack) -> AsyncIterator[Screens]:
 YES, NO = ("✓ I come", "I do not"), ("I come", "✓ I do not")
 
 
-@pytest.mark.row("R-04")
 async def test_an_answer_from_any_channel_is_shown_in_the_messages_of_the_others(screens: Screens) -> None:
     accepted = await screens.ask()
     await screens.press(BOT, "p1", 0, "e1")
@@ -99,7 +98,6 @@ async def test_an_answer_from_any_channel_is_shown_in_the_messages_of_the_others
     await screens.show((VK, "p1", "ref-p1", YES))
 
 
-@pytest.mark.row("R-04")
 async def test_an_answer_by_a_link_is_shown_by_the_bots(stack: Stack, screens: Screens) -> None:
     accepted = await screens.ask()
     answers = Answers(stack.store)

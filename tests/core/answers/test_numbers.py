@@ -94,7 +94,6 @@ async def phones(stack: Stack) -> AsyncIterator[Phones]:
     await client.close()
 
 
-@pytest.mark.row("R-13")
 async def test_each_open_question_of_a_number_has_its_own_digits(phones: Phones) -> None:
     first = await phones.ask(COMING, 1, 2)
     second = await phones.ask(SWIM, text="Pool?")
@@ -112,7 +111,6 @@ async def test_each_open_question_of_a_number_has_its_own_digits(phones: Phones)
     assert len(phones.texts(1)) == 2  # a reply costs an SMS
 
 
-@pytest.mark.row("R-13")
 async def test_a_bare_yes_counts_for_the_only_open_question_and_otherwise_they_are_listed(phones: Phones) -> None:
     first = await phones.ask(COMING)
     await phones.write("Да, но опоздаю")

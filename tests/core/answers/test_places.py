@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import count
 from random import Random
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +42,6 @@ async def lines(stack: Stack, accepted: Accepted, number: int) -> tuple[set[int]
     return placed, waiting, dict(history.answers.options)
 
 
-@pytest.mark.row("R-09")
 async def test_of_300_at_once_exactly_20_have_a_place_and_who_withdraws_frees_it_for_the_next(stack: Stack) -> None:
     question = Question(FEW.kind, [Option("yes", "Приду", 20), Option("no", "Не приду")], "ru")
     accepted = await stack.deliver(*people(300, "nobody"), channels=("nobody",), question=question)
@@ -63,7 +61,6 @@ async def test_of_300_at_once_exactly_20_have_a_place_and_who_withdraws_frees_it
     assert await violations_in(stack.store) == []
 
 
-@pytest.mark.row("R-09")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["yes", "no"])), max_size=25))
 async def test_every_order_of_answers_leads_to_the_line_of_the_book(
@@ -85,7 +82,6 @@ async def test_every_order_of_answers_leads_to_the_line_of_the_book(
     assert await violations_in(stack.store) == []
 
 
-@pytest.mark.row("R-09")
 async def test_who_gets_a_free_place_is_told_once(stack: Stack) -> None:
     courier = FakeCourier()
     await stack.courier(courier)
@@ -107,7 +103,6 @@ async def test_who_gets_a_free_place_is_told_once(stack: Stack) -> None:
     await stack.audit()
 
 
-@pytest.mark.row("R-07")
 async def test_a_question_with_final_answers_closes_when_all_places_are_taken(stack: Stack) -> None:
     final = Question(FEW.kind, FEW.options, "ru", change=False)
     accepted = await stack.deliver(*people(4, "nobody"), channels=("nobody",), question=final)

@@ -67,7 +67,6 @@ def texts(courier: FakeCourier, address: str) -> list[str]:
     return [one.text for one in courier.attempted if one.address == address]
 
 
-@pytest.mark.row("R-10")
 @pytest.mark.parametrize("remembers", [timedelta.max, NEVER])
 async def test_only_who_is_open_is_reminded_and_the_first_outcome_stays(stack: Stack, remembers: timedelta) -> None:
     courier = FakeCourier(remembers=remembers)
@@ -97,7 +96,6 @@ async def is_reminded(stack: Stack, accepted: Accepted, wanted: Seen) -> bool:
     return await reminded(stack, accepted) == wanted
 
 
-@pytest.mark.row("R-10")
 @pytest.mark.parametrize("remembers", [timedelta.max, NEVER])
 async def test_who_answers_while_a_reminder_is_under_way_gets_none(stack: Stack, remembers: timedelta) -> None:
     """The answer of the second person comes when the courier has the parcel and is sending to the first."""
@@ -157,7 +155,6 @@ async def test_a_reminder_by_hand_is_one_step_and_has_its_limits(stack: Stack) -
     assert await answers.remind(planned.key, TENANT) == ("unsent", 0)
 
 
-@pytest.mark.row("R-10")
 async def test_quiet_hours_move_a_planned_reminder(stack: Stack) -> None:
     await stack.courier(FakeCourier())
     accepted = await stack.deliver(person(1), question=REMIND)
@@ -201,7 +198,6 @@ async def test_a_deleted_person_gets_no_reminder(stack: Stack) -> None:
     await stack.audit()
 
 
-@pytest.mark.row("R-11")
 @pytest.mark.parametrize("strategy", Strategy)
 async def test_a_question_escalates_to_those_who_have_not_answered(stack: Stack, strategy: Strategy) -> None:
     """The first has answered, the second has got it and is silent, the third was never reached."""

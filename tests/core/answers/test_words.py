@@ -18,7 +18,6 @@ READ = asked("read", 5, "Прочитано")
 COLOUR = asked("colour", 11, "Красный", "Синий", "Не знаю")
 
 
-@pytest.mark.row("R-13")
 @pytest.mark.parametrize(
     ("text", "questions", "place", "option", "note"),
     [
@@ -45,7 +44,6 @@ def test_a_text_means_one_option_of_one_question(
     assert (found.place, found.option, found.note, found.is_number) == (place, option, note, text.strip()[0].isdigit())
 
 
-@pytest.mark.row("R-13")
 @pytest.mark.parametrize(
     ("text", "questions"),
     [

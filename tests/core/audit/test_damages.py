@@ -17,19 +17,16 @@ def name_of(value: object) -> str:
 
 
 @on_both_servers
-@pytest.mark.row("K-44")
 async def test_a_server_in_every_state_has_no_violation(stack: Stack) -> None:
     await call_every_verb(stack)
     assert await Scene(stack).violations() == []
 
 
 @on_both_servers
-@pytest.mark.row("K-44")
 async def test_the_scene_has_no_violation(damaged: Scene) -> None:
     assert await damaged.violations() == []
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize(("rule", "commands", "is_repairable"), DAMAGES, ids=name_of)
 async def test_a_damage_is_found_and_repaired_where_that_is_safe(
     damaged: Scene, rule: str, commands: list[list[str]], is_repairable: bool

@@ -76,7 +76,6 @@ async def test_a_violation_says_whether_an_entry_is_absent_or_another(damaged: S
     await damaged.stack.close()
 
 
-@pytest.mark.row("K-44")
 async def test_every_damage_of_the_directory_is_found(damaged: Scene) -> None:
     assert all(one.why for one in await damaged.check_each(DAMAGES))
     await damaged.stack.close()

@@ -62,7 +62,6 @@ async def damaged(server: Server) -> Scene:
     return Scene(stack, names | {name: task.partition(".")[2] for name, task in tasks.items()})
 
 
-@pytest.mark.row("K-44")
 async def test_every_damage_of_a_job_is_found(damaged: Scene) -> None:
     await damaged.check_each(DAMAGES)
     await damaged.stack.close()

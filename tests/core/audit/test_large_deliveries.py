@@ -9,7 +9,6 @@ MANY = 700
 """Recipients. With their entries and outcomes these are more than one read takes."""
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("is_sent", [False, True], ids=["scheduled", "sent"])
 async def test_a_damaged_counter_or_outcome_of_a_large_delivery_is_found(stack: Stack, is_sent: bool) -> None:
     if is_sent:

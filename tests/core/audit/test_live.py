@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from itertools import count
 
-import pytest
 from redis.asyncio import Redis
 
 from core.audit.audit import Audit
@@ -97,7 +96,6 @@ async def traffic(stack: Stack) -> AsyncIterator[Traffic]:
         await stack.stop(courier)
 
 
-@pytest.mark.row("K-44")
 async def test_a_busy_server_causes_no_false_alarm(server: Server, long_form: bool) -> None:
     """As many seconds as given, and longer until enough was settled and audited."""
     stack = await Stack.open(server)
@@ -112,7 +110,6 @@ async def test_a_busy_server_causes_no_false_alarm(server: Server, long_form: bo
     await stack.close()
 
 
-@pytest.mark.row("K-44")
 async def test_a_damage_on_a_busy_server_is_found_and_repaired(server: Server) -> None:
     stack = await Stack.open(server)
     scene = Scene(stack)
@@ -128,7 +125,6 @@ async def test_a_damage_on_a_busy_server_is_found_and_repaired(server: Server) -
     await stack.close()
 
 
-@pytest.mark.row("K-44")
 async def test_lost_tasks_are_counted_exactly_in_a_tube_without_changes(stack: Stack) -> None:
     """I7. Other tubes may change: the count of this one is exact and is corrected."""
     await stack.queue.put_many("still", [NewTask(str(n)) for n in range(30)])
@@ -142,7 +138,6 @@ async def test_lost_tasks_are_counted_exactly_in_a_tube_without_changes(stack: S
     assert await Audit(stack.store).repair(found) == ["put from 33 to 30"]
 
 
-@pytest.mark.row("K-44")
 async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a"))
     await stack.redis.hincrby("queue:{0}:counters", "t:put", 1)
@@ -152,7 +147,6 @@ async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) 
     await stack.redis.hincrby("queue:{0}:counters", "t:put", -1)
 
 
-@pytest.mark.row("K-44")
 async def test_a_repair_changes_nothing_that_is_right_by_now(damaged: Scene) -> None:
     """A repair checks again before it writes."""
     await damaged.damage(["ZADD", "queue:{0}:lease", "1", "<a>"])
@@ -176,7 +170,6 @@ async def test_a_task_whose_lease_was_lost_is_reclaimed_later(damaged: Scene) ->
     assert [task.body for task in await damaged.stack.take(limit=10)].count("f") == 1
 
 
-@pytest.mark.row("K-44")
 async def test_a_stuck_lane_goes_on_after_the_repair(damaged: Scene) -> None:
     await damaged.damage(
         ["HSET", "queue:{0}:head:t", "lane", "unserved"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
@@ -190,7 +183,6 @@ async def calls(client: Redis) -> dict[str, int]:
     return {name: facts["calls"] for name, facts in (await client.info("commandstats")).items()}
 
 
-@pytest.mark.row("K-44")
 async def test_steps_are_bounded_and_write_nothing(stack: Stack, client: Redis, server: Server) -> None:
     """A thousand tasks in one lane, a thousand deferred: no script reads more than a page, none takes long."""
     await stack.queue.put_many("t", [NewTask(str(n), lane="long") for n in range(1000)])
@@ -253,7 +245,6 @@ async def test_a_report_after_the_end_of_a_delivery_gets_its_lifetime(stack: Sta
     assert await violations_in(stack.store) == []
 
 
-@pytest.mark.row("K-44")
 async def test_a_lower_limit_of_attempts_is_no_violation_for_earlier_attempts(stack: Stack) -> None:
     """Found by the state machine: a task with two attempts violated I12 after its tube allowed only one."""
     await Tubes(stack.store).create(Tube("t", attempts=5))

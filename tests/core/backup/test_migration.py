@@ -87,7 +87,6 @@ _READERS: dict[bytes, Callable[[Any, bytes], object]] = {
 }
 
 
-@pytest.mark.row("S-15")
 async def test_a_cluster_gets_every_key_with_its_expiry_and_the_source_starts_no_process(
     source: Server, cluster: Cluster
 ) -> None:
@@ -108,7 +107,6 @@ async def test_a_cluster_gets_every_key_with_its_expiry_and_the_source_starts_no
         await migrate(source, cluster)
 
 
-@pytest.mark.row("S-15")
 async def test_a_server_in_use_and_a_target_with_data_are_refused_and_stay_as_they_are(
     source: Server, cluster: Cluster
 ) -> None:
@@ -129,7 +127,6 @@ def keys_on(cluster: Cluster) -> int:
     return sum(sum(map(is_ours, node.command("KEYS", "*"))) for node in cluster.nodes)
 
 
-@pytest.mark.row("S-15")
 async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_next_run(
     source: Server, cluster: Cluster, tmp_path: Path
 ) -> None:

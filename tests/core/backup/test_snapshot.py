@@ -184,7 +184,6 @@ async def _tracks(client: Redis) -> bool:
     return any("t" in one["flags"] for one in await client.client_list())
 
 
-@pytest.mark.row("K-44")
 @on_both_servers
 async def test_deliveries_go_on_from_a_backup_that_was_taken_while_they_were_sent(
     stack: Stack, own_server: Server

@@ -7,7 +7,6 @@ from core.model.states import Status
 from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, order, people
 
 
-@pytest.mark.row("D-03")
 @pytest.mark.parametrize("count", [199, 200, 201, 401])
 @pytest.mark.parametrize("limit", [1000, 200, 199, 67])
 async def test_the_pages_of_a_history_have_every_recipient_once(stack: Stack, count: int, limit: int) -> None:
@@ -23,7 +22,6 @@ async def test_the_pages_of_a_history_have_every_recipient_once(stack: Stack, co
     assert 0 < sizes[-1] <= limit
 
 
-@pytest.mark.row("D-13", "D-33")
 @pytest.mark.parametrize("count", [499, 500, 501, 1001])
 async def test_any_number_of_outcomes_of_one_parcel_is_written(stack: Stack, count: int) -> None:
     courier = FakeCourier(parcel=2000, batch=count)

@@ -22,7 +22,6 @@ from tests.support.waiting import until
 
 class TestCancelling:
     @on_both_servers
-    @pytest.mark.row("D-42")
     async def test_the_result_names_exactly_the_recipients_that_were_sent_to_before(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk", respond=by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=GONE)))
         key = (await stack.deliver(*people(5, "vk"), channels=("vk",))).key
@@ -34,7 +33,6 @@ class TestCancelling:
         assert (await stack.deliveries.cancel(key, TENANT)).cancelled == 0
 
     @on_both_servers
-    @pytest.mark.row("D-42", "D-38")
     async def test_a_final_outcome_is_kept_when_the_recipient_is_cancelled_while_the_parcel_is_unfinished(
         self, stack: Stack
     ) -> None:
@@ -50,7 +48,6 @@ class TestCancelling:
         assert (history.counts["reached"], history.counts[Status.CANCELLED]) == (1, 0)
 
     @on_both_servers
-    @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize("chosen", [["2", "3"], []])
     async def test_an_unclear_entry_becomes_unknown_when_it_is_cancelled(self, stack: Stack, chosen: list[str]) -> None:
         """Only a repeat with the same random id would show whether the message was sent."""
@@ -64,7 +61,6 @@ class TestCancelling:
         assert statuses(history) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
         assert history.recipients[2].outcomes["echo"].reason == Reason.ANSWER_LOST
 
-    @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize("chosen", [["1", "2", "3"], []])
     async def test_an_entry_that_is_cancelled_while_its_attempt_ends_unclear_becomes_unknown(
         self, stack: Stack, chosen: list[str]
@@ -82,7 +78,6 @@ class TestCancelling:
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "cancelled", 3: "sent"}
         assert len(courier.attempted) == 3
 
-    @pytest.mark.row("D-38")
     async def test_an_unclear_entry_becomes_unknown_when_it_expires(self, stack: Stack) -> None:
         outcomes = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
         await stack.courier(FakeCourier(respond=outcomes), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
@@ -91,7 +86,6 @@ class TestCancelling:
         stack.advance_clock(HOUR / 2)
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "expired", 3: "sent"}
 
-    @pytest.mark.row("D-42")
     @pytest.mark.parametrize("scheduled", [True, False])
     async def test_chosen_recipients_get_nothing_and_the_others_do(self, stack: Stack, scheduled: bool) -> None:
         at = stack.now() + HOUR if scheduled else None
@@ -107,7 +101,6 @@ class TestCancelling:
         assert all(sorted(courier.addresses) == ["p1", "p4"] for courier in couriers)
         assert history.state is DeliveryState.FINISHED
 
-    @pytest.mark.row("D-42")
     @pytest.mark.parametrize("scheduled", [True, False])
     async def test_cancelling_all_recipients_one_by_one_ends_the_delivery(self, stack: Stack, scheduled: bool) -> None:
         at = stack.now() + HOUR if scheduled else None
@@ -117,7 +110,6 @@ class TestCancelling:
         history = await stack.history(key)
         assert (history.state, history.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 2)
 
-    @pytest.mark.row("D-42")
     @pytest.mark.parametrize("remembers", [FOREVER, NEVER])
     async def test_a_recipient_that_is_cancelled_while_it_is_postponed_is_not_attempted_again(
         self, stack: Stack, remembers: timedelta
@@ -138,7 +130,6 @@ class TestCancelling:
         assert statuses(history) == {1: "cancelled", 2: "sent"}
         assert courier.addresses.count("p1") == 1
 
-    @pytest.mark.row("D-42")
     async def test_a_recipient_that_is_cancelled_before_its_courier_crashes_is_not_sent_to_by_the_next_courier(
         self, stack: Stack
     ) -> None:
@@ -155,7 +146,6 @@ class TestCancelling:
         assert "p3" not in successor.addresses
         assert statuses(history)[3] in {"cancelled", "unknown"}
 
-    @pytest.mark.row("D-42")
     async def test_a_recipient_cancelled_before_the_claim_stays_cancelled_when_cancelled_again_and_the_courier_crashes(
         self, stack: Stack
     ) -> None:
@@ -169,7 +159,6 @@ class TestCancelling:
         await stack.take("echo")
         assert statuses(await stack.history(key)) == {1: "cancelled", 2: "queued"}
 
-    @pytest.mark.row("D-42")
     async def test_an_extension_names_the_cancelled_recipients_whose_outcome_is_still_open(self, stack: Stack) -> None:
         key = (await stack.deliver(*people(3))).key
         (task,) = await stack.take("echo")
@@ -181,7 +170,6 @@ class TestCancelling:
         await stack.queue.release(task)
         assert statuses(await stack.history(key)) == {1: "sent", 2: "unknown", 3: "cancelled"}
 
-    @pytest.mark.row("D-42")
     async def test_cancelling_waits_for_the_outcomes_of_attempts_under_way(self, stack: Stack) -> None:
         gate = Gate()
 
@@ -206,7 +194,6 @@ class TestCancelling:
         assert cancelled.cancelled == 6 - len(sent_to)
         assert len(courier.attempted) == len(sent_to) < 6
 
-    @pytest.mark.row("D-42")
     async def test_all_deliveries_of_a_lane_a_tag_a_sender_or_to_a_user_are_cancelled_together(
         self, stack: Stack
     ) -> None:
@@ -226,7 +213,6 @@ class TestCancelling:
         await stack.deliver(person(1), deliver_at=at)
         assert await stack.deliveries.cancel_by(TENANT, "sender", "7") == 1
 
-    @pytest.mark.row("D-42")
     async def test_a_delivery_without_a_kind_is_cancelled_by_the_default_kind(self, stack: Stack) -> None:
         at = stack.now() + HOUR
         for options in ({}, {"kind": "message"}, {"kind": "message.exam"}, {"kind": "reminder"}):

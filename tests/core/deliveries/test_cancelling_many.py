@@ -31,7 +31,6 @@ async def fill(stack: Stack, count: int) -> None:
     await stack.deliveries.enqueue_many([(one, None) for one in orders])
 
 
-@pytest.mark.row("D-42")
 async def test_many_deliveries_are_cancelled_in_few_calls(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.deliveries.cancel._PAGE", 500)
     await fill(stack, 600)
@@ -43,7 +42,6 @@ async def test_many_deliveries_are_cancelled_in_few_calls(stack: Stack, monkeypa
     assert set(statuses(await stack.finished(released)).values()) == {"cancelled"}
 
 
-@pytest.mark.row("D-42")
 async def test_a_repeat_after_a_fault_cancels_the_rest_and_counts_only_that(stack: Stack) -> None:
     await fill(stack, 600)
     store = await FailsOnce.open(stack.server.url)

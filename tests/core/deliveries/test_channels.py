@@ -10,7 +10,6 @@ from tests.support.stack import Stack
 from tests.support.waiting import stays, until
 
 
-@pytest.mark.row("D-19")
 async def test_a_channel_that_another_process_registers_is_known_soon(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,7 +34,6 @@ async def test_the_register_is_read_once_for_many_deliveries(stack: Stack, monke
     assert "pigeon" in (await here.read()).names
 
 
-@pytest.mark.row("S-09")
 async def test_the_register_that_is_known_serves_while_its_server_does_not_answer(own_server: Server) -> None:
     stack = await Stack.open(own_server)
     here = Channels(stack.store, ())

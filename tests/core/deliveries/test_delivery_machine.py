@@ -297,7 +297,6 @@ class Machine(RuleBasedStateMachine):
 
 @on_both_servers
 @pytest.mark.timeout(limits.MACHINE)
-@pytest.mark.row("D-13", "D-40", "D-42")
 def test_deliveries_behave_as_the_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})
     examples = request.config.getoption("--examples") or (LONG_EXAMPLES if long_form else EXAMPLES)

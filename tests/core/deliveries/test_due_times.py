@@ -14,7 +14,6 @@ from tests.support.waiting import until
 
 class TestDueTime:
     @on_both_servers
-    @pytest.mark.row("D-06", "D-07")
     async def test_a_delivery_is_released_when_it_is_due_and_not_before(self, stack: Stack) -> None:
         courier = FakeCourier()
         await stack.courier(courier)
@@ -29,13 +28,11 @@ class TestDueTime:
         )
         assert not await pending(stack, accepted.key)
 
-    @pytest.mark.row("D-06")
     async def test_without_a_due_time_the_order_key_has_vanished_when_the_call_returns(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         assert not await pending(stack, key)
         assert (await stack.history(key)).state is DeliveryState.RELEASED
 
-    @pytest.mark.row("D-06")
     async def test_a_due_time_in_the_past_means_now_and_is_reported(self, stack: Stack) -> None:
         asked = stack.now().replace(microsecond=0) - HOUR
         accepted = await stack.deliver(person(1), deliver_at=asked)
@@ -45,7 +42,6 @@ class TestDueTime:
         assert (await stack.history(accepted.key)).moved_from == asked
 
     @on_both_servers
-    @pytest.mark.row("D-07")
     async def test_a_delivery_can_be_rescheduled_to_later_and_to_sooner(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         await stack.deliveries.reschedule(key, TENANT, stack.now() + 3 * HOUR)
@@ -57,7 +53,6 @@ class TestDueTime:
         await stack.tick()
         assert (await stack.history(key)).state is DeliveryState.RELEASED
 
-    @pytest.mark.row("D-07")
     async def test_rescheduling_to_now_releases_the_delivery_and_keeps_the_time_asked_for(self, stack: Stack) -> None:
         asked = stack.now().replace(microsecond=0) - HOUR
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
@@ -67,7 +62,6 @@ class TestDueTime:
         assert (await stack.history(key)).moved_from == asked
         assert not await pending(stack, key)
 
-    @pytest.mark.row("D-07", "D-08")
     async def test_a_new_time_hides_the_time_that_was_asked_for_before(self, stack: Stack) -> None:
         asked, now = stack.now().replace(microsecond=0) + HOUR, stack.now()
         key = (await stack.deliver(person(1), deliver_at=now + 7 * HOUR, moved_from=asked)).key
@@ -76,7 +70,6 @@ class TestDueTime:
         moved = await stack.deliveries.reschedule(key, TENANT, now + 12 * HOUR)
         assert (moved.moved_from, (await stack.history(key)).moved_from) == (None, None)
 
-    @pytest.mark.row("D-07")
     async def test_a_released_delivery_or_another_tenants_delivery_cannot_be_rescheduled(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         with pytest.raises(Conflict) as refused:
@@ -91,7 +84,6 @@ class TestDueTime:
             with pytest.raises(NotFound):
                 await ask
 
-    @pytest.mark.row("D-07")
     async def test_a_delivery_cannot_be_rescheduled_past_its_own_expiry(self, stack: Stack) -> None:
         now = stack.now()
         key = (await stack.deliver(person(1), deliver_at=now + HOUR, expires_at=now + 2 * HOUR)).key
@@ -100,7 +92,6 @@ class TestDueTime:
         assert refused.value.code == "EXPIRES_BEFORE_DUE"
 
     @on_both_servers
-    @pytest.mark.row("D-07", "D-17")
     async def test_a_delivery_cancelled_before_it_is_due_is_not_sent(self, stack: Stack) -> None:
         courier = FakeCourier()
         key = (await stack.deliver(*people(3), deliver_at=stack.now() + HOUR)).key
@@ -113,7 +104,6 @@ class TestDueTime:
         assert (history.state, history.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 3)
         assert courier.attempted == []
 
-    @pytest.mark.row("D-07", "D-18")
     async def test_a_scheduled_delivery_survives_a_restart_of_everything(self, own_server: Server) -> None:
         before = await Stack.open(own_server)
         early = (await before.deliver(person(1), deliver_at=before.now() + 0.2 * SECOND)).key
@@ -132,7 +122,6 @@ class TestDueTime:
         await stack.audit()
         await stack.close()
 
-    @pytest.mark.row("D-07")
     async def test_hundreds_of_deliveries_due_at_the_same_time_are_all_sent_then(self, stack: Stack) -> None:
         courier = FakeCourier()
         due = stack.now() + HOUR

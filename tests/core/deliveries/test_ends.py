@@ -39,7 +39,6 @@ def _end_of(mixture: Sequence[str]) -> tuple[DeliveryState, Verdict]:
 
 class TestEnd:
     @on_both_servers
-    @pytest.mark.row("D-18")
     async def test_a_delivery_due_without_a_courier_waits_for_one_unless_it_expires(self, stack: Stack) -> None:
         now = stack.now()
         kept = (await stack.deliver(person(1), deliver_at=now + HOUR, expires_at=now + 9 * HOUR)).key
@@ -56,7 +55,6 @@ class TestEnd:
         )
         assert courier.addresses == ["p1"]
 
-    @pytest.mark.row("D-18")
     async def test_a_delivery_that_expires_half_way_keeps_the_outcomes_of_what_was_sent(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"), expires_at=stack.now() + HOUR)).key
@@ -67,7 +65,6 @@ class TestEnd:
         assert history.recipients[0].outcomes["sms"].status is Status.EXPIRED
         assert list(history.recipients[0].received_in) == ["vk"]
 
-    @pytest.mark.row("D-17", "D-40")
     async def test_the_state_says_of_every_mixture_of_outcomes_what_is_true_of_all_of_it(self, stack: Stack) -> None:
         """Regression: two failed recipients and one cancelled were a cancelled delivery, whose retry was refused."""
         outcomes: dict[str, Outcome] = {
@@ -115,7 +112,6 @@ class TestEnd:
         assert await stack.deliveries.list(TENANT) == ([], None)
         assert [key for key in stack.server.all_keys() if key.startswith(("history", "deliveries"))] == []
 
-    @pytest.mark.row("D-40")
     async def test_expired_outcomes_stay_expired_when_failed_ones_are_retried(self, stack: Stack) -> None:
         """Regression: the retry forgot that a channel had expired, and its recipients became cancelled."""
         await stack.courier(FakeCourier("vk", respond=refuse))

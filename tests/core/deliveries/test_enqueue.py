@@ -17,7 +17,6 @@ from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, order,
 
 class TestEnqueue:
     @on_both_servers
-    @pytest.mark.row("D-04", "D-05")
     async def test_the_history_and_the_order_key_are_created_together_with_the_same_suffix(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         assert str(key).startswith("history:{0}:7:")
@@ -27,7 +26,6 @@ class TestEnqueue:
         kept = await dump(stack.server.url)
         assert abs(kept[f"delivery:{{0}}:{key.suffix}"].pttl - 3_600_000) < 5_000
 
-    @pytest.mark.row("D-11")
     async def test_a_channel_that_is_named_twice_has_one_parcel(self, stack: Stack) -> None:
         courier = FakeCourier()
         await stack.courier(courier)
@@ -35,7 +33,6 @@ class TestEnqueue:
         await stack.finished(key)
         assert courier.addresses == ["p1", "p2"]
 
-    @pytest.mark.row("D-04")
     async def test_a_key_can_be_reserved_first_and_is_used_once(self, stack: Stack) -> None:
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
         with pytest.raises(NotFound):
@@ -45,7 +42,6 @@ class TestEnqueue:
             await stack.deliver(person(1), history_key=key)
         assert refused.value.code == "HISTORY_KEY_USED"
 
-    @pytest.mark.row("D-04")
     async def test_another_tenants_key_is_refused_and_leaves_no_trace(self, stack: Stack) -> None:
         key = await stack.deliveries.reserve("another", SENDER.id)
         before = stack.server.all_keys()
@@ -54,13 +50,11 @@ class TestEnqueue:
         assert refused.value.code == "HISTORY_KEY_FOREIGN"
         assert stack.server.all_keys() == before
 
-    @pytest.mark.row("D-04")
     async def test_keys_reserved_at_once_differ(self, stack: Stack) -> None:
         keys = await asyncio.gather(*(stack.deliveries.reserve(TENANT, 7) for _ in range(500)))
         assert len(set(keys)) == 500
 
     @on_both_servers
-    @pytest.mark.row("D-39")
     async def test_a_thousand_identical_concurrent_requests_make_one_delivery_and_get_one_result(
         self, stack: Stack
     ) -> None:
@@ -75,7 +69,6 @@ class TestEnqueue:
         await stack.finished(accepted[0].key)
         assert courier.addresses == ["p1"]
 
-    @pytest.mark.row("D-39")
     async def test_a_repeat_from_another_process_after_the_end_gets_the_first_result(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         repeat = Repeat("key", "print")
@@ -85,7 +78,6 @@ class TestEnqueue:
         assert await other.deliveries.enqueue(order(person(1)), repeat) == replace(first, repeated=True)
         await other.close()
 
-    @pytest.mark.row("D-39")
     async def test_an_idempotency_key_is_refused_for_another_request_but_not_for_another_tenant(
         self, stack: Stack
     ) -> None:
@@ -100,7 +92,6 @@ class TestEnqueue:
         await stack.deliveries.cancel(theirs.key, "another")
 
     @on_both_servers
-    @pytest.mark.row("D-33")
     async def test_ten_thousand_recipients_are_enqueued_in_one_script_call(self, stack: Stack) -> None:
         await stack.queue.inspector.stats()
         await stack.redis.config_resetstat()
@@ -109,7 +100,6 @@ class TestEnqueue:
         assert stats["cmdstat_fcall"]["calls"] == 1
         assert (await stack.history(key, limit=1)).counts["recipients"] == 10_000
 
-    @pytest.mark.row("D-33")
     async def test_ten_thousand_recipients_are_all_sent_to(self, stack: Stack) -> None:
         courier = FakeCourier(batch=2500, parcel=2500)
         await stack.courier(courier)
@@ -118,7 +108,6 @@ class TestEnqueue:
         assert (history.counts[Status.SENT], history.verdict) == (10_000, Verdict.ALL_REACHED)
         assert len(set(courier.addresses)) == len(courier.addresses) == 10_000
 
-    @pytest.mark.row("D-26")
     async def test_a_key_of_a_shard_that_does_not_exist_is_refused(self, stack: Stack) -> None:
         key = HistoryKey(5, "7", 1795240000000000000)
         with pytest.raises(Invalid):

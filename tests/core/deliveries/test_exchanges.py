@@ -43,7 +43,6 @@ async def said(stack: Stack, key: HistoryKey, recipient: str = "1") -> list[Exch
     return await stack.deliveries.exchanges.of_recipient(key, TENANT, recipient)
 
 
-@pytest.mark.row("D-48")
 async def test_attempts_that_end_alike_are_one_line_and_a_success_behind_them_is_another(stack: Stack) -> None:
     await stack.courier(FakeCourier(respond=Talking("no", "no", "no", "never")), MANY)
     key = (await stack.deliver(*people(1))).key
@@ -73,7 +72,6 @@ async def test_the_last_five_ways_of_ending_are_kept_and_what_arrived_at_once_ke
     assert await stack.redis.exists(KEYS["exchanges"].at(0, other.suffix)) == 0
 
 
-@pytest.mark.row("D-48")
 async def test_after_seven_days_nothing_is_shown_and_the_key_ends_by_itself(stack: Stack) -> None:
     await stack.courier(FakeCourier(respond=lambda _: Rejected(Reason.BLOCKED, "blocked by the user")))
     key = (await stack.deliver(*people(1))).key
@@ -116,7 +114,6 @@ async def test_what_the_provider_said_stays_with_an_end_without_an_attempt_and_g
     await stack.audit()
 
 
-@pytest.mark.row("D-48")
 async def test_a_failing_channel_in_the_overview_has_the_providers_words(stack: Stack) -> None:
     await stack.courier(FakeCourier(respond=lambda _: Unknown("502 Bad Gateway"), remembers=NEVER))
     samples, now = Samples(stack.store, stack.queue), int(time.time() * 1000)

@@ -239,7 +239,6 @@ class Machine(RuleBasedStateMachine):
 
 @on_both_servers
 @pytest.mark.timeout(limits.MACHINE)
-@pytest.mark.row("D-36")
 def test_any_history_keeps_the_order_of_the_channels_and_ends(
     server: Server, request: pytest.FixtureRequest, long_form: bool
 ) -> None:

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from core.model.delivery import Strategy
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
@@ -43,7 +41,6 @@ async def until_outcomes(stack: Stack, key: HistoryKey, wanted: dict[Id, list[st
 
 
 @on_both_servers
-@pytest.mark.row("D-36")
 async def test_the_next_channel_is_tried_only_for_those_whose_channel_before_failed(stack: Stack) -> None:
     telegram, vk, sms = (
         FakeCourier("telegram", by_address(p2=GONE, p3=GONE)),
@@ -66,7 +63,6 @@ async def test_the_next_channel_is_tried_only_for_those_whose_channel_before_fai
     assert {name: count for name, count in history.counts.items() if count} == counts
 
 
-@pytest.mark.row("D-36", "D-11")
 async def test_a_recipient_without_a_contact_in_a_channel_goes_on_at_once(stack: Stack) -> None:
     for channel in CHANNELS:
         await stack.courier(FakeCourier(channel))
@@ -78,14 +74,12 @@ async def test_a_recipient_without_a_contact_in_a_channel_goes_on_at_once(stack:
     }
 
 
-@pytest.mark.row("D-36")
 async def test_a_delivery_ends_although_the_courier_of_an_unneeded_channel_is_down(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram"))
     history = await stack.finished(await send_first(stack, *people(3, *CHANNELS)))
     assert history.verdict is Verdict.ALL_REACHED
 
 
-@pytest.mark.row("D-36", "D-38")
 async def test_an_unknown_outcome_leads_to_no_other_channel(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram", lambda _: Unknown(), remembers=NEVER))
     vk = FakeCourier("vk")
@@ -96,7 +90,6 @@ async def test_an_unknown_outcome_leads_to_no_other_channel(stack: Stack) -> Non
 
 
 @on_both_servers
-@pytest.mark.row("D-36")
 async def test_after_the_wait_without_a_delivery_report_the_next_channel_is_tried(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram", by_address(p2=Unknown(), p4=BLOCKED), remembers=NEVER))
     vk = FakeCourier("vk")
@@ -124,7 +117,6 @@ async def test_after_the_wait_without_a_delivery_report_the_next_channel_is_trie
     assert outcomes(history)[3] == ["sent", "sent"]
 
 
-@pytest.mark.row("D-36", "D-37")
 async def test_a_failure_report_within_the_wait_leads_to_the_next_channel_at_once(stack: Stack) -> None:
     for channel in ("telegram", "vk"):
         await stack.courier(FakeCourier(channel))
@@ -136,7 +128,6 @@ async def test_a_failure_report_within_the_wait_leads_to_the_next_channel_at_onc
     assert outcomes(history) == {1: ["failed", "sent"]}
 
 
-@pytest.mark.row("D-36")
 async def test_a_switch_of_channel_has_its_own_event_with_the_reason(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram", lambda _: GONE))
     key = await send_first(stack, person(1, "telegram", "vk"), channels=("telegram", "vk"))
@@ -150,7 +141,6 @@ async def test_a_switch_of_channel_has_its_own_event_with_the_reason(stack: Stac
     assert any("vk\tqueued|failed_elsewhere|" in word for _, fields in events for word in fields)
 
 
-@pytest.mark.row("D-36", "D-37")
 async def test_a_report_that_comes_before_the_next_courier_spares_its_message(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram"))
     channels = "telegram", "vk"
@@ -165,7 +155,6 @@ async def test_a_report_that_comes_before_the_next_courier_spares_its_message(st
     assert (vk.addresses, outcomes(history)[1]) == (["p2"], ["delivered", "skipped reached_elsewhere"])
 
 
-@pytest.mark.row("D-36", "D-42")
 async def test_a_cancellation_ends_what_waits_for_an_earlier_channel(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram"))
     channels = "telegram", "vk"
@@ -178,7 +167,6 @@ async def test_a_cancellation_ends_what_waits_for_an_earlier_channel(stack: Stac
     assert outcomes(await stack.finished(key))[1] == ["sent", "cancelled"]
 
 
-@pytest.mark.row("D-36")
 async def test_what_waits_for_an_earlier_channel_expires_with_the_delivery(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram"))
     channels, expires = ("telegram", "vk"), stack.now() + MINUTE
@@ -189,7 +177,6 @@ async def test_what_waits_for_an_earlier_channel_expires_with_the_delivery(stack
     assert (outcomes(history), history.state) == ({1: ["sent", "expired"]}, DeliveryState.FINISHED)
 
 
-@pytest.mark.row("D-36", "D-40")
 async def test_a_retry_goes_through_the_channels_in_order_again(stack: Stack) -> None:
     channels = "telegram", "vk"
     running = [await stack.courier(FakeCourier(channel, by_address(p1=GONE, p2=GONE))) for channel in channels]
@@ -211,7 +198,6 @@ async def test_a_retry_goes_through_the_channels_in_order_again(stack: Stack) ->
     assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 0, "it is reached in vk"
 
 
-@pytest.mark.row("D-36", "D-40")
 async def test_a_retry_of_failed_leaves_out_a_recipient_that_another_channel_may_have_reached(stack: Stack) -> None:
     """Otherwise it gets the message twice: its `unknown` in vk may be a message that arrived."""
     channels = "telegram", "vk"
@@ -235,7 +221,6 @@ async def test_a_retry_of_failed_leaves_out_a_recipient_that_another_channel_may
     assert (telegram.addresses, vk.addresses) == (["p2", "p1", "p3"], ["p1"])
 
 
-@pytest.mark.row("D-36", "D-40")
 async def test_a_retried_unknown_that_fails_goes_on_to_the_channel_that_was_skipped(stack: Stack) -> None:
     channels = "telegram", "vk"
     running = await stack.courier(FakeCourier("telegram", lambda _: Unknown(), remembers=NEVER))
@@ -248,7 +233,6 @@ async def test_a_retried_unknown_that_fails_goes_on_to_the_channel_that_was_skip
     assert outcomes(await stack.finished(key)) == {1: ["failed recipient_unreachable", "sent"]}
 
 
-@pytest.mark.row("D-36")
 async def test_any_contact_of_a_channel_that_is_reached_is_enough(stack: Stack) -> None:
     await stack.courier(FakeCourier("telegram", by_address(a=GONE)))
     vk = FakeCourier("vk")
@@ -258,7 +242,6 @@ async def test_any_contact_of_a_channel_that_is_reached_is_enough(stack: Stack) 
     assert (outcomes(history), vk.attempted) == ({1: ["sent", "skipped reached_elsewhere"]}, [])
 
 
-@pytest.mark.row("D-36")
 async def test_many_parcels_with_different_contacts_end_in_the_right_channel(stack: Stack) -> None:
     def failing(message):  # type: ignore[no-untyped-def]
         return GONE if int(message.address[1:]) % 3 == 0 else FakeCourier().respond(message)
@@ -273,7 +256,6 @@ async def test_many_parcels_with_different_contacts_end_in_the_right_channel(sta
     assert not sms.addresses
 
 
-@pytest.mark.row("D-36")
 async def test_the_last_of_a_large_parcel_goes_on_to_the_next_channel_at_once(stack: Stack) -> None:
     """One decision of the server writes 500 entries: those that the first channel has reached. The next one comes at
     once, not when the parcel is due again.
@@ -292,7 +274,6 @@ async def test_the_last_of_a_large_parcel_goes_on_to_the_next_channel_at_once(st
     assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
 
-@pytest.mark.row("D-36", "D-34")
 async def test_a_parcel_that_only_waits_for_an_earlier_channel_does_not_block_its_lane(stack: Stack) -> None:
     gate = Gate(lambda message: GONE)
     await stack.courier(FakeCourier("telegram", gate))
@@ -307,7 +288,6 @@ async def test_a_parcel_that_only_waits_for_an_earlier_channel_does_not_block_it
     assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
 
-@pytest.mark.row("D-36")
 async def test_deliveries_with_opposite_orders_in_one_lane_do_not_wait_for_each_other(stack: Stack) -> None:
     gate = Gate(lambda message: GONE)
     await stack.courier(FakeCourier("telegram", gate))
@@ -320,7 +300,6 @@ async def test_deliveries_with_opposite_orders_in_one_lane_do_not_wait_for_each_
         assert (await stack.finished(key)).verdict is Verdict.NOTHING_WORKED
 
 
-@pytest.mark.row("D-36")
 async def test_a_parcel_cancelled_by_an_operator_leads_to_the_next_channel(stack: Stack) -> None:
     vk = FakeCourier("vk")
     await stack.courier(vk)
@@ -331,7 +310,6 @@ async def test_a_parcel_cancelled_by_an_operator_leads_to_the_next_channel(stack
     assert history.verdict is Verdict.ALL_REACHED
 
 
-@pytest.mark.row("D-36")
 async def test_a_buried_and_kicked_parcel_of_a_later_channel_attempts_no_one_too_early(stack: Stack) -> None:
     key = await send_first(stack, *people(2, "telegram", "vk"), channels=("telegram", "vk"))
     task = f"{key.ns}.{key.sender}.vk.0"
@@ -344,7 +322,6 @@ async def test_a_buried_and_kicked_parcel_of_a_later_channel_attempts_no_one_too
     assert not vk.attempted
 
 
-@pytest.mark.row("D-36")
 async def test_the_order_and_the_wait_survive_the_kill_of_the_server_and_of_all_couriers(own_server: Server) -> None:
     stack = await Stack.open(own_server)
     channels = "telegram", "vk"

@@ -31,7 +31,6 @@ async def used(stack: Stack) -> int:
 
 
 @on_both_servers
-@pytest.mark.row("D-07")
 @pytest.mark.parametrize(
     ("text", "channels", "most"),
     [

@@ -20,7 +20,6 @@ from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
 
 
 @on_both_servers
-@pytest.mark.row("D-13", "D-37")
 async def test_reports_in_any_order_and_any_number_give_the_same_history(stack: Stack) -> None:
     reports = [Status.SENT, Status.DELIVERED, Status.READ]
     orders = [*permutations(reports), *permutations([*reports, Status.DELIVERED, Status.READ], 5)]
@@ -63,7 +62,6 @@ async def test_all_contacts_of_a_channel_get_the_message_and_count_as_one_recipi
     assert (history.counts["recipients"], history.counts["reached"], history.counts[Status.SENT]) == (2, 2, 2)
 
 
-@pytest.mark.row("D-13")
 @on_both_servers
 async def test_a_recipient_reached_in_two_channels_stays_reached_when_one_of_them_reports_a_failure(
     stack: Stack,
@@ -80,7 +78,6 @@ async def test_a_recipient_reached_in_two_channels_stays_reached_when_one_of_the
     assert [list(record.received_in) for record in history.recipients] == [["vk"], []]
 
 
-@pytest.mark.row("D-13")
 @on_both_servers
 async def test_the_same_items_twice_in_one_report_count_once(stack: Stack) -> None:
     key = (await stack.deliver(*people(3))).key
@@ -93,7 +90,6 @@ async def test_the_same_items_twice_in_one_report_count_once(stack: Stack) -> No
     assert (history.counts[Status.SENT], history.counts["reached"], history.verdict) == (3, 3, Verdict.ALL_REACHED)
 
 
-@pytest.mark.row("D-13")
 async def test_ids_that_look_alike_are_kept_apart(stack: Stack) -> None:
     """`1:vk` could be recipient 1 in vk, or recipient `1:vk`; `1` in `vk:1` and so on."""
     odd = ["1", "1:vk", "11", "1:", ":1", "vk", "1|2"]
@@ -106,7 +102,6 @@ async def test_ids_that_look_alike_are_kept_apart(stack: Stack) -> None:
     assert history.counts[Status.SENT] == 2 * len(odd)
 
 
-@pytest.mark.row("D-37")
 async def test_a_delivery_report_is_accepted_only_with_our_signature(stack: Stack) -> None:
     key = (await stack.deliver(person(1))).key
     token = await report_token(stack, key)
@@ -120,7 +115,6 @@ async def test_a_delivery_report_is_accepted_only_with_our_signature(stack: Stac
 
 
 @on_both_servers
-@pytest.mark.row("D-37")
 async def test_a_delivery_report_keeps_what_only_the_courier_knows(stack: Stack) -> None:
     answers = iter([Deferred(Reason.PROVIDER_DOWN)] * 2)
     await stack.courier(FakeCourier(respond=lambda _: next(answers, Sent("r", not_shown=("inline",)))))
@@ -158,7 +152,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.row("D-13")
 async def test_many_processes_report_concurrently_and_no_outcome_is_lost(stack: Stack) -> None:
     channels = ("vk", "sms")
     recipients = [person(number, vk=[f"{number}a", f"{number}b"], sms=["s"]) for number in range(60)]

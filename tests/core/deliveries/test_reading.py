@@ -17,7 +17,6 @@ from tests.support.waiting import until
 
 class TestHistory:
     @on_both_servers
-    @pytest.mark.row("D-03", "D-17")
     async def test_a_history_has_sender_text_origin_recipients_and_outcomes(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("telegram"))
         await stack.courier(FakeCourier("vk"))
@@ -43,7 +42,6 @@ class TestHistory:
         assert second.outcomes["telegram"].status is Status.NO_CONTACT
         assert (history.counts["recipients"], history.counts["reached"], history.counts[Status.SENT]) == (2, 2, 3)
 
-    @pytest.mark.row("D-03")
     async def test_a_history_can_be_read_in_every_state(self, stack: Stack) -> None:
         key = (await stack.deliver(*people(2), deliver_at=stack.now() + HOUR)).key
         assert (await stack.history(key)).state is DeliveryState.SCHEDULED
@@ -56,7 +54,6 @@ class TestHistory:
         await stack.courier(FakeCourier())
         assert (await stack.finished(key)).counts[Status.SENT] == 2
 
-    @pytest.mark.row("D-17")
     async def test_the_counts_of_a_channel_have_attempts_under_way_until_its_end(self, stack: Stack) -> None:
         courier = FakeCourier(respond=(gate := Gate()), remembers=NEVER)
         await stack.courier(courier, replace(QUICK, concurrency=2))
@@ -83,7 +80,6 @@ class TestHistory:
         with pytest.raises(Invalid, match="cursor"):
             await stack.deliveries.read(key, TENANT, cursor)
 
-    @pytest.mark.row("D-14")
     async def test_text_and_names_are_returned_unchanged(self, stack: Stack) -> None:
         text = 'null {} [] {"a":[]} \u2028 \x01 " \\ 🙂 %d |\t\n;,: '
         odd = Recipient("a:b|c,d;e f", "{} []", {"echo": ["{}"]}, ["[]", "{}"])
@@ -96,7 +92,6 @@ class TestHistory:
         assert list(history.recipients[0].received_in) == ["echo"]
         assert courier.attempted[0].text == text
 
-    @pytest.mark.row("D-14")
     async def test_empty_lists_are_returned_as_lists(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         history = await stack.history(key)
@@ -135,7 +130,6 @@ class TestList:
         with pytest.raises(Invalid):
             await ask(TENANT, cursor="nonsense")
 
-    @pytest.mark.row("D-03", "U-20")
     async def test_the_deliveries_of_a_person_are_found_and_erased_however_many_pages_of_people_lie_between(
         self, stack: Stack
     ) -> None:
@@ -147,7 +141,6 @@ class TestList:
         assert await find.erase(TENANT, "anna") == 20
 
 
-@pytest.mark.row("D-03", "D-13")
 async def test_deliveries_over_several_shards_work_as_in_one(clean_server: Server) -> None:
     stack = await Stack.open(clean_server, shards=4)
     courier = FakeCourier()

@@ -35,7 +35,6 @@ def enqueue(run: RecordedRun, machine: Machine, people: list[list[str]], life: i
     return machine.deliveries[-1]
 
 
-@pytest.mark.row("D-13")
 def test_a_delivery_report_after_the_cancel_of_the_delivery_is_recorded(run: RecordedRun, machine: Machine) -> None:
     run(machine.time_passes, minutes=1)
     delivery = enqueue(run, machine, [[VK]], life=2)
@@ -53,7 +52,6 @@ def test_a_delivery_report_of_a_scheduled_delivery_changes_nothing(run: Recorded
     run(machine.time_passes, minutes=2)
 
 
-@pytest.mark.row("D-42")
 def test_a_delivery_that_fell_due_without_a_courier_can_be_cancelled(run: RecordedRun, machine: Machine) -> None:
     run(machine.time_passes, minutes=2)
     delivery = enqueue(run, machine, [[VK, SMS]], due=2, life=6)
@@ -64,7 +62,6 @@ def test_a_delivery_that_fell_due_without_a_courier_can_be_cancelled(run: Record
         run(machine.cancel, data=drawn(delivery))
 
 
-@pytest.mark.row("D-42")
 def test_a_finished_delivery_of_cancelled_recipients_is_not_cancelled_again(run: RecordedRun, machine: Machine) -> None:
     """All recipients of the first delivery are cancelled one by one while a second delivery falls due."""
     run(machine.claim_parcels, VK, 3, 3)
@@ -98,7 +95,6 @@ def test_entries_of_a_lost_parcel_in_a_lane_end_as_told(run: RecordedRun, machin
     run(machine.write_outcomes, data=drawn(machine.claims[0], [Status.SENDING, Status.UNKNOWN]), settles=True)
 
 
-@pytest.mark.row("D-13")
 def test_reports_before_during_and_after_the_attempt_keep_the_later_evidence(
     run: RecordedRun, machine: Machine
 ) -> None:
@@ -125,7 +121,6 @@ def test_reports_before_during_and_after_the_attempt_keep_the_later_evidence(
     run(machine.report, data=drawn(second, ("2", SMS, 2)), status=Status.SENT)
 
 
-@pytest.mark.row("D-42")
 def test_a_recipient_cancelled_during_the_attempt_is_unknown(run: RecordedRun, machine: Machine) -> None:
     """The model expected `cancelled`, but the message may have been sent (D-38)."""
     delivery = enqueue(run, machine, [[], [SMS, VK], [], [VK]], life=4)
@@ -139,7 +134,6 @@ def test_a_recipient_cancelled_during_the_attempt_is_unknown(run: RecordedRun, m
     assert delivery.written["3", VK] is Status.UNKNOWN
 
 
-@pytest.mark.row("D-42")
 def test_a_recipient_cancelled_after_an_attempt_without_an_outcome_is_unknown(
     run: RecordedRun, machine: Machine
 ) -> None:

@@ -14,7 +14,6 @@ from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
 
 class TestRetry:
     @on_both_servers
-    @pytest.mark.row("D-40")
     async def test_only_entries_with_the_chosen_status_are_retried_with_new_random_ids(self, stack: Stack) -> None:
         first = FakeCourier(respond=by_address(p1=GONE, p2=Unknown()), remembers=NEVER)
         running = await stack.courier(first)
@@ -33,7 +32,6 @@ class TestRetry:
         assert all(message.random_id() != before[message.address] for message in again.attempted)
         assert await stack.deliveries.retry(key, TENANT, [Status.FAILED, Status.UNKNOWN]) == 0
 
-    @pytest.mark.row("D-40")
     async def test_entries_that_fail_again_can_be_retried_again(self, stack: Stack) -> None:
         courier = FakeCourier(respond=lambda message: GONE)
         await stack.courier(courier)
@@ -45,7 +43,6 @@ class TestRetry:
             assert len(courier.attempted) == attempts
         assert len({message.random_id() for message in courier.attempted}) == 6
 
-    @pytest.mark.row("D-40")
     async def test_concurrent_retries_queue_each_entry_once(self, stack: Stack) -> None:
         running = await stack.courier(FakeCourier(respond=lambda message: GONE))
         key = (await stack.deliver(*people(5))).key
@@ -54,7 +51,6 @@ class TestRetry:
         queued = await asyncio.gather(*(stack.deliveries.retry(key, TENANT, [Status.FAILED]) for _ in range(10)))
         assert sorted(queued) == [0] * 9 + [5]
 
-    @pytest.mark.row("D-40")
     async def test_only_failed_and_unknown_entries_can_be_retried(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         for wrong in ([], [Status.SENT], [Status.FAILED, Status.CANCELLED]):

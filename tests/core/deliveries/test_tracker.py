@@ -21,7 +21,6 @@ from tests.support.waiting import until
 
 
 class TestWaiting:
-    @pytest.mark.row("D-15")
     @on_both_servers
     async def test_waiting_ends_as_soon_as_enough_channels_have_reported(self, stack: Stack) -> None:
         gates = {channel: Gate() for channel in ("vk", "sms")}
@@ -40,7 +39,6 @@ class TestWaiting:
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
-    @pytest.mark.row("D-15")
     async def test_waiting_ends_at_its_timeout_with_the_history_so_far(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         began = time.monotonic()
@@ -49,14 +47,12 @@ class TestWaiting:
         assert history
         assert (timed_out, history.state) == (True, DeliveryState.RELEASED)
 
-    @pytest.mark.row("D-15")
     async def test_a_timeout_of_zero_only_reads(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0)
         assert history
         assert timed_out
 
-    @pytest.mark.row("D-15")
     async def test_waiting_for_more_reports_than_channels_waits_for_all_channels(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         key = (await stack.deliver(person(1))).key
@@ -64,7 +60,6 @@ class TestWaiting:
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
-    @pytest.mark.row("D-15", "D-12")
     async def test_a_channel_without_recipients_counts_as_reported(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         key = (await stack.deliver(person(1, "vk"), channels=("vk", "sms"))).key
@@ -73,7 +68,6 @@ class TestWaiting:
         assert (history.reported, timed_out) == (2, False)
 
     @on_both_servers
-    @pytest.mark.row("D-16")
     async def test_a_caller_can_wait_before_the_delivery_exists(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
@@ -91,7 +85,6 @@ class TestWaiting:
             with pytest.raises(NotFound):
                 await stack.tracker.wait(unknown, tenant, 1, 1)
 
-    @pytest.mark.row("D-16", "D-34")
     async def test_thousands_of_callers_share_one_connection(self, stack: Stack) -> None:
         gate = Gate()
         await stack.courier(FakeCourier(respond=gate))
@@ -105,7 +98,6 @@ class TestWaiting:
         assert all(history and not timed_out for history, timed_out in results)
         await until(lambda: not_reading(stack))
 
-    @pytest.mark.row("D-15")
     async def test_waiting_ends_although_the_connection_is_killed(self, stack: Stack) -> None:
         gate = Gate()
         await stack.courier(FakeCourier(respond=gate))
@@ -118,7 +110,6 @@ class TestWaiting:
         assert history
         assert not timed_out
 
-    @pytest.mark.row("D-15")
     async def test_waiting_ends_although_the_stream_was_trimmed_while_the_connection_was_lost(
         self, stack: Stack
     ) -> None:
@@ -203,7 +194,6 @@ class TestFollowing:
         changes = await collect(stack, key, version)
         assert [change.outcome.status for change in changes if change.outcome] == [Status.DELIVERED]
 
-    @pytest.mark.row("D-16")
     async def test_the_end_comes_once_and_has_a_version_of_its_own(self, stack: Stack) -> None:
         """Regression: after a late delivery report the end had the report's version, and it was always repeated."""
         await stack.courier(FakeCourier())
@@ -222,7 +212,6 @@ class TestFollowing:
             assert await collect(stack, key, end) == []
             assert (await stack.history(key)).version == end
 
-    @pytest.mark.row("D-16", "D-07")
     async def test_each_new_time_is_a_change_with_a_version_of_its_own(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         now = stack.now().replace(microsecond=0)
@@ -284,7 +273,6 @@ async def test_the_tracker_is_not_needed(stack: Stack) -> None:
     await stack.finished((await stack.deliver(person(1))).key, within=timedelta(seconds=5).total_seconds())
 
 
-@pytest.mark.row("S-08")
 async def test_what_changes_after_a_promotion_has_numbers_that_no_caller_has_seen(stack: Stack) -> None:
     """The promoted server may lack changes that a caller has read: it would miss those that got their numbers."""
     await stack.courier(FakeCourier())

@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from core.directory import Directory
 from core.model.people import Group, Supergroup, User
 from core.redis.connection import Word
@@ -25,7 +23,6 @@ async def origins(
     return found
 
 
-@pytest.mark.row("D-02")
 async def test_everybody_is_addressed_once_with_all_groups_as_origin(directory: Directory, school: None) -> None:
     assert await origins(directory, [], ["S"]) == {1: ["A"], 2: ["A", "B"], 3: ["B"]}
     assert await origins(directory, ["B", "B"], ["S", "S"]) == {2: ["B", "A"], 3: ["B"], 1: ["A"]}
@@ -33,7 +30,6 @@ async def test_everybody_is_addressed_once_with_all_groups_as_origin(directory: 
     assert await origins(directory, [], []) == {}
 
 
-@pytest.mark.row("D-02")
 async def test_a_virtual_group_is_never_an_origin(directory: Directory, school: None) -> None:
     assert await origins(directory, ["V"], []) == {3: [], 4: []}
     assert await origins(directory, ["V", "B"], []) == {3: ["B"], 4: [], 2: ["B"]}
@@ -67,7 +63,6 @@ class WatchedStore(Store):
         return await super().command(*command)
 
 
-@pytest.mark.row("D-02", "D-33", "D-34")
 async def test_a_supergroup_of_ten_thousand_expands_without_holding_up_others(
     directory: Directory, store: Store
 ) -> None:

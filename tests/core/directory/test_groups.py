@@ -30,7 +30,6 @@ async def member_ids(directory: Directory, group: str) -> list[object]:
 
 
 @on_both_servers
-@pytest.mark.row("D-31")
 async def test_groups_and_supergroups_are_stored_changed_and_listed(directory: Directory, school: None) -> None:
     assert await directory.groups.find(TENANT, "V") == Group("V", virtual=True)
     assert await directory.supergroups.find(TENANT, "S") == Supergroup("S", "All", ("A", "B"))
@@ -117,7 +116,6 @@ async def test_membership_is_added_and_removed_once(directory: Directory, school
     assert not await directory.groups.has_member(TENANT, "A", 1)
 
 
-@pytest.mark.row("D-31")
 async def test_a_deleted_group_leaves_supergroups_members_and_ownerships(directory: Directory, school: None) -> None:
     for name in ("A", "B"):
         await directory.ownerships.own(TENANT, 1, "group", name)
@@ -148,7 +146,6 @@ async def test_a_large_group_is_deleted_in_steps_and_cannot_be_used_meanwhile(
     assert [len(await directory.groups.with_member(TENANT, n)) for n in (0, 5, 1199)] == [0, 1, 0]
 
 
-@pytest.mark.row("D-31")
 async def test_the_owner_of_a_supergroup_must_own_each_of_its_groups(directory: Directory, school: None) -> None:
     await directory.ownerships.own(TENANT, 1, "group", "A")
     assert (await code_of(directory.ownerships.own(TENANT, 1, "supergroup", "S")))[0] == "GROUP_NOT_OWNED"
@@ -161,7 +158,6 @@ async def test_the_owner_of_a_supergroup_must_own_each_of_its_groups(directory: 
     assert not await directory.ownerships.owns(OTHER, 1, "group", "A")
 
 
-@pytest.mark.row("D-31")
 async def test_a_group_joins_a_supergroup_only_if_each_of_its_owners_owns_it(
     directory: Directory, school: None
 ) -> None:
@@ -178,7 +174,6 @@ async def test_a_group_joins_a_supergroup_only_if_each_of_its_owners_owns_it(
     assert (await directory.supergroups.find(TENANT, "S")).groups == ("A", "B")
 
 
-@pytest.mark.row("D-31")
 async def test_withdrawing_a_group_withdraws_its_supergroups_of_this_person_alone(
     directory: Directory, school: None
 ) -> None:

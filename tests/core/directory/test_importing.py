@@ -57,7 +57,6 @@ def directory_keys(server: Server) -> list[str]:
 # what is imported
 
 
-@pytest.mark.row("D-31")
 @on_both_servers
 async def test_people_are_created_and_found_by_all_their_fields(importing: Importing, directory: Directory) -> None:
     assert await load(importing, "users", PEOPLE) == Imported(2, 0)
@@ -73,7 +72,6 @@ async def test_people_are_created_and_found_by_all_their_fields(importing: Impor
     assert (await directory.users.page(OTHER)).items == []
 
 
-@pytest.mark.row("D-31")
 async def test_columns_that_a_file_lacks_stay_and_empty_cells_clear(importing: Importing, directory: Directory) -> None:
     await load(importing, "users", PEOPLE)
     changed = "id,email,contacts.telegram\n1,new@example.org,\n3,three@example.org,100003\n"
@@ -84,7 +82,6 @@ async def test_columns_that_a_file_lacks_stay_and_empty_cells_clear(importing: I
     assert await directory.users.by_contact(TENANT, "telegram", "100001") is None
 
 
-@pytest.mark.row("D-31")
 async def test_a_person_with_new_values_is_no_longer_found_by_the_old_ones(
     importing: Importing, directory: Directory
 ) -> None:
@@ -105,7 +102,6 @@ async def test_a_person_with_new_values_is_no_longer_found_by_the_old_ones(
     assert (await directory.users.by_email(TENANT, "p@example.org")) == await directory.users.find(TENANT, "u2")
 
 
-@pytest.mark.row("D-31")
 async def test_groups_members_supergroups_and_ownerships_are_imported(
     importing: Importing, directory: Directory
 ) -> None:
@@ -123,7 +119,6 @@ async def test_groups_members_supergroups_and_ownerships_are_imported(
     assert await load(importing, "members", "group,user\nИВТ-21,1\n") == Imported(0, 0, 1)
 
 
-@pytest.mark.row("D-31")
 async def test_the_groups_of_a_supergroup_are_replaced_as_a_whole(importing: Importing, directory: Directory) -> None:
     await load(importing, "groups", "id\na\nb\nc\n")
     await load(importing, "supergroups", "id,groups\ns,a;b\n")
@@ -133,7 +128,6 @@ async def test_the_groups_of_a_supergroup_are_replaced_as_a_whole(importing: Imp
     assert await directory.supergroups.find(TENANT, "s") == Supergroup("s", "new", ("b", "c"))
 
 
-@pytest.mark.row("D-31")
 async def test_contacts_are_added_to_those_that_people_have(importing: Importing, directory: Directory) -> None:
     await load(importing, "users", PEOPLE)
     added = "user,channel,address\n1,vk,200001\nu2,sms,9991112244\n1,telegram,100001\n"
@@ -155,7 +149,6 @@ def sheet(separator: str = ";", *, end: str = "") -> str:
     return "".join(f"{row}{end}\r\n" for row in rows)
 
 
-@pytest.mark.row("D-31")
 @pytest.mark.parametrize(
     "content",
     [
@@ -218,7 +211,6 @@ SECRETARY = """\
 """
 
 
-@pytest.mark.row("D-31")
 async def test_people_without_ids_are_known_by_their_addresses_however_often_they_are_imported(
     importing: Importing, directory: Directory
 ) -> None:
@@ -237,7 +229,6 @@ async def test_people_without_ids_are_known_by_their_addresses_however_often_the
     assert len((await directory.users.page(TENANT)).items) == 2
 
 
-@pytest.mark.row("D-31")
 async def test_an_address_that_once_made_an_id_does_not_overwrite_a_person_who_has_another_now(
     importing: Importing, directory: Directory
 ) -> None:
@@ -283,7 +274,6 @@ async def test_the_likely_encoding_is_named(importing: Importing, codec: str) ->
 # what is refused
 
 
-@pytest.mark.row("D-31", "D-27")
 @pytest.mark.parametrize(
     ("text", "errors"),
     [
@@ -350,7 +340,6 @@ async def test_each_mistake_in_a_file_has_its_own_code_and_place(
     assert directory_keys(server) == []
 
 
-@pytest.mark.row("D-31", "D-27")
 @pytest.mark.parametrize(
     ("kind", "text", "errors"),
     [
@@ -422,7 +411,6 @@ SCHOOL = {
 }
 
 
-@pytest.mark.row("D-31")
 @pytest.mark.parametrize(
     ("kind", "text", "changes"),
     [
@@ -455,7 +443,6 @@ async def test_a_dry_run_shows_the_old_and_the_new_value_of_each_field_that_chan
     assert (await load(importing, kind, text, dry_run=True)).changes == []
 
 
-@pytest.mark.row("D-31")
 async def test_people_are_imported_with_their_groups(importing: Importing, directory: Directory) -> None:
     await load(importing, "groups", "id\ng\nh\n")
     assert await load(importing, "users", 'ИД;ФИО;Группа\n1;Анна;g;\n2;Пётр;"g; h"\n') == Imported(2, 0)
@@ -567,7 +554,6 @@ async def test_the_progress_of_an_import_can_be_read(store: Store, importing: Im
     await store.run_for_tenant("write_import", TENANT, 0)
 
 
-@pytest.mark.row("D-31")
 async def test_a_person_who_would_own_too_much_is_reported_at_the_last_row(
     importing: Importing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -580,7 +566,6 @@ async def test_a_person_who_would_own_too_much_is_reported_at_the_last_row(
     assert await load(importing, "ownerships", "user,kind,id\n1,group,b\n") == Imported(1, 0)
 
 
-@pytest.mark.row("D-31")
 async def test_a_group_in_as_many_supergroups_as_allowed_may_be_imported_with_them_again(
     importing: Importing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

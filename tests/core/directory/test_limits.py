@@ -20,7 +20,6 @@ def email(local: int, labels: int, last: int) -> str:
     return f"{'a' * local}@{'.'.join([LABEL] * labels)}.{'e' * last}"
 
 
-@pytest.mark.row("D-31", "D-27")
 @pytest.mark.parametrize(
     ("at_the_limit", "beyond"),
     [
@@ -41,7 +40,6 @@ def test_a_person_within_every_limit_is_accepted_and_beyond_one_refused(at_the_l
     assert codes(faults_of_user(beyond)) in (["TOO_LONG"], ["OUT_OF_RANGE"], ["UNKNOWN_CHANNEL"])
 
 
-@pytest.mark.row("D-31", "D-27")
 def test_a_title_has_at_most_256_characters_and_an_address_at_least_one() -> None:
     assert codes(faults_of_group(Group("g", "t" * 256))) == []
     assert codes(faults_of_group(Group("g", "t" * 257))) == ["TOO_LONG"]
@@ -49,7 +47,6 @@ def test_a_title_has_at_most_256_characters_and_an_address_at_least_one() -> Non
     assert codes(faults_of_address("echo", "")) == ["TOO_SHORT"]
 
 
-@pytest.mark.row("D-31", "D-27")
 @pytest.mark.parametrize(
     ("at_the_limit", "beyond"),
     [

@@ -52,7 +52,6 @@ def wrong(code: str) -> str:
     return code[:-1] + next(letter for letter in ALPHABET if letter != code[-1])
 
 
-@pytest.mark.row("D-28")
 @on_both_servers
 async def test_the_code_from_the_mail_links_the_contact(linking: Linking, people: Directory, outbox: Outbox) -> None:
     request = await linking.request(TENANT, "telegram", "@Anna", "Anna@Example.org")
@@ -68,7 +67,6 @@ async def test_the_code_from_the_mail_links_the_contact(linking: Linking, people
     assert await code_of(linking.confirm_id(TENANT, request.id, outbox.codes[0])) == "CONTACT_LINKED"
 
 
-@pytest.mark.row("D-28")
 async def test_the_mail_is_in_the_language_of_the_person(linking: Linking, outbox: Outbox) -> None:
     for address, email in (("100001", "anna@example.org"), ("100002", "petr@example.org")):
         await linking.request(TENANT, "telegram", address, email)
@@ -77,7 +75,6 @@ async def test_the_mail_is_in_the_language_of_the_person(linking: Linking, outbo
     assert "код" in russian
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_an_unknown_email_address_has_its_own_answer(linking: Linking, outbox: Outbox) -> None:
     with pytest.raises(NotFound) as refused:
         await linking.request(TENANT, "telegram", "100001", "stranger@example.org")
@@ -86,7 +83,6 @@ async def test_an_unknown_email_address_has_its_own_answer(linking: Linking, out
     assert outbox.sent == []
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_a_linked_contact_has_its_own_answer(linking: Linking, outbox: Outbox) -> None:
     with pytest.raises(Conflict) as refused:
         await linking.request(TENANT, "sms", "8 (999) 111-22-33", "petr@example.org")
@@ -94,14 +90,12 @@ async def test_a_linked_contact_has_its_own_answer(linking: Linking, outbox: Out
     assert outbox.sent == []
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_a_code_without_a_request_has_its_own_answer(linking: Linking) -> None:
     with pytest.raises(NotFound) as refused:
         await linking.confirm(TENANT, "telegram", "100001", new_code())
     assert refused.value.code == "CODE_MISSING"
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_a_wrong_code_has_its_own_answer_and_five_make_it_void(
     linking: Linking, people: Directory, outbox: Outbox
 ) -> None:
@@ -117,7 +111,6 @@ async def test_a_wrong_code_has_its_own_answer_and_five_make_it_void(
     await linking.confirm(TENANT, "telegram", "100001", outbox.codes[1])
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_a_code_expires_after_24_minutes(store: Store, linking: Linking, outbox: Outbox) -> None:
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
     store.clock_offset_ms = 24 * MINUTE_MS + 1
@@ -126,7 +119,6 @@ async def test_a_code_expires_after_24_minutes(store: Store, linking: Linking, o
     await linking.confirm(TENANT, "telegram", "100001", outbox.codes[0])
 
 
-@pytest.mark.row("D-28")
 async def test_the_lifetime_of_a_code_can_be_set(store: Store, people: Directory, outbox: Outbox) -> None:
     linking = Linking(store, people, LinkCodeMailer(outbox), lifetime=timedelta(minutes=2))
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
@@ -135,7 +127,6 @@ async def test_the_lifetime_of_a_code_can_be_set(store: Store, people: Directory
     assert await code_of(linking.confirm(TENANT, "telegram", "100001", outbox.codes[0])) == "CODE_EXPIRED"
 
 
-@pytest.mark.row("D-28")
 async def test_of_twenty_confirmations_at_once_one_links(linking: Linking, people: Directory, outbox: Outbox) -> None:
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
     attempts = [linking.confirm(TENANT, "telegram", "100001", outbox.codes[0]) for _ in range(20)]
@@ -145,7 +136,6 @@ async def test_of_twenty_confirmations_at_once_one_links(linking: Linking, peopl
     assert (await people.users.find(TENANT, 1)).contacts["telegram"] == ["100001"]
 
 
-@pytest.mark.row("D-28")
 async def test_twenty_guesses_at_once_are_still_five(linking: Linking, outbox: Outbox) -> None:
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
     attempts = [linking.confirm(TENANT, "telegram", "100001", wrong(outbox.codes[0])) for _ in range(20)]
@@ -154,7 +144,6 @@ async def test_twenty_guesses_at_once_are_still_five(linking: Linking, outbox: O
     assert (codes.count("CODE_WRONG"), codes.count("TOO_MANY_GUESSES")) == (5, 15)
 
 
-@pytest.mark.row("D-28")
 async def test_a_code_is_used_up_although_the_contact_is_unlinked(
     linking: Linking, people: Directory, outbox: Outbox
 ) -> None:
@@ -164,7 +153,6 @@ async def test_a_code_is_used_up_although_the_contact_is_unlinked(
     assert await code_of(linking.confirm(TENANT, "telegram", "100001", outbox.codes[0])) == "CODE_MISSING"
 
 
-@pytest.mark.row("D-28")
 async def test_a_new_code_replaces_the_one_before(linking: Linking, outbox: Outbox) -> None:
     for _ in range(2):
         await linking.request(TENANT, "telegram", "100001", "anna@example.org")
@@ -173,7 +161,6 @@ async def test_a_new_code_replaces_the_one_before(linking: Linking, outbox: Outb
     await linking.confirm(TENANT, "telegram", "100001", new)
 
 
-@pytest.mark.row("D-28")
 async def test_a_contact_that_another_person_got_meanwhile_is_not_linked(
     linking: Linking, people: Directory, outbox: Outbox
 ) -> None:
@@ -182,7 +169,6 @@ async def test_a_contact_that_another_person_got_meanwhile_is_not_linked(
     assert await code_of(linking.confirm(TENANT, "telegram", "100001", outbox.codes[0])) == "CONTACT_LINKED"
 
 
-@pytest.mark.row("D-28")
 async def test_a_change_of_the_person_meanwhile_is_kept(linking: Linking, people: Directory, outbox: Outbox) -> None:
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
     changes = [people.users.update(TENANT, 1, UserChange(name=f"name {n}")) for n in range(20)]
@@ -192,7 +178,6 @@ async def test_a_change_of_the_person_meanwhile_is_kept(linking: Linking, people
     assert (anna.name or "").startswith("name")
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_mails_to_one_person_are_limited(store: Store, linking: Linking, outbox: Outbox) -> None:
     for n in range(MOST_MAILS_TO_PERSON):
         await linking.request(TENANT, "telegram", str(n + 1), "anna@example.org")
@@ -204,7 +189,6 @@ async def test_mails_to_one_person_are_limited(store: Store, linking: Linking, o
     assert len(outbox.sent) == MOST_MAILS_TO_PERSON + 1
 
 
-@pytest.mark.row("D-28")
 async def test_strangers_do_not_use_up_the_codes_of_a_person(linking: Linking, outbox: Outbox) -> None:
     """They know the e-mail address, and ask from chats of their own until they are refused."""
     for stranger in ("200001", "200002", "200003"):
@@ -215,14 +199,12 @@ async def test_strangers_do_not_use_up_the_codes_of_a_person(linking: Linking, o
     await linking.confirm(TENANT, "telegram", "100001", outbox.codes[-1])
 
 
-@pytest.mark.row("D-28", "D-27")
 async def test_requests_for_one_contact_are_limited_unknown_addresses_included(linking: Linking) -> None:
     for _ in range(MOST_MAILS):
         assert await code_of(linking.request(TENANT, "telegram", "1", "stranger@example.org")) == "EMAIL_UNKNOWN"
     assert await code_of(linking.request(TENANT, "telegram", "1", "anna@example.org")) == "TOO_MANY_MAILS"
 
 
-@pytest.mark.row("D-28")
 async def test_twenty_requests_at_once_send_five_mails(linking: Linking, outbox: Outbox) -> None:
     attempts = [linking.request(TENANT, "telegram", "1", "anna@example.org") for _ in range(20)]
     await asyncio.gather(*attempts, return_exceptions=True)
@@ -251,7 +233,6 @@ async def test_without_a_mail_server_the_answer_names_the_setting(store: Store, 
     assert refused.value.code == "MAIL_NOT_SET_UP"
 
 
-@pytest.mark.row("D-28")
 async def test_only_a_hash_of_the_code_is_stored_and_it_is_not_logged(
     store: Store, linking: Linking, outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -266,7 +247,6 @@ async def test_only_a_hash_of_the_code_is_stored_and_it_is_not_logged(
     assert code not in caplog.text
 
 
-@pytest.mark.row("D-29")
 async def test_unlinking_removes_only_that_contact(linking: Linking, people: Directory) -> None:
     for address in ("100001", "100002"):
         await people.users.add_contact(TENANT, 1, "telegram", address)

@@ -30,7 +30,6 @@ async def mailer(state: SandboxState) -> AsyncIterator[Mailer]:
     await server.stop()
 
 
-@pytest.mark.row("D-28")
 @pytest.mark.parametrize("locale", ["ru", "en"])
 async def test_the_code_arrives_by_mail_and_links_the_contact(
     store: Store, directory: Directory, mailer: Mailer, state: SandboxState, locale: str

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -125,7 +124,6 @@ async def check_indexes(directory: Directory, model: Model) -> None:
         assert groups == {group for group, members in model.groups.items() if name in members}
 
 
-@pytest.mark.row("D-31")
 @given(operations=st.lists(OPERATIONS, max_size=40))
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 async def test_after_any_operations_records_and_indexes_are_those_of_the_model(

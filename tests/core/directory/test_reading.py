@@ -82,7 +82,6 @@ def people(plain_store: PlainStore) -> Directory:
     return Directory(cast(Store, plain_store))
 
 
-@pytest.mark.row("D-31")
 async def test_a_person_is_found_by_id_email_and_contact_in_its_own_tenant_only(
     records: Records, people: Directory
 ) -> None:
@@ -111,7 +110,6 @@ async def test_pages_of_people_neither_overlap_nor_skip(records: Records, people
     assert found == sorted(range(1, 25, 2), key=str)
 
 
-@pytest.mark.row("D-02", "D-31")
 async def test_a_supergroup_expands_to_each_person_once_with_the_groups_that_are_not_virtual(
     records: Records, people: Directory
 ) -> None:

@@ -152,7 +152,6 @@ async def test_a_change_replaces_the_fields_that_are_given_and_their_indexes(dir
     assert await code_of(directory.users.update(TENANT, 9, UserChange(name="x"))) == ("USER_NOT_FOUND", "")
 
 
-@pytest.mark.row("D-29")
 async def test_unlinking_removes_only_that_contact(directory: Directory) -> None:
     await directory.users.create(TENANT, ANNA)
     await directory.users.remove_contact(TENANT, 1, "telegram", "@ANNA")
@@ -226,7 +225,6 @@ async def test_a_call_that_is_repeated_after_a_lost_reply_returns_the_first_resu
     assert await store.command("DBSIZE") == 0
 
 
-@pytest.mark.row("D-31")
 async def test_a_deleted_person_leaves_nothing_behind(directory: Directory, store: Store) -> None:
     await directory.users.create(TENANT, ANNA)
     await directory.groups.create(TENANT, Group("A"), [1])
@@ -295,7 +293,6 @@ class TestLists:
         assert await code_of(directory.users.page(TENANT, cursor=cursor)) == ("CURSOR_MALFORMED", "cursor")
 
 
-@pytest.mark.row("D-31")
 async def test_tenants_see_nothing_of_each_other(directory: Directory, store: Store, server: Server) -> None:
     """Both have objects with the same ids, addresses and names."""
     for tenant in (TENANT, OTHER):

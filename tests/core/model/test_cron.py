@@ -11,7 +11,6 @@ from core.model.cron import CronExpression
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@pytest.mark.row("U-25")
 @pytest.mark.parametrize(
     ("text", "after", "following"),
     [

@@ -26,7 +26,6 @@ async def counted(stack: Stack) -> dict[str, int]:
     return {name: int(n) for name, n in found.items()}
 
 
-@pytest.mark.row("W-11")
 async def test_every_outcome_is_counted_by_channel_status_and_reason(stack: Stack) -> None:
     ends: dict[str, Outcome] = {"p1": Rejected(Reason.BLOCKED), "p2": Unknown()}
     courier = FakeCourier(respond=lambda message: ends.get(message.address) or sent(message))
@@ -48,7 +47,6 @@ async def test_every_outcome_is_counted_by_channel_status_and_reason(stack: Stac
     await stack.audit()
 
 
-@pytest.mark.row("W-11")
 async def test_one_process_takes_each_sample_and_what_was_not_recorded_is_a_gap(stack: Stack) -> None:
     recorders = [Recorder(stack.store, stack.queue) for _ in range(3)]
     reader, now = FigureReader(stack.store, stack.queue), now_of(stack)
@@ -79,7 +77,6 @@ async def test_one_process_takes_each_sample_and_what_was_not_recorded_is_a_gap(
     await stack.audit()
 
 
-@pytest.mark.row("W-11")
 async def test_an_hour_is_kept_fine_and_the_rate_of_the_last_minute_is_known(stack: Stack) -> None:
     recorder, reader, now = Recorder(stack.store, stack.queue), FigureReader(stack.store, stack.queue), now_of(stack)
     first = now - now % 10_000 - 4000 * SECOND
@@ -98,7 +95,6 @@ async def flows(reader: FigureReader, tube: str = "") -> list[int | None]:
     return [point.flow.put if point.flow else None for point in (await reader.read(SampleStep.FINE, tube)).points]
 
 
-@pytest.mark.row("W-11")
 async def test_beyond_a_hundred_tubes_each_task_is_counted_once_and_in_its_time(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

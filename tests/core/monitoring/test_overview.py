@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from core.deliveries.channels import ChannelFacts, Channels
 from core.jobs.states import JobState
 from core.model.display import Display
@@ -21,7 +19,6 @@ def webhooks_on(stack: Stack) -> Webhooks:
     return Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
 
 
-@pytest.mark.row("W-11")
 async def test_what_needs_attention_is_named_with_its_reason_the_most_urgent_first(stack: Stack) -> None:
     channels, webhooks = Channels(stack.store), webhooks_on(stack)
     overviews = Overviews(stack.store, stack.queue, channels, webhooks)
@@ -52,7 +49,6 @@ async def test_what_needs_attention_is_named_with_its_reason_the_most_urgent_fir
     assert next(one.by for one in found.matters if one.kind is MatterKind.PAUSED) == "anna"
 
 
-@pytest.mark.row("W-11")
 async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack) -> None:
     queue: Queue = stack.queue
     await queue.put("t", NewTask("", due=stack.now() + timedelta(seconds=1)))
@@ -62,7 +58,6 @@ async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack)
     assert 28_000 < found.now - found.matters[0].at < 60_000
 
 
-@pytest.mark.row("W-11")
 def test_a_channel_in_which_half_of_the_last_hours_messages_failed_is_named_with_the_main_reason() -> None:
     outcomes = [
         OutcomeCount("sms", "failed", "blocked", 9),
@@ -75,7 +70,6 @@ def test_a_channel_in_which_half_of_the_last_hours_messages_failed_is_named_with
     assert list(failing_channels(outcomes)) == [Matter(MatterKind.FAILURES, "sms", 10, 18, reason="blocked")]
 
 
-@pytest.mark.row("W-38")
 def test_messages_of_which_nobody_knows_whether_they_arrived_are_named_below_half_of_them_too() -> None:
     outcomes = [
         OutcomeCount("sms", "sent", "", 80),
@@ -90,7 +84,6 @@ def test_messages_of_which_nobody_knows_whether_they_arrived_are_named_below_hal
     ]
 
 
-@pytest.mark.row("W-38")
 async def test_a_job_that_has_failed_is_a_matter_of_its_tenant(stack: Stack) -> None:
     overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks_on(stack))
     shard = stack.store.shards - 1

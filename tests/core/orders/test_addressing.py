@@ -22,7 +22,6 @@ async def refusal(
     return refused.value
 
 
-@pytest.mark.row("D-01", "D-02", "D-03")
 async def test_groups_become_their_members_each_once_with_the_groups_as_origin(office: Office) -> None:
     await office.people(5)
     await office.group("ИВТ-21", 1, 2, 3)
@@ -42,7 +41,6 @@ async def test_groups_become_their_members_each_once_with_the_groups_as_origin(o
     assert sorted(courier.addresses) == ["d1", "d2", "d3", "d4", "d5"]
 
 
-@pytest.mark.row("D-02")
 async def test_a_person_with_inline_contacts_and_in_a_group_is_one_recipient_with_all_contacts(office: Office) -> None:
     await office.people(2)
     await office.group("ИВТ-21", 1, 2)
@@ -57,13 +55,11 @@ async def test_a_person_with_inline_contacts_and_in_a_group_is_one_recipient_wit
     assert sorted(courier.addresses) == ["d1", "d2", "i1"]
 
 
-@pytest.mark.row("D-01")
 async def test_inline_contacts_need_no_directory_and_an_empty_list_of_them_is_one_too(office: Office) -> None:
     accepted = await office.send(person(1), Recipient(2), deliver_at=LATER)
     assert accepted.recipients == 2
 
 
-@pytest.mark.row("D-26", "D-27")
 @pytest.mark.parametrize(
     ("code", "path", "addressees"),
     [
@@ -88,7 +84,6 @@ async def test_each_refusal_has_its_code_and_leaves_no_trace(
     assert (refused.code, refused.path) == (code, path)
 
 
-@pytest.mark.row("D-26", "D-27")
 async def test_more_members_than_a_delivery_may_have_are_refused(office: Office) -> None:
     await office.people(3)
     await office.group("ИВТ-21", 1, 2, 3)
@@ -107,7 +102,6 @@ class TestOwnership:
         await office.supergroup("1 курс", "ИВТ-21", "ИВТ-22")
         await office.directory.ownerships.own(TENANT, 42, "group", "ИВТ-21")
 
-    @pytest.mark.row("D-27", "D-31")
     @pytest.mark.parametrize("foreign", [Addressee(group="ИВТ-22"), Addressee(supergroup="1 курс")])
     @pytest.mark.parametrize("role", ["trainer", "admin", None])
     async def test_a_sender_writes_only_to_groups_that_it_owns(
@@ -122,12 +116,10 @@ class TestOwnership:
         allowed = await office.send(Addressee(group="ИВТ-21"), caller=SEND_ONLY, sender=Sender(42), deliver_at=LATER)
         assert allowed.recipients == 1
 
-    @pytest.mark.row("D-27")
     async def test_a_group_that_does_not_exist_is_unknown_and_not_foreign(self, office: Office) -> None:
         assert (await refusal(office, Addressee(group="none"), sender=TRAINER)).code == "GROUP_NOT_FOUND"
         assert (await refusal(office, Addressee(supergroup="none"), sender=TRAINER)).code == "SUPERGROUP_NOT_FOUND"
 
-    @pytest.mark.row("D-31")
     @pytest.mark.parametrize(
         ("caller", "sender"),
         [
@@ -143,13 +135,11 @@ class TestOwnership:
     ) -> None:
         await office.send(Addressee(supergroup="1 курс"), caller=caller, sender=sender, deliver_at=LATER)
 
-    @pytest.mark.row("D-31")
     async def test_an_administrators_key_with_a_role_is_held_to_ownership(self, office: Office) -> None:
         assert (await refusal(office, Addressee(group="ИВТ-22"), sender=TRAINER)).code == "NOT_OWNER"
 
 
 class TestOptOut:
-    @pytest.mark.row("D-02", "D-03")
     async def test_a_channel_that_a_person_has_left_is_not_used_and_the_history_shows_it(self, office: Office) -> None:
         await office.people(3)
         await office.directory.users.update(TENANT, 1, UserChange(opt_out=["echo"]))
@@ -164,14 +154,12 @@ class TestOptOut:
         assert history.channels["echo"].counts == {Status.SENT: 2, Status.SKIPPED: 1, Status.NO_CONTACT: 1}
         assert (history.counts["skipped"], history.verdict) == (1, "all_reached")
 
-    @pytest.mark.row("D-03")
     async def test_a_person_that_left_every_channel_is_not_reachable(self, office: Office) -> None:
         await office.people(1, opt_out=["echo"])
         history = await office.stack.history((await office.send(Addressee(1))).key)
         assert (history.state, history.verdict, history.counts["skipped"]) == ("finished", "nobody_to_reach", 1)
 
 
-@pytest.mark.row("D-02", "D-33")
 async def test_a_supergroup_of_two_thousand_is_one_enqueue(office: Office) -> None:
     users = [User(number, contacts={"echo": [f"d{number}"]}) for number in range(2000)]
     for user in users:
@@ -186,7 +174,6 @@ async def test_a_supergroup_of_two_thousand_is_one_enqueue(office: Office) -> No
     assert stats["cmdstat_fcall"]["calls"] == 1
 
 
-@pytest.mark.row("D-39")
 async def test_a_repeat_gets_the_first_result_although_the_group_was_deleted(office: Office) -> None:
     await office.people(1)
     await office.group("ИВТ-21", 1)

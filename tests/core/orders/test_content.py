@@ -36,7 +36,6 @@ async def test_content_beyond_the_limits_is_refused(
     assert path in (None, refusal.value.path)
 
 
-@pytest.mark.row("C-47")
 @pytest.mark.parametrize("content", [Content(), Content(reply=()), Content(inline=((OK,),)), Content(remove="5")])
 async def test_a_text_is_empty_only_with_attachments(office: Office, content: Content) -> None:
     with pytest.raises(Invalid, match="shows at least one character"):
@@ -44,14 +43,12 @@ async def test_a_text_is_empty_only_with_attachments(office: Office, content: Co
     await office.send(content=Content(attachments=(LINK,)), text="")
 
 
-@pytest.mark.row("C-42")
 async def test_an_edit_of_the_buttons_needs_no_text(office: Office) -> None:
     accepted = await office.send(content=Content(edit="5", inline=((OK,),)), text="")
     history = await office.stack.deliveries.read(accepted.key, "university")
     assert history.content == Content(edit="5", inline=[[OK]])
 
 
-@pytest.mark.row("C-40")
 async def test_a_broken_mark_is_refused_with_its_place_and_leaves_no_trace(office: Office) -> None:
     before = await office.stack.redis.keys("*")
     with pytest.raises(Invalid, match="as HTML: character 6: <b> is never closed") as refusal:

@@ -37,7 +37,6 @@ async def texts(office: Office, accepted: Accepted) -> Mapping[Any, str | None]:
     return {one.id: one.text for one in history.recipients}
 
 
-@pytest.mark.row("D-44")
 async def test_each_gets_its_own_text_and_the_history_keeps_it(office: Office) -> None:
     await office.directory.users.create(TENANT, User(3, "Петров Пётр Ильич", contacts={"echo": ["a3"]}))
     await office.group("ИВТ-21", 3)
@@ -58,7 +57,6 @@ async def test_each_gets_its_own_text_and_the_history_keeps_it(office: Office) -
     assert {one.address: one.text for one in courier.attempted} == plain
 
 
-@pytest.mark.row("D-44")
 @pytest.mark.parametrize(
     ("text", "people", "code", "paths"),
     [
@@ -113,7 +111,6 @@ async def test_braces_stay_unless_the_text_is_personal(office: Office) -> None:
     assert [one.text for one in courier.attempted] == [r"{{a}} \{{b}}", "{{b}}"]
 
 
-@pytest.mark.row("D-44")
 async def test_a_retry_keeps_the_text(office: Office) -> None:
     outcomes: dict[str, list[Outcome]] = {"a1": [Rejected(Reason.BLOCKED), Sent("1")], "a2": [Sent("2")]}
 
@@ -129,7 +126,6 @@ async def test_a_retry_keeps_the_text(office: Office) -> None:
     assert sorted(one.text for one in courier.attempted) == ["Mark: 4", "Mark: 5", "Mark: 5"]
 
 
-@pytest.mark.row("D-44")
 async def test_a_courier_after_a_crash_sends_the_same_text_whatever_the_directory_has_by_then(office: Office) -> None:
     user = User(1, "Anna", contacts={"echo": ["a1"]}, fields={"course": "2"})
     await office.directory.users.create(TENANT, user)

@@ -31,7 +31,6 @@ def assert_in_the_morning(accepted: Accepted, days: int = 0) -> None:
     assert first <= accepted.deliver_at <= first + SPREAD
 
 
-@pytest.mark.row("D-08")
 async def test_a_delivery_at_night_is_moved_to_the_morning_and_the_history_keeps_the_requested_time(
     office: Office,
 ) -> None:
@@ -42,7 +41,6 @@ async def test_a_delivery_at_night_is_moved_to_the_morning_and_the_history_keeps
     assert (history.moved_from, history.deliver_at) == (accepted.moved_from, accepted.deliver_at)
 
 
-@pytest.mark.row("D-08")
 async def test_a_due_time_at_night_is_moved_whenever_it_is_ordered(office: Office) -> None:
     office.now = NOON + DECADE
     accepted = await office.send(deliver_at=NIGHT + DECADE + timedelta(days=1))
@@ -50,7 +48,6 @@ async def test_a_due_time_at_night_is_moved_whenever_it_is_ordered(office: Offic
     assert accepted.moved_from == NIGHT + DECADE + timedelta(days=1)
 
 
-@pytest.mark.row("D-08")
 async def test_a_time_that_has_passed_means_now_and_now_is_night(office: Office) -> None:
     passed = office.now - timedelta(minutes=4)
     accepted = await office.send(deliver_at=passed)
@@ -58,7 +55,6 @@ async def test_a_time_that_has_passed_means_now_and_now_is_night(office: Office)
     assert accepted.moved_from == passed
 
 
-@pytest.mark.row("D-08")
 async def test_by_day_nothing_is_moved(office: Office) -> None:
     office.now = NOON
     assert (await office.send()).moved_from is None
@@ -67,7 +63,6 @@ async def test_by_day_nothing_is_moved(office: Office) -> None:
     assert (accepted.deliver_at, accepted.moved_from) == (due, None)
 
 
-@pytest.mark.row("D-08", "D-39")
 async def test_a_repeat_gets_the_same_time_also_by_day(office: Office) -> None:
     first = await office.send(repeat="key")
     office.now += timedelta(hours=12)
@@ -75,7 +70,6 @@ async def test_a_repeat_gets_the_same_time_also_by_day(office: Office) -> None:
     assert (again.deliver_at, again.moved_from, again.key) == (first.deliver_at, first.moved_from, first.key)
 
 
-@pytest.mark.row("D-08")
 async def test_an_urgent_delivery_is_sent_at_night_if_the_key_allows_it(office: Office) -> None:
     accepted = await office.send(urgent=True)
     assert (accepted.state, accepted.moved_from) == (DeliveryState.RELEASED, None)
@@ -86,7 +80,6 @@ async def test_an_urgent_delivery_is_sent_at_night_if_the_key_allows_it(office: 
     assert sorted(office.stack.server.all_keys()) == before
 
 
-@pytest.mark.row("D-08", "D-26")
 async def test_a_delivery_that_would_expire_before_the_morning_is_refused(office: Office) -> None:
     before = sorted(office.stack.server.all_keys())
     with pytest.raises(Invalid) as refused:
@@ -95,7 +88,6 @@ async def test_a_delivery_that_would_expire_before_the_morning_is_refused(office
     assert sorted(office.stack.server.all_keys()) == before
 
 
-@pytest.mark.row("D-07", "D-08")
 async def test_a_delivery_that_is_moved_to_the_night_goes_to_the_morning(office: Office) -> None:
     key = (await office.send(deliver_at=NOON + DECADE)).key
     at_night = NIGHT + DECADE + timedelta(days=3)
@@ -112,7 +104,6 @@ async def test_a_delivery_that_is_moved_to_the_night_goes_to_the_morning(office:
         await office.sending.reschedule(key, SEND_ONLY, at_night, urgent=True)
 
 
-@pytest.mark.row("D-08", "D-40")
 async def test_nothing_is_retried_at_night_unless_it_is_urgent(office: Office, stack: Stack) -> None:
     await stack.courier(FakeCourier(respond=lambda message: Rejected(Reason.BLOCKED)))
     office.sending = office.process(stack.store)
@@ -128,7 +119,6 @@ async def test_nothing_is_retried_at_night_unless_it_is_urgent(office: Office, s
     await stack.finished(key)
 
 
-@pytest.mark.row("D-08")
 @pytest.mark.parametrize("hour", HOURS, ids=str)
 async def test_whatever_the_hour_nothing_is_due_in_quiet_hours(office: Office, hour: timedelta) -> None:
     office.now = NIGHT + DECADE + hour

@@ -40,7 +40,6 @@ async def refused(office: Office) -> QuotaExceeded:
 
 
 @on_both_servers
-@pytest.mark.row("D-09", "D-10")
 async def test_the_window_slides_the_first_delivery_leaves_it_first(office: Office) -> None:
     for used in range(1, 5):
         quota = (await send(office)).quota
@@ -67,7 +66,6 @@ def is_about(found: timedelta | None, wanted: timedelta) -> bool:
     return found is not None and timedelta(0) <= wanted - found < timedelta(seconds=30)
 
 
-@pytest.mark.row("D-09", "D-10")
 async def test_every_send_says_when_the_oldest_one_leaves_the_window(office: Office) -> None:
     for left in (24, 18, 12, 6):
         quota = (await send(office)).quota
@@ -80,7 +78,6 @@ async def test_every_send_says_when_the_oldest_one_leaves_the_window(office: Off
     assert (quota.used, is_about(quota.resets_in, 6 * HOUR)) == (4, True)
 
 
-@pytest.mark.row("D-09")
 async def test_a_quota_that_was_lowered_waits_until_enough_deliveries_have_left(office: Office) -> None:
     for _ in range(4):
         await send(office)
@@ -95,7 +92,6 @@ async def test_a_quota_that_was_lowered_waits_until_enough_deliveries_have_left(
     assert accepted.quota.used == 2
 
 
-@pytest.mark.row("D-09")
 async def test_sends_outside_the_window_are_not_kept_and_the_last_one_is_until_it_leaves(office: Office) -> None:
     key = KEYS["quota"].at(office.stack.store.shard_of("42"), TENANT, "42")
     for hours in (18, 12, 0):
@@ -107,7 +103,6 @@ async def test_sends_outside_the_window_are_not_kept_and_the_last_one_is_until_i
     assert is_about(timedelta(milliseconds=await office.stack.redis.pttl(key)), DAY)
 
 
-@pytest.mark.row("D-09")
 async def test_a_hundred_concurrent_sends_of_four_processes_never_exceed_the_quota(
     clean_server: Server, stack: Stack
 ) -> None:
@@ -129,7 +124,6 @@ async def test_a_hundred_concurrent_sends_of_four_processes_never_exceed_the_quo
     assert len(deliveries) == QUOTA.limit
 
 
-@pytest.mark.row("D-09", "D-39")
 async def test_a_repeat_does_not_count_twice_and_is_answered_although_the_quota_is_used_up(office: Office) -> None:
     first = await send(office, repeat="key")
     for _ in range(3):
@@ -142,7 +136,6 @@ async def test_a_repeat_does_not_count_twice_and_is_answered_although_the_quota_
     assert (again.key, again.repeated) == (first.key, True)
 
 
-@pytest.mark.row("D-09")
 async def test_a_refused_delivery_does_not_count(office: Office) -> None:
     key = (await send(office)).key
     with pytest.raises(Exception, match="already has a delivery"):
@@ -150,13 +143,11 @@ async def test_a_refused_delivery_does_not_count(office: Office) -> None:
     assert (await office.sending.quota(TENANT, 42)).used == 1
 
 
-@pytest.mark.row("D-09")
 async def test_a_delivery_that_is_cancelled_before_its_time_still_counts(office: Office) -> None:
     await office.stack.deliveries.cancel((await send(office)).key, TENANT)
     assert (await office.sending.quota(TENANT, 42)).used == 1
 
 
-@pytest.mark.row("D-09")
 async def test_each_sender_and_tenant_has_its_own_quota(office: Office) -> None:
     for _ in range(4):
         await send(office)
@@ -167,7 +158,6 @@ async def test_each_sender_and_tenant_has_its_own_quota(office: Office) -> None:
     await office.stack.deliveries.cancel(other.key, "college")
 
 
-@pytest.mark.row("D-09", "D-10")
 async def test_a_sender_is_held_to_its_role_in_the_directory(office: Office) -> None:
     await office.directory.users.create(TENANT, User(42, role="trainer"))
     assert await office.sending.quota(TENANT, 42) == QuotaState(0, 4, timedelta(0), DAY)
@@ -178,7 +168,6 @@ async def test_a_sender_is_held_to_its_role_in_the_directory(office: Office) -> 
     await office.send(caller=ADMIN, sender=Sender(42), deliver_at=LATER)
 
 
-@pytest.mark.row("D-09")
 async def test_a_sender_outside_the_directory_is_held_to_the_role_of_the_request(office: Office) -> None:
     for _ in range(4):
         await office.send(caller=SEND_ONLY, sender=TRAINER, deliver_at=LATER)
@@ -186,7 +175,6 @@ async def test_a_sender_outside_the_directory_is_held_to_the_role_of_the_request
         await office.send(caller=SEND_ONLY, sender=TRAINER, deliver_at=LATER)
 
 
-@pytest.mark.row("D-10")
 async def test_the_quota_of_a_sender_outside_the_directory_is_that_of_its_last_delivery(office: Office) -> None:
     assert await office.sending.quota(TENANT, 42) == NO_QUOTA
     assert (await office.sending.quota(TENANT, 42, "staff")).limit == 16
@@ -196,7 +184,6 @@ async def test_the_quota_of_a_sender_outside_the_directory_is_that_of_its_last_d
     assert await office.sending.quota(TENANT, 42, "admin") == NO_QUOTA
 
 
-@pytest.mark.row("D-09")
 @pytest.mark.parametrize("sender", [Sender(1), Sender(1, role="student"), Sender(1, role="admin")])
 async def test_a_sender_without_a_quota_leaves_no_key_for_it(office: Office, sender: Sender) -> None:
     for _ in range(5):
@@ -204,7 +191,6 @@ async def test_a_sender_without_a_quota_leaves_no_key_for_it(office: Office, sen
     assert not [key for key in office.stack.server.all_keys() if key.startswith("quota:")]
 
 
-@pytest.mark.row("D-09")
 async def test_a_shorter_limit_counts_what_was_sent_under_the_longer_one(office: Office) -> None:
     for _ in range(3):
         await send(office)
@@ -226,7 +212,6 @@ class TestSeveralShards:
         await stack.end_everything()
         await stack.close()
 
-    @pytest.mark.row("D-04", "D-09")
     async def test_the_quota_holds_over_all_shards(self, office: Office) -> None:
         key = await office.stack.deliveries.reserve(TENANT, 42)
         accepted = [await send(office, repeat=str(number)) for number in range(3)]
@@ -234,14 +219,12 @@ class TestSeveralShards:
         assert {one.key.shard for one in accepted} == {office.stack.store.shard_of("42")}
         await refused(office)
 
-    @pytest.mark.row("D-09")
     async def test_a_made_up_history_key_does_not_lead_past_the_quota(self, office: Office) -> None:
         shard = (office.stack.store.shard_of("42") + 1) % 4
         with pytest.raises(Invalid) as refusal:
             await office.send(sender=TRAINER, history_key=HistoryKey(shard, "42", 1763712000000000000))
         assert refusal.value.code == "HISTORY_KEY_MALFORMED"
 
-    @pytest.mark.row("D-09", "S-01")
     async def test_lanes_in_other_shards_do_not_lead_past_the_quota(self, office: Office) -> None:
         """What is refused or repeats an earlier request is not counted, although its quota is counted before it."""
 
@@ -266,7 +249,6 @@ class TestSeveralShards:
                 with pytest.raises(Invalid, match="reserved for this lane"):
                     await office.send(sender=TRAINER, deliver_at=LATER, lane=lane, history_key=key)
 
-    @pytest.mark.row("D-39")
     async def test_a_repeat_meets_the_first_request_wherever_its_key_is_stored(self, office: Office) -> None:
         for number in range(3):
             first = await send(office, repeat=f"key {number}")
@@ -274,7 +256,6 @@ class TestSeveralShards:
             assert (again.key, again.repeated) == (first.key, True)
         assert (await office.sending.quota(TENANT, 42)).used == 3
 
-    @pytest.mark.row("D-39", "S-01")
     async def test_a_repeat_of_what_used_the_quota_up_is_answered_although_its_lane_is_elsewhere(
         self, stack: Stack
     ) -> None:
@@ -285,14 +266,12 @@ class TestSeveralShards:
         first, again = [await stack.deliveries.enqueue(delivery, Repeat("key", "same")) for _ in range(2)]
         assert (again.key, again.repeated) == (first.key, True)
 
-    @pytest.mark.row("D-39")
     async def test_a_repeat_meets_the_first_request_also_if_the_role_has_changed(self, office: Office) -> None:
         for number in range(6):
             first = await send(office, repeat=f"key {number}", sender=Sender(42))
             again = await send(office, repeat=f"key {number}")
             assert again.key == first.key
 
-    @pytest.mark.row("D-39")
     async def test_other_operations_refuse_the_key_of_a_delivery_with_a_quota(self, office: Office) -> None:
         for number in range(4):
             await send(office, repeat=f"key {number}")
@@ -310,7 +289,6 @@ async def test_a_full_store_still_reads_quotas(office: Office, stack: Stack) -> 
         await stack.redis.config_set("maxmemory", 0)
 
 
-@pytest.mark.row("D-09")
 def test_an_admin_has_no_quota_although_the_settings_name_the_role(stack: Stack) -> None:
     quotas = Quotas(stack.store, {"admin": QUOTA, "staff": QUOTA})
     assert [quotas.of_role(role) for role in ("admin", "staff", "student", None)] == [None, QUOTA, None, None]

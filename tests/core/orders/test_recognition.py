@@ -12,7 +12,6 @@ SHORT = Choice("supergroup", "s1", "Ёлка")
 ALL = (ONE, TWO, LONG, SHORT)
 
 
-@pytest.mark.row("D-24")
 @pytest.mark.parametrize(
     ("written", "choice", "text"),
     [
@@ -49,7 +48,6 @@ def test_the_beginning_of_several_titles_names_them() -> None:
     assert recognise("ивт Пары не будет", ALL) == UnclearWords([ONE, TWO])
 
 
-@pytest.mark.row("D-24")
 def test_a_word_that_only_begins_a_title_is_no_addressee_without_a_colon() -> None:
     group = Choice("group", "g12", "А-12")
     assert recognise("А пары не будет", [group]) == UnclearWords([group])

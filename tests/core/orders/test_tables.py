@@ -62,7 +62,6 @@ def texts(delivery: NewDelivery) -> list[str]:
     return [": ".join(map(str, row)) for row in delivery.personal.values]
 
 
-@pytest.mark.row("D-45")
 @pytest.mark.parametrize(
     "content",
     [
@@ -95,7 +94,6 @@ async def test_a_cell_of_a_workbook_is_written_as_it_is_shown(office: Office) ->
     assert texts(delivery) == ["0.3: 50%: 4.50: 79990000001: 31.12.2026: 02.01.2026 09:30: да: None: x"]
 
 
-@pytest.mark.row("D-45")
 async def test_what_a_cell_has_is_only_a_value(office: Office) -> None:
     rows = ("name", "телефон", "mark"), ("{{mark}}", "+79990000001", "x" * 4000), ("<b>", "+79990000002", "{{name}}")
     delivery = await prepared(office, csv(*rows), "{{name}} {{mark}}")
@@ -103,7 +101,6 @@ async def test_what_a_cell_has_is_only_a_value(office: Office) -> None:
     assert [one.name for one in delivery.recipients] == ["{{mark}}", "<b>"], "a column named like a field of a person"
 
 
-@pytest.mark.row("D-45")
 @pytest.mark.parametrize("make", [csv, xlsx])
 async def test_every_row_that_is_not_understood_is_named_with_its_value(office: Office, make: Any) -> None:
     rows = (
@@ -156,7 +153,6 @@ def far_cell(sheet: Any) -> None:
 WIDE = tuple(f"c{number}" for number in range(MOST_COLUMNS + 1))
 
 
-@pytest.mark.row("D-45")
 @pytest.mark.parametrize(
     ("content", "code", "message"),
     [
@@ -180,7 +176,6 @@ async def test_a_file_that_is_no_right_table_is_refused(
     assert message in str(refusal.value)
 
 
-@pytest.mark.row("D-45")
 @pytest.mark.parametrize(
     ("make", "code", "message"),
     [
@@ -217,7 +212,6 @@ async def test_two_rows_of_one_address_are_two_messages_if_they_differ(office: O
     assert [one.id for one in delivery.recipients] == ["sms:+79990000001", "sms:+79990000001 (4)"]
 
 
-@pytest.mark.row("D-45")
 async def test_a_signed_in_person_writes_to_people_of_the_directory_that_rows_name(office: Office) -> None:
     teacher = User(42, "Teacher", role="trainer")
     people = User("a", "Анна", contacts={"sms": ["+79990000001"]}), User("b", "Борис Б", email="b@example.org")

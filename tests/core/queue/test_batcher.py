@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
-
 from core.queue.batcher import Batcher
 
 
@@ -23,7 +21,6 @@ class Server:
         return [2 * item for item in items]
 
 
-@pytest.mark.row("K-01")
 async def test_items_of_one_turn_are_sent_in_pages_in_their_order_and_answered_one_by_one() -> None:
     server = Server()
     answers = [server.batcher.add("a", item) for item in range(5)]
@@ -31,14 +28,12 @@ async def test_items_of_one_turn_are_sent_in_pages_in_their_order_and_answered_o
     assert server.steps == [("a", [0, 1, 2]), ("a", [3, 4])]
 
 
-@pytest.mark.row("K-01")
 async def test_items_with_different_keys_are_sent_in_different_steps() -> None:
     server = Server()
     await asyncio.gather(server.batcher.add("a", 1), server.batcher.add("b", 2), server.batcher.add("a", 3))
     assert server.steps == [("a", [1, 3]), ("b", [2])]
 
 
-@pytest.mark.row("K-01")
 async def test_items_sent_together_follow_those_added_before() -> None:
     server = Server()
     before = server.batcher.add("a", 0)
@@ -47,7 +42,6 @@ async def test_items_sent_together_follow_those_added_before() -> None:
     assert server.steps == [("a", [0]), ("a", [1, 2, 3]), ("a", [4])]
 
 
-@pytest.mark.row("K-01")
 async def test_a_fault_is_raised_to_every_caller_of_its_step_and_to_no_other() -> None:
     server = Server()
     answers = [server.batcher.add(key, item) for key, item in [("a", 1), ("a", -1), ("b", 1)]]
@@ -55,7 +49,6 @@ async def test_a_fault_is_raised_to_every_caller_of_its_step_and_to_no_other() -
     assert [type(one) for one in found] == [ValueError, ValueError, int]
 
 
-@pytest.mark.row("K-01")
 async def test_a_cancelled_caller_does_not_affect_its_step() -> None:
     server = Server()
     cancelled, other = server.batcher.add("a", 1), server.batcher.add("a", 2)

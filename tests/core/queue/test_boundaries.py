@@ -11,7 +11,6 @@ from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
 
 
-@pytest.mark.row("K-05")
 @pytest.mark.parametrize(("weight", "stored"), [(1, {}), (100, {"t": 100})])
 async def test_the_least_and_the_greatest_weight_are_accepted(
     stack: Stack, weight: int, stored: dict[str, int]
@@ -20,7 +19,6 @@ async def test_the_least_and_the_greatest_weight_are_accepted(
     assert await Tubes(stack.store).weights() == stored
 
 
-@pytest.mark.row("K-26")
 async def test_the_greatest_pace_is_accepted_and_a_greater_one_refused(stack: Stack) -> None:
     tubes = Tubes(stack.store)
     await tubes.create(Tube("t", pace=1_000_000))
@@ -45,7 +43,6 @@ async def test_any_number_of_attempts_is_settled_together(stack: Stack, count: i
     assert (await stack.queue.inspector.stats()).tubes["t"].done == count
 
 
-@pytest.mark.row("K-09")
 @pytest.mark.parametrize("count", [99, 100, 101, 200, 201])
 async def test_any_number_of_tasks_is_cancelled_by_their_user(stack: Stack, count: int) -> None:
     await stack.queue.put_many("t", [NewTask("", user="u")] * count)
@@ -53,14 +50,12 @@ async def test_any_number_of_tasks_is_cancelled_by_their_user(stack: Stack, coun
     assert (await stack.queue.inspector.stats()).tubes["t"].live == 0
 
 
-@pytest.mark.row("K-10")
 @pytest.mark.parametrize("limit", [1, 499, 500, 501, 502, 1000])
 async def test_a_search_returns_up_to_its_limit_across_pages(stack: Stack, limit: int) -> None:
     ids = await stack.queue.put_many("t", [NewTask("", user="u")] * 502)
     assert [task.id for task in await stack.queue.inspector.select(TaskFilter(user="u"), limit)] == ids[:limit]
 
 
-@pytest.mark.row("K-34")
 async def test_more_ended_tasks_than_a_page_are_purged(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=HOUR))
     await stack.queue.put_many("t", [NewTask("")] * 501)
@@ -69,7 +64,6 @@ async def test_more_ended_tasks_than_a_page_are_purged(stack: Stack) -> None:
     assert (await stack.queue.inspector.stats()).finished == 0
 
 
-@pytest.mark.row("K-09", "K-10")
 async def test_a_filter_by_tenant_leaves_equal_tasks_of_another_tenant(stack: Stack) -> None:
     common: dict[str, Any] = {"user": "u", "kind": "k", "tags": ["x"]}
     ours = await stack.queue.put("t", NewTask("ours", tenant="uni", lane="l", **common))

@@ -21,7 +21,6 @@ from tests.support.workshop import SOON, Workshop, echo, returning
 
 
 @on_both_servers
-@pytest.mark.row("K-20")
 async def test_concurrent_calls_each_get_their_own_answer(workshop: Workshop) -> None:
     await workshop.start_worker(echo)
     texts = [f"call {n}" for n in range(200)]
@@ -31,14 +30,12 @@ async def test_concurrent_calls_each_get_their_own_answer(workshop: Workshop) ->
     assert not workshop.client.replies._unclaimed
 
 
-@pytest.mark.row("K-20")
 async def test_a_call_whose_task_fails_raises_call_failed(workshop: Workshop) -> None:
     await workshop.start_worker(returning(Failed("no such thing")))
     with pytest.raises(CallFailed, match="failed: no such thing"):
         await workshop.client.call("t", "", SOON)
 
 
-@pytest.mark.row("K-20", "K-03")
 async def test_a_call_that_no_worker_takes_times_out_and_is_never_started(stack: Stack, workshop: Workshop) -> None:
     with pytest.raises(TimeoutError):
         await workshop.client.call("t", "late", timedelta(milliseconds=50))
@@ -47,7 +44,6 @@ async def test_a_call_that_no_worker_takes_times_out_and_is_never_started(stack:
     assert await stack.finish_all() == []
 
 
-@pytest.mark.row("K-20")
 async def test_an_answer_survives_a_restart_of_its_caller(stack: Stack, workshop: Workshop) -> None:
     before = QueueClient(stack.store, "caller")
     early, late = [await before.ask("t", text) for text in ("early", "late")]
@@ -63,7 +59,6 @@ async def test_an_answer_survives_a_restart_of_its_caller(stack: Stack, workshop
     await after.close()
 
 
-@pytest.mark.row("K-20", "K-31")
 async def test_an_answer_survives_a_restart_of_the_server(own_server: Server) -> None:
     stack = await Stack.open(own_server)
     workshop = Workshop(stack.store)
@@ -82,7 +77,6 @@ async def _put(stack: Stack) -> bool:
 
 
 @on_both_servers
-@pytest.mark.row("K-36")
 async def test_several_clients_wait_for_the_end_of_a_task_put_by_another(stack: Stack, workshop: Workshop) -> None:
     task_id = await stack.queue.put("t", NewTask("", lane="lane"))
     others = [QueueClient(stack.store) for _ in range(3)]
@@ -102,7 +96,6 @@ async def _waits(stack: Stack, task_id: str, count: int) -> bool:
     return len(facts.get("reply", "").split()) == count
 
 
-@pytest.mark.row("K-36")
 @pytest.mark.parametrize("end", ["cancelled", "expired"])
 async def test_a_waiting_client_is_notified_of_every_kind_of_end(stack: Stack, workshop: Workshop, end: str) -> None:
     task_id = await stack.queue.put("t", NewTask("", expires=stack.now() + timedelta(minutes=1)))
@@ -116,7 +109,6 @@ async def test_a_waiting_client_is_notified_of_every_kind_of_end(stack: Stack, w
     assert (await waiting).state == end
 
 
-@pytest.mark.row("K-36")
 async def test_waiting_for_an_ended_task_returns_at_once(stack: Stack, workshop: Workshop) -> None:
     await workshop.client.tubes.create(Tube("kept", keep=HOUR / 2))
     kept, gone = await stack.queue.put("kept", NewTask("")), await stack.queue.put("t", NewTask(""))
@@ -129,14 +121,12 @@ async def test_waiting_for_an_ended_task_returns_at_once(stack: Stack, workshop:
         await workshop.client.wait(await stack.queue.put("t", NewTask("")), timedelta(milliseconds=30))
 
 
-@pytest.mark.row("K-20")
 @pytest.mark.parametrize("name", ["two words", "\n"])
 async def test_a_client_name_with_a_space_or_line_break_is_refused(stack: Stack, name: str) -> None:
     with pytest.raises(Invalid):
         QueueClient(stack.store, name)
 
 
-@pytest.mark.row("K-36")
 async def test_any_number_of_coroutines_of_one_process_may_wait_for_the_same_task(workshop: Workshop) -> None:
     """Regression: only the last one of them got the end; the others timed out."""
     gate = asyncio.Event()
@@ -154,7 +144,6 @@ async def test_any_number_of_coroutines_of_one_process_may_wait_for_the_same_tas
     assert workshop.client.replies._waiting == {}
 
 
-@pytest.mark.row("K-36")
 async def test_a_coroutine_that_gives_up_waiting_takes_the_end_from_no_other(workshop: Workshop) -> None:
     task_id = await workshop.client.put("t", "a")
     patient = asyncio.create_task(workshop.client.wait(task_id, SOON))
@@ -165,7 +154,6 @@ async def test_a_coroutine_that_gives_up_waiting_takes_the_end_from_no_other(wor
 
 
 @on_both_servers
-@pytest.mark.row("K-36")
 async def test_a_caller_that_waits_after_the_end_gets_it_also_in_another_process(
     stack: Stack, workshop: Workshop
 ) -> None:
@@ -189,7 +177,6 @@ async def _all_gone(stack: Stack, ids: list[str]) -> bool:
     return not [task for task in await stack.queue.inspector.views(0, [split_id(one)[1] for one in ids]) if task]
 
 
-@pytest.mark.row("K-20")
 async def test_a_call_of_a_buried_task_says_why_it_has_no_answer(stack: Stack, workshop: Workshop) -> None:
     await workshop.start_worker(returning(Bury("no such row")))
     with pytest.raises(TimeoutError, match=r"has not ended within 0:00:00.200000: it is buried \(no such row\)\."):
@@ -198,7 +185,6 @@ async def test_a_call_of_a_buried_task_says_why_it_has_no_answer(stack: Stack, w
         await workshop.client.wait(await workshop.client.put("nobody's", ""), timedelta(milliseconds=1))
 
 
-@pytest.mark.row("K-20")
 async def test_an_end_that_ten_thousand_others_have_pushed_out_is_fetched(
     stack: Stack, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from core.queue.workers.claim_schedule import ClaimSchedule
 
 
@@ -13,7 +11,6 @@ def claimed(schedule: ClaimSchedule, shard: int, now: float, due: float, *, is_h
     schedule.end(shard, due)
 
 
-@pytest.mark.row("S-13")
 def test_the_shard_whose_last_claim_is_longest_ago_goes_first() -> None:
     schedule = ClaimSchedule(3)
     assert schedule.due_now(1.0, has_room=True) == [0, 1, 2]
@@ -23,7 +20,6 @@ def test_the_shard_whose_last_claim_is_longest_ago_goes_first() -> None:
     assert schedule.due_now(9.0, has_room=True) == [2, 0, 1]
 
 
-@pytest.mark.row("S-13")
 def test_a_hungry_shard_is_due_as_long_as_there_is_room() -> None:
     schedule = ClaimSchedule(2)
     claimed(schedule, 0, 1.0, 5.0, is_hungry=True)
@@ -44,7 +40,6 @@ def test_a_bell_during_a_claim_is_not_forgotten() -> None:
     assert schedule.due_now(2.0, has_room=True) == [0]
 
 
-@pytest.mark.row("S-13")
 def test_a_worker_takes_some_pages_of_a_shard_and_then_those_of_another_that_waits() -> None:
     schedule = ClaimSchedule(2)
     claimed(schedule, 0, 1.0, 5.0, is_hungry=True)

@@ -47,7 +47,6 @@ async def pass_two_hours(stack: Stack) -> None:
     await stack.tick()
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("name", TASKS, ids=TASKS.get)
 async def test_an_overwritten_task_stops_no_other_task(damaged: Scene, name: str) -> None:
     """Regression: every claim of the shard failed, in all tubes."""
@@ -64,7 +63,6 @@ async def test_an_overwritten_task_stops_no_other_task(damaged: Scene, name: str
     await stack.close()
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("name", TASKS, ids=TASKS.get)
 async def test_operators_see_the_other_tasks_beside_an_overwritten_one(damaged: Scene, name: str) -> None:
     """Regression: status 500."""
@@ -83,7 +81,6 @@ async def test_operators_see_the_other_tasks_beside_an_overwritten_one(damaged: 
     await stack.close()
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("is_met", [False, True], ids=["not met", "met by a script"])
 @pytest.mark.parametrize("name", [*TASKS, "parcel"])
 async def test_an_overwritten_task_is_reported_and_repaired(damaged: Scene, name: str, is_met: bool) -> None:
@@ -102,7 +99,6 @@ async def test_an_overwritten_task_is_reported_and_repaired(damaged: Scene, name
     await stack.close()
 
 
-@pytest.mark.row("D-38", "K-44")
 async def test_the_recipients_of_an_overwritten_parcel_are_unknown_after_the_repair(stack: Stack) -> None:
     """What its courier did is not known. Recipients of other parcels keep their outcomes."""
     courier = FakeCourier(parcel=2)
@@ -123,7 +119,6 @@ def made_of(stack: Stack) -> Scene:
     return Scene(stack)
 
 
-@pytest.mark.row("K-44")
 async def test_a_lost_task_does_not_stop_its_lane(stack: Stack) -> None:
     """Regression: a lane whose first task another program had deleted was never taken again."""
     ids = await stack.queue.put_many("t", [NewTask(str(n), lane="lane") for n in range(4)])
@@ -133,7 +128,6 @@ async def test_a_lost_task_does_not_stop_its_lane(stack: Stack) -> None:
     await made_of(stack).repair()
 
 
-@pytest.mark.row("K-44")
 async def test_a_worker_whose_task_is_overwritten_loses_only_that_lease(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("a"), NewTask("b")])
     first, second = await stack.take(limit=2)
@@ -146,7 +140,6 @@ async def test_a_worker_whose_task_is_overwritten_loses_only_that_lease(stack: S
     await made_of(stack).repair()
 
 
-@pytest.mark.row("K-44")
 async def test_an_overwritten_history_stops_no_other_delivery(stack: Stack) -> None:
     """Regression: the due moment of one such delivery stopped all claims."""
     await stack.courier(FakeCourier())
@@ -160,7 +153,6 @@ async def test_an_overwritten_history_stops_no_other_delivery(stack: Stack) -> N
     await made_of(stack).repair()
 
 
-@pytest.mark.row("K-44")
 async def test_overwritten_outcomes_stop_no_other_delivery(stack: Stack) -> None:
     """Regression: the end of the lease of one such parcel stopped all claims."""
     stack.abandon(await stack.courier(FakeCourier()))

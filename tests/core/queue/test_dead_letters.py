@@ -1,7 +1,5 @@
 """The last error stays with a task; buried tasks are grouped by tube, kind and error."""
 
-import pytest
-
 from core.audit import Audit
 from core.queue import NewTask, SettleResult, TaskFilter, Tube, Tubes
 from core.queue.task_ids import split_id
@@ -24,7 +22,6 @@ async def groups(stack: Stack) -> dict[str, int]:
     return {name: int(size) for name, size in found}
 
 
-@pytest.mark.row("W-12")
 async def test_the_last_error_of_a_task_is_shown_in_one_short_line(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask(""))
     for error in ("first", "Refused:\n  over\tthe limit " + "x" * 1000, ""):
@@ -37,7 +34,6 @@ async def test_the_last_error_of_a_task_is_shown_in_one_short_line(stack: Stack)
     assert seen.erred
 
 
-@pytest.mark.row("W-12")
 async def test_a_task_whose_worker_was_lost_says_so(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask(""))
     await stack.take()
@@ -46,7 +42,6 @@ async def test_a_task_whose_worker_was_lost_says_so(stack: Stack) -> None:
     assert (await stack.queue.inspector.peek(task_id)).error == "the worker was lost"
 
 
-@pytest.mark.row("W-13")
 async def test_buried_tasks_are_grouped_by_tube_kind_and_error_without_its_numbers(stack: Stack) -> None:
     first = await bury(stack, "t", "ValueError: row 17 of 20")
     await bury(stack, "t", "ValueError: row 3 of 4")
@@ -63,7 +58,6 @@ async def test_buried_tasks_are_grouped_by_tube_kind_and_error_without_its_numbe
     assert await groups(stack) == {}
 
 
-@pytest.mark.row("W-13")
 async def test_a_task_that_an_operator_buries_or_that_has_had_all_attempts_is_a_dead_letter_too(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", attempts=1))
     await stack.queue.bury(await stack.queue.put("t", NewTask("")))
@@ -75,7 +69,6 @@ async def test_a_task_that_an_operator_buries_or_that_has_had_all_attempts_is_a_
     await stack.audit()
 
 
-@pytest.mark.row("W-13", "K-44")
 async def test_the_audit_repairs_a_group_that_has_lost_or_kept_a_task(stack: Stack) -> None:
     lost, kept = await bury(stack, "t", "lost"), await bury(stack, "t", "kept")
     await stack.queue.kick(kept)

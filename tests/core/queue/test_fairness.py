@@ -29,14 +29,12 @@ async def put(stack: Stack, tenant: str, count: int, lane: str = "") -> None:
         await stack.queue.put("t", NewTask(f"{tenant}:{number}", tenant=tenant, lane=lane))
 
 
-@pytest.mark.row("K-05")
 async def test_a_backlog_of_one_tenant_does_not_starve_another(stack: Stack) -> None:
     await put(stack, "big", 60)
     await put(stack, "small", 10)
     assert (await served(stack, 20))["small"] == 10
 
 
-@pytest.mark.row("K-05")
 @pytest.mark.parametrize(("laned", "other"), [("a", "b"), ("b", "a")])
 async def test_a_tenant_with_a_single_lane_does_not_starve_another(stack: Stack, laned: str, other: str) -> None:
     """I15. It left the rotation with each turn and came back at its front."""
@@ -46,7 +44,6 @@ async def test_a_tenant_with_a_single_lane_does_not_starve_another(stack: Stack,
     assert abs(count[laned] - count[other]) <= 2
 
 
-@pytest.mark.row("K-05")
 async def test_a_claim_of_many_tasks_also_alternates_between_tenants(stack: Stack) -> None:
     """Only a tenant that is alone gives more than one task in a turn."""
     await put(stack, "one", 60)
@@ -55,7 +52,6 @@ async def test_a_claim_of_many_tasks_also_alternates_between_tenants(stack: Stac
     assert count == {"one": 10, "other": 10}
 
 
-@pytest.mark.row("K-05")
 async def test_each_of_many_tenants_gets_its_share(stack: Stack) -> None:
     for tenant in "abcdefgh":
         await put(stack, tenant, 10, lane="lane" + tenant if tenant in "aceg" else "")
@@ -63,7 +59,6 @@ async def test_each_of_many_tenants_gets_its_share(stack: Stack) -> None:
     assert max(count.values()) - min(count.values()) <= 2
 
 
-@pytest.mark.row("K-05")
 async def test_a_tenant_that_starts_late_gets_its_share_at_once_and_no_more(stack: Stack) -> None:
     await put(stack, "early", 50)
     await served(stack, 30)
@@ -72,21 +67,18 @@ async def test_a_tenant_that_starts_late_gets_its_share_at_once_and_no_more(stac
     assert abs(count["early"] - count["late"]) <= 1
 
 
-@pytest.mark.row("K-21")
 async def test_a_more_urgent_task_is_first_and_equal_ones_keep_their_order(stack: Stack) -> None:
     for number, priority in enumerate([5, 9, 0, 5, 0, 9]):
         await stack.queue.put("t", NewTask(f"{priority}:{number}", priority=priority))
     assert await stack.finish_all() == ["0:2", "0:4", "5:0", "5:3", "9:1", "9:5"]
 
 
-@pytest.mark.row("K-22")
 async def test_an_urgent_task_does_not_overtake_in_its_lane(stack: Stack) -> None:
     for priority in (5, 9, 0):
         await stack.queue.put("t", NewTask(str(priority), priority=priority, lane="lane"))
     assert await stack.finish_all() == ["5", "9", "0"]
 
 
-@pytest.mark.row("K-22")
 async def test_a_lane_is_as_urgent_as_its_head(stack: Stack) -> None:
     for body, priority, lane in [("calm", 9, "x"), ("urgent behind", 0, "x"), ("usual", 5, "y")]:
         await stack.queue.put("t", NewTask(body, priority=priority, lane=lane))
@@ -94,13 +86,11 @@ async def test_a_lane_is_as_urgent_as_its_head(stack: Stack) -> None:
     assert [task.body for task in await stack.take(limit=1)] == ["calm"]
 
 
-@pytest.mark.row("K-18")
 async def test_tasks_without_a_lane_do_not_wait_for_each_other(stack: Stack) -> None:
     await put(stack, "a", 5)
     assert len(await stack.take(limit=10)) == 5
 
 
-@pytest.mark.row("K-05")
 async def test_a_claim_removes_only_the_tasks_it_returns_from_the_ready_index(stack: Stack) -> None:
     """It removed as many parcels as it wanted entries and put all but one back."""
     await Channels(stack.store).register("echo", ChannelFacts(parcel=100))

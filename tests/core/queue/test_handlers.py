@@ -16,7 +16,6 @@ from tests.support.workshop import QUICK, SOON, Workshop, returning
 
 
 @on_both_servers
-@pytest.mark.row("K-39")
 @pytest.mark.parametrize(
     ("result", "state"), [(None, "done"), (Done("x"), "done"), ("x", "done"), (Failed("x"), "failed")]
 )
@@ -27,7 +26,6 @@ async def test_the_result_of_a_handler_is_the_end_of_its_task(workshop: Workshop
     assert (end.state, end.answer) == (TaskState(state), "" if result is None else "x")
 
 
-@pytest.mark.row("K-39", "K-25")
 async def test_a_task_whose_handler_raises_is_retried_with_backoff_and_buried_in_the_end(
     stack: Stack, workshop: Workshop
 ) -> None:
@@ -44,7 +42,6 @@ async def test_a_task_whose_handler_raises_is_retried_with_backoff_and_buried_in
     assert attempts == [1, 2, 3]
 
 
-@pytest.mark.row("K-39")
 async def test_a_handler_that_settles_its_task_itself_is_not_cancelled_when_its_lease_ends(workshop: Workshop) -> None:
     """The heartbeat finds that the task has ended before the handler returns."""
     ended: list[str] = []
@@ -68,7 +65,6 @@ async def _is(stack: Stack, task_id: str, state: str) -> bool:
     return await stack.state(task_id) == state
 
 
-@pytest.mark.row("K-39", "K-37")
 async def test_a_handler_may_return_a_retry_with_a_delay_and_a_new_body(workshop: Workshop) -> None:
     async def changing(attempt: Attempt) -> Result:
         return (
@@ -81,14 +77,12 @@ async def test_a_handler_may_return_a_retry_with_a_delay_and_a_new_body(workshop
     assert await workshop.client.call("t", "first", SOON) == "second "
 
 
-@pytest.mark.row("K-34", "K-39")
 async def test_a_handler_may_bury_its_task(stack: Stack, workshop: Workshop) -> None:
     await workshop.start_worker(returning(Bury()))
     task_id = await workshop.client.put("t", "")
     await until(lambda: _is(stack, task_id, "buried"))
 
 
-@pytest.mark.row("K-09", "K-39")
 async def test_a_handler_is_notified_of_a_cancellation_and_cancelled_when_its_lease_is_lost(
     stack: Stack, workshop: Workshop
 ) -> None:
@@ -113,7 +107,6 @@ async def test_a_handler_is_notified_of_a_cancellation_and_cancelled_when_its_le
     await until(lambda: events == ["cancelled", "lost"])
 
 
-@pytest.mark.row("K-33", "K-39")
 async def test_a_saved_checkpoint_reaches_the_next_attempt(workshop: Workshop) -> None:
     async def long(attempt: Attempt) -> Result:
         if not attempt.checkpoint:
@@ -125,7 +118,6 @@ async def test_a_saved_checkpoint_reaches_the_next_attempt(workshop: Workshop) -
     assert await workshop.client.call("t", "", SOON) == "half"
 
 
-@pytest.mark.row("K-25", "K-39")
 async def test_the_pause_of_a_retry_counts_from_the_end_of_the_attempt(workshop: Workshop) -> None:
     """Not from its claim: a long attempt would be repeated without a pause."""
     pause = 0.4
@@ -146,7 +138,6 @@ async def test_the_pause_of_a_retry_counts_from_the_end_of_the_attempt(workshop:
     assert pauses[0] > pause - 0.05
 
 
-@pytest.mark.row("K-25")
 async def test_a_changed_backoff_reaches_workers_that_run(stack: Stack, workshop: Workshop) -> None:
     await workshop.client.tubes.create(Tube("t", backoff=Backoff(HOUR, HOUR)))
     repeated: list[str] = []

@@ -22,20 +22,17 @@ async def bodies_taken(stack: Stack, limit: int = 10) -> list[str]:
     return [task.body for task in await stack.take(limit=limit)]
 
 
-@pytest.mark.row("K-12")
 async def test_only_the_head_of_a_lane_is_taken_whatever_the_limit(stack: Stack) -> None:
     await put_all(stack, "a", "b", "c")
     assert await bodies_taken(stack) == ["a"]
     assert await bodies_taken(stack) == []
 
 
-@pytest.mark.row("K-12")
 async def test_a_lane_is_taken_in_the_order_of_the_puts(stack: Stack) -> None:
     await put_all(stack, "a", "b", "c")
     assert await stack.finish_all() == ["a", "b", "c"]
 
 
-@pytest.mark.row("K-12")
 async def test_lanes_do_not_wait_for_each_other(stack: Stack) -> None:
     for lane in ("x", "y", "z"):
         await put_all(stack, f"{lane}1", f"{lane}2", lane=lane)
@@ -49,7 +46,6 @@ async def test_the_same_lane_in_another_tube_is_another_lane(stack: Stack) -> No
     assert [task.body for task in await stack.take("u")] == ["u"]
 
 
-@pytest.mark.row("K-12")
 async def test_a_lane_keeps_its_order_when_several_tenants_put_into_it(stack: Stack) -> None:
     for number, tenant in enumerate(["one", "two", "one", "three", "two"]):
         await put_all(stack, str(number), tenant=tenant)
@@ -63,21 +59,18 @@ async def test_a_locked_task_names_the_task_it_waits_for(stack: Stack) -> None:
     assert (task.state, task.waits_for) == ("locked", first)
 
 
-@pytest.mark.row("K-15", "K-17")
 async def test_when_the_head_of_a_lane_is_cancelled_the_next_task_is_ready(stack: Stack) -> None:
     first, *_ = await put_all(stack, "a", "b", "c")
     await stack.queue.cancel(first)
     assert await stack.finish_all() == ["b", "c"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_task_cancelled_in_the_middle_of_a_lane_is_skipped(stack: Stack) -> None:
     _, second, _ = await put_all(stack, "a", "b", "c")
     await stack.queue.cancel(second)
     assert await stack.finish_all() == ["a", "c"]
 
 
-@pytest.mark.row("K-15")
 async def test_a_lane_whose_taken_head_is_cancelled_waits_until_its_worker_settles(stack: Stack) -> None:
     first, *_ = await put_all(stack, "a", "b")
     (task,) = await stack.take()
@@ -88,7 +81,6 @@ async def test_a_lane_whose_taken_head_is_cancelled_waits_until_its_worker_settl
     assert await bodies_taken(stack) == ["b"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_cancelled_task_that_is_released_is_not_attempted_again(stack: Stack) -> None:
     """I11. `release` ignored the flag, and another worker attempted the task."""
     first, *_ = await put_all(stack, "a", "b")
@@ -98,7 +90,6 @@ async def test_a_cancelled_task_that_is_released_is_not_attempted_again(stack: S
     assert await stack.finish_all() == ["b"]
 
 
-@pytest.mark.row("K-15", "K-17")
 async def test_a_buried_head_lets_the_lane_go_on_and_comes_back_at_the_tail(stack: Stack) -> None:
     first, *_ = await put_all(stack, "a", "b")
     assert (await stack.queue.bury(first)).state == "buried"
@@ -106,7 +97,6 @@ async def test_a_buried_head_lets_the_lane_go_on_and_comes_back_at_the_tail(stac
     assert (await stack.queue.kick(first)).state == "locked"
 
 
-@pytest.mark.row("K-12")
 async def test_a_task_released_with_a_delay_keeps_its_lane_and_its_place(stack: Stack) -> None:
     await put_all(stack, "a", "b")
     (task,) = await stack.take()
@@ -117,7 +107,6 @@ async def test_a_task_released_with_a_delay_keeps_its_lane_and_its_place(stack: 
     assert await stack.finish_all() == ["a", "b"]
 
 
-@pytest.mark.row("K-12")
 async def test_a_retry_keeps_the_lane_and_its_place(stack: Stack) -> None:
     await put_all(stack, "a", "b")
     (task,) = await stack.take()
@@ -128,7 +117,6 @@ async def test_a_retry_keeps_the_lane_and_its_place(stack: Stack) -> None:
     assert await stack.finish_all() == ["a", "b"]
 
 
-@pytest.mark.row("K-12")
 async def test_a_released_task_is_the_next_one_again(stack: Stack) -> None:
     await put_all(stack, "a", "b")
     (task,) = await stack.take()
@@ -136,7 +124,6 @@ async def test_a_released_task_is_the_next_one_again(stack: Stack) -> None:
     assert await stack.finish_all() == ["a", "b"]
 
 
-@pytest.mark.row("K-12", "K-17")
 async def test_after_a_lost_lease_the_same_task_is_first_in_its_lane(stack: Stack) -> None:
     await put_all(stack, "a", "b")
     await stack.take()
@@ -144,7 +131,6 @@ async def test_after_a_lost_lease_the_same_task_is_first_in_its_lane(stack: Stac
     assert await stack.finish_all() == ["a", "b"]
 
 
-@pytest.mark.row("K-17")
 async def test_when_the_head_of_a_lane_expires_the_next_task_is_ready(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a", lane="lane", expires=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "b")
@@ -152,7 +138,6 @@ async def test_when_the_head_of_a_lane_expires_the_next_task_is_ready(stack: Sta
     assert await stack.finish_all() == ["b"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_task_that_expires_while_it_backs_off_frees_its_lane(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a", lane="lane", expires=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "b")
@@ -182,7 +167,6 @@ async def test_a_deferred_task_of_an_empty_lane_is_taken_when_it_is_due_and_not_
     assert await bodies_taken(stack) == ["deferred"]
 
 
-@pytest.mark.row("K-17")
 async def test_cancelling_a_deferred_task_does_not_change_its_lane(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "a", "b")
@@ -190,7 +174,6 @@ async def test_cancelling_a_deferred_task_does_not_change_its_lane(stack: Stack)
     assert await stack.finish_all() == ["a", "b"]
 
 
-@pytest.mark.row("K-12")
 @pytest.mark.parametrize("moved", [False, True])
 async def test_a_delivery_does_not_overtake_one_that_fell_due_without_a_courier(stack: Stack, moved: bool) -> None:
     """Only claims promoted, so a delivery for now stood before another that had been due for an hour."""
@@ -207,7 +190,6 @@ async def test_a_delivery_does_not_overtake_one_that_fell_due_without_a_courier(
     assert courier.addresses == ["p1", "p2"]
 
 
-@pytest.mark.row("K-12")
 @pytest.mark.parametrize("moved", [False, True])
 async def test_a_delivery_waits_its_turn_behind_more_due_tasks_than_one_script_promotes(
     stack: Stack, moved: bool
@@ -230,7 +212,6 @@ async def test_a_delivery_waits_its_turn_behind_more_due_tasks_than_one_script_p
     assert courier.addresses == ["p1", "p2"]
 
 
-@pytest.mark.row("K-12")
 async def test_a_retried_delivery_does_not_overtake_one_that_fell_due_without_a_courier(stack: Stack) -> None:
     running = await stack.courier(FakeCourier(respond=by_address(p2=GONE)))
     key = (await stack.deliver(person(2), lane="lane")).key

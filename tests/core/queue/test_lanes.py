@@ -27,7 +27,6 @@ async def lock_state(stack: Stack, task_id: str) -> tuple[str, str | None]:
     return task.state, task.waits_for
 
 
-@pytest.mark.row("K-14")
 async def test_a_locked_task_names_the_task_in_front_also_while_that_backs_off(stack: Stack) -> None:
     first, second, third = await stack.queue.put_many("t", [NewTask("", lane="lane") for _ in range(3)])
     assert [await lock_state(stack, one) for one in (first, second, third)] == [
@@ -46,7 +45,6 @@ async def test_a_locked_task_names_the_task_in_front_also_while_that_backs_off(s
     assert (listed.id, listed.waits_for) == (third, second)
 
 
-@pytest.mark.row("K-15")
 @pytest.mark.parametrize("how", ["done", "buried", "cancelled", "failed"])
 async def test_the_end_of_a_lanes_first_task_makes_exactly_the_next_one_ready(stack: Stack, how: str) -> None:
     ids = await stack.queue.put_many("t", [NewTask(str(n), lane="lane", priority=9 - n) for n in range(4)])
@@ -64,7 +62,6 @@ async def test_the_end_of_a_lanes_first_task_makes_exactly_the_next_one_ready(st
     assert [task.body for task in await stack.take(limit=10)] == ["1"]
 
 
-@pytest.mark.row("K-16")
 @pytest.mark.parametrize("backs_off", [False, True])
 async def test_a_task_due_while_its_lane_is_busy_is_locked_and_runs_in_its_turn(stack: Stack, backs_off: bool) -> None:
     deferred = await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + MINUTE))
@@ -142,7 +139,6 @@ ENDINGS: dict[str, Ending] = {
 }
 
 
-@pytest.mark.row("K-17")
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS.keys())
 async def test_no_way_of_ending_or_returning_a_task_leaves_its_lane_stuck(stack: Stack, ending: Ending) -> None:
     """Lanes got stuck after a release with delay, the expiry of the first task and the cancellation of a taken one."""
@@ -159,7 +155,6 @@ async def test_no_way_of_ending_or_returning_a_task_leaves_its_lane_stuck(stack:
     assert "locked" not in {task.state for task in await stack.queue.inspector.select(TaskFilter(tenant="default"))}
 
 
-@pytest.mark.row("K-18")
 async def test_a_task_without_a_lane_is_never_locked(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("", lane="lane") for _ in range(3)])
     ids = await stack.queue.put_many("t", [NewTask("", user="u", kind="k") for _ in range(5)])
@@ -170,7 +165,6 @@ async def test_a_task_without_a_lane_is_never_locked(stack: Stack) -> None:
     assert len(await stack.take(limit=10)) == 3
 
 
-@pytest.mark.row("K-19")
 async def test_a_claim_returns_only_tasks_that_may_be_handled(stack: Stack) -> None:
     """There is one task of each kind that must not be returned."""
     put, soon = stack.queue.put, stack.now() + MINUTE
@@ -190,7 +184,6 @@ async def test_a_claim_returns_only_tasks_that_may_be_handled(stack: Stack) -> N
     await stack.queue.settle(first)
 
 
-@pytest.mark.row("K-06", "K-21")
 async def test_due_tasks_are_taken_by_priority_then_in_the_order_of_the_puts(stack: Stack) -> None:
     """As if they had been ready from the start."""
     due = stack.now() + MINUTE
@@ -203,7 +196,6 @@ async def test_due_tasks_are_taken_by_priority_then_in_the_order_of_the_puts(sta
     assert await stack.finish_all() == ["urgent", "a", "b", "d", "calm"]
 
 
-@pytest.mark.row("K-06", "K-12", "K-41")
 async def test_a_put_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a_worker(stack: Stack) -> None:
     """Only claims promoted tasks, so after an hour without workers a later put stood before the task that was due."""
     put, soon = stack.queue.put, stack.now() + timedelta(milliseconds=200)
@@ -221,7 +213,6 @@ async def test_a_put_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a
     assert taken == ["due first", "due then", "put"]
 
 
-@pytest.mark.row("K-34", "K-41")
 async def test_a_kick_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a_worker(stack: Stack) -> None:
     buried = await stack.queue.put("t", NewTask("kicked", lane="lane"))
     await stack.queue.bury(buried)
@@ -233,7 +224,6 @@ async def test_a_kick_does_not_overtake_tasks_of_its_lane_that_fell_due_without_
     assert await stack.finish_all() == ["due", "kicked"]
 
 
-@pytest.mark.row("K-06", "K-34", "K-41")
 async def test_a_put_or_a_kick_waits_its_turn_behind_more_due_tasks_than_one_script_promotes(stack: Stack) -> None:
     kicked = await stack.queue.put("t", NewTask("kicked", lane="lane"))
     await stack.queue.bury(kicked)
@@ -253,7 +243,6 @@ async def test_a_put_or_a_kick_waits_its_turn_behind_more_due_tasks_than_one_scr
     assert bodies == ["due", "put", "put with a past moment", "kicked"]
 
 
-@pytest.mark.row("K-12", "K-41")
 async def test_a_put_promotes_a_bounded_number_of_due_tasks(stack: Stack) -> None:
     """So no put blocks the server for long; the next puts promote the rest."""
     ids = await stack.queue.put_many("t", [NewTask("", due=stack.now() + MINUTE) for _ in range(250)])
@@ -266,7 +255,6 @@ async def test_a_put_promotes_a_bounded_number_of_due_tasks(stack: Stack) -> Non
     assert {await stack.state(one) for one in ids} == {"ready"}
 
 
-@pytest.mark.row("K-41")
 async def test_a_put_that_overtakes_no_task_leaves_promotion_to_the_workers(stack: Stack) -> None:
     """A task without a lane cannot overtake, and a deferred one does not enter its lane yet."""
     due = await stack.queue.put("t", NewTask("due", due=stack.now() + MINUTE))
@@ -277,7 +265,6 @@ async def test_a_put_that_overtakes_no_task_leaves_promotion_to_the_workers(stac
     assert await stack.finish_all() == ["due", "no lane"]
 
 
-@pytest.mark.row("K-08")
 @pytest.mark.parametrize("state", ["ready", "locked", "waiting", "backing off", "buried", "taken"])
 async def test_a_task_is_cancelled_by_id_in_every_state(stack: Stack, state: str) -> None:
     lane = "lane" if state in ("locked", "backing off") else ""

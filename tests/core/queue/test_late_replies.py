@@ -26,7 +26,6 @@ class LateReplies(Store):
         return reply
 
 
-@pytest.mark.row("K-04", "K-30")
 @pytest.mark.parametrize(("late", "trusted"), [("claim", [False, True]), ("turn", [True, False])])
 async def test_a_lease_is_counted_from_the_call_that_claims_not_from_its_reply(
     stack: Stack, late: str, trusted: list[bool]

@@ -35,7 +35,6 @@ async def lost_and_claimed_again(stack: Stack, lane: str = "") -> tuple[Task, Ta
     return first, second
 
 
-@pytest.mark.row("K-30")
 @pytest.mark.parametrize("lane", ["", "lane"])
 async def test_a_stale_token_changes_nothing(stack: Stack, lane: str) -> None:
     first, second = await lost_and_claimed_again(stack, lane)
@@ -48,7 +47,6 @@ async def test_a_stale_token_changes_nothing(stack: Stack, lane: str) -> None:
     assert await stack.queue.settle(second) == "done"
 
 
-@pytest.mark.row("K-30")
 async def test_the_token_of_a_settled_task_is_stale(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
@@ -80,7 +78,6 @@ async def test_every_claim_gets_a_greater_token_than_those_before(stack: Stack) 
     assert tokens == sorted(set(tokens))
 
 
-@pytest.mark.row("K-33")
 async def test_an_extended_lease_stays_valid_and_its_checkpoint_reaches_the_next_attempt(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
@@ -92,7 +89,6 @@ async def test_an_extended_lease_stays_valid_and_its_checkpoint_reaches_the_next
     assert (again.checkpoint, again.crashed) == ("page 7", True)
 
 
-@pytest.mark.row("K-30")
 async def test_attempts_are_counted_at_the_claim_and_not_for_released_tasks(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
@@ -105,7 +101,6 @@ async def test_attempts_are_counted_at_the_claim_and_not_for_released_tasks(stac
     assert task.attempts == 2
 
 
-@pytest.mark.row("K-43")
 @pytest.mark.parametrize("lane", ["", "lane"])
 async def test_a_task_that_crashes_its_workers_is_buried_after_its_last_attempt(stack: Stack, lane: str) -> None:
     task_id = await stack.queue.put("t", NewTask("poison", lane=lane, attempts=3))
@@ -121,7 +116,6 @@ async def test_a_task_that_crashes_its_workers_is_buried_after_its_last_attempt(
     assert (kicked.body, kicked.attempts) == ("poison", 1)
 
 
-@pytest.mark.row("K-43")
 async def test_the_number_of_attempts_is_a_setting_of_the_installation(stack: Stack) -> None:
     await stack.redis.hset("settings:{0}", "max_attempts", "2")
     task_id = await stack.queue.put("t", NewTask("poison"))
@@ -132,7 +126,6 @@ async def test_the_number_of_attempts_is_a_setting_of_the_installation(stack: St
     assert await stack.state(task_id) == "buried"
 
 
-@pytest.mark.row("K-34")
 async def test_a_taken_task_cannot_be_buried_and_a_ready_one_cannot_be_kicked(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask("a"))
     with pytest.raises(Conflict) as refused:
@@ -153,7 +146,6 @@ async def test_an_ended_or_unknown_task_is_not_found(stack: Stack) -> None:
                 await method(name)
 
 
-@pytest.mark.row("K-02", "K-03")
 async def test_a_task_that_is_not_taken_in_time_expires_and_is_counted(stack: Stack) -> None:
     for number in range(5):
         await stack.queue.put("t", NewTask(str(number), expires=stack.now() + number * MINUTE + MINUTE / 2))
@@ -162,7 +154,6 @@ async def test_a_task_that_is_not_taken_in_time_expires_and_is_counted(stack: St
     assert (await stack.queue.inspector.stats()).tubes["t"].expired == 2
 
 
-@pytest.mark.row("K-03")
 async def test_no_task_is_claimed_after_its_expiry_however_many_have_expired(stack: Stack) -> None:
     """I10. A claim expires a page of a hundred tasks; the expired tasks beyond it were claimed."""
     end = stack.now() + MINUTE
@@ -176,7 +167,6 @@ async def test_no_task_is_claimed_after_its_expiry_however_many_have_expired(sta
     assert (await stack.queue.inspector.stats()).tubes["t"].expired == 350
 
 
-@pytest.mark.row("K-04")
 async def test_a_taken_task_does_not_expire_before_its_lease_is_lost(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a", expires=stack.now() + MINUTE))
     (task,) = await stack.take(lease=HOUR)
@@ -187,7 +177,6 @@ async def test_a_taken_task_does_not_expire_before_its_lease_is_lost(stack: Stac
     assert await stack.take() == []
 
 
-@pytest.mark.row("K-06", "K-07")
 async def test_deferred_tasks_cannot_be_claimed_before_they_are_due_and_all_can_then(stack: Stack) -> None:
     at = stack.now() + HOUR
     await asyncio.gather(*(stack.queue.put("t", NewTask(str(number), due=at)) for number in range(250)))
@@ -196,7 +185,6 @@ async def test_deferred_tasks_cannot_be_claimed_before_they_are_due_and_all_can_
     assert sorted(await stack.finish_all()) == sorted(map(str, range(250)))
 
 
-@pytest.mark.row("K-07")
 async def test_a_claim_promotes_a_bounded_number_of_due_tasks_and_reports_that_there_are_more(stack: Stack) -> None:
     at = stack.now() + HOUR
     await asyncio.gather(*(stack.queue.put("t", NewTask(str(number), due=at)) for number in range(250)))
@@ -209,7 +197,6 @@ async def test_a_claim_promotes_a_bounded_number_of_due_tasks_and_reports_that_t
     assert takeable == [100, 200, 250]
 
 
-@pytest.mark.row("K-23")
 async def test_ids_sort_by_time_and_do_not_collide(stack: Stack) -> None:
     ids = [await stack.queue.put("t", NewTask("a")) for _ in range(50)]
     ids += await asyncio.gather(*(stack.queue.put("t", NewTask("a")) for _ in range(200)))
@@ -217,7 +204,6 @@ async def test_ids_sort_by_time_and_do_not_collide(stack: Stack) -> None:
     assert ids[:50] == sorted(ids[:50])
 
 
-@pytest.mark.row("K-11")
 async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask("a", lane="lane", expires=stack.now() + HOUR))
     await stack.queue.put("t", NewTask("b", lane="lane", due=stack.now() + HOUR))
@@ -228,7 +214,6 @@ async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     assert await permanent_keys(stack) == before
 
 
-@pytest.mark.row("K-30")
 async def test_a_handler_that_raises_leaves_its_task_to_the_lease_and_the_worker_goes_on(
     stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -253,7 +238,6 @@ async def test_a_handler_that_raises_leaves_its_task_to_the_lease_and_the_worker
     assert isinstance((logged.exc_info or [None, None])[1], ZeroDivisionError)
 
 
-@pytest.mark.row("K-39")
 @pytest.mark.parametrize("extends_blocked", [True, False])
 async def test_a_lease_is_extended_while_the_event_loop_is_blocked_only_if_the_worker_wants_it(
     stack: Stack, extends_blocked: bool
@@ -281,7 +265,6 @@ async def test_a_lease_is_extended_while_the_event_loop_is_blocked_only_if_the_w
         heartbeat.stop()
 
 
-@pytest.mark.row("S-03")
 async def test_a_token_is_worth_nothing_without_its_owner(stack: Stack) -> None:
     """After a promotion without the last writes another worker may have a claim with the same number."""
     await stack.queue.put("t", NewTask(""))
@@ -294,7 +277,6 @@ async def test_a_token_is_worth_nothing_without_its_owner(stack: Stack) -> None:
     assert await stack.queue.settle(task) == "done"
 
 
-@pytest.mark.row("S-04")
 async def test_no_lease_ends_at_once_after_a_promotion_however_many_there_are(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n)) for n in range(501)])
     taken = [task for _ in range(6) for task in await stack.take(limit=100)]

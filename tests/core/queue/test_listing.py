@@ -3,8 +3,6 @@
 from collections import Counter
 from datetime import timedelta
 
-import pytest
-
 from core.queue import NewTask, SettleResult, TaskFilter, Tube, Tubes
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
@@ -44,7 +42,6 @@ async def put_in_every_state(stack: Stack, tube: str, count: int) -> None:
         await put(tube, NewTask("ready", tenant=f"tenant {n % 2}", lane=f"free {n}" if n % 2 else ""))
 
 
-@pytest.mark.row("W-12")
 async def test_each_state_is_listed_in_pages_that_neither_skip_nor_repeat_a_task(stack: Stack) -> None:
     await put_in_every_state(stack, "t", 20)
     await put_in_every_state(stack, "u", 3)
@@ -59,7 +56,6 @@ async def test_each_state_is_listed_in_pages_that_neither_skip_nor_repeat_a_task
     assert everything == dict.fromkeys(("taken", "locked", "waiting", "buried", "ready", "done"), 23)
 
 
-@pytest.mark.row("W-12")
 async def test_tasks_of_one_moment_and_a_task_that_leaves_between_two_pages_do_not_hide_others(stack: Stack) -> None:
     """Many tasks are due at one moment: a page ends between two of them, and its last one may leave."""
     due = stack.now() + HOUR
@@ -70,7 +66,6 @@ async def test_tasks_of_one_moment_and_a_task_that_leaves_between_two_pages_do_n
     assert {task.id for task in (*page.tasks, *rest.tasks)} == set(ids)
 
 
-@pytest.mark.row("W-12")
 async def test_a_page_reads_a_bounded_number_of_tasks_and_goes_on_after_them(stack: Stack) -> None:
     """3000 deferred tasks of another tube lie before the task that is searched for."""
     await stack.queue.put_many("t", [NewTask("", due=stack.now() + HOUR)] * 3000)
@@ -80,7 +75,6 @@ async def test_a_page_reads_a_bounded_number_of_tasks_and_goes_on_after_them(sta
     assert await listed(stack, TaskFilter(tube="u", state="waiting")) == ["late"]
 
 
-@pytest.mark.row("W-12")
 async def test_the_locked_tasks_of_many_lanes_are_listed_lane_by_lane(stack: Stack) -> None:
     """Also if a page has more than one read of the only lane."""
     for lane in range(300):
@@ -92,7 +86,6 @@ async def test_the_locked_tasks_of_many_lanes_are_listed_lane_by_lane(stack: Sta
     assert len(await listed(stack, TaskFilter(tube="u", state="locked"), 120)) == 250
 
 
-@pytest.mark.row("W-12")
 async def test_retried_tasks_and_parcels_are_in_the_list_of_their_state(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("off", lane="l"))
     (task,) = await stack.take()

@@ -190,7 +190,6 @@ class Machine(WorkMachine):
 
 @on_both_servers
 @pytest.mark.timeout(limits.MACHINE)
-@pytest.mark.row("K-06", "K-09", "K-12", "K-15", "K-16", "K-17", "K-25", "K-30", "K-31", "K-34", "K-35", "K-36", "K-37")
 def test_the_queue_behaves_as_its_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})
     examples = request.config.getoption("--examples") or (LONG_EXAMPLES if long_form else EXAMPLES)

@@ -45,7 +45,6 @@ async def ada(stack: Stack) -> CommandLine:
     return CommandLine(stack)
 
 
-@pytest.mark.row("K-35")
 async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
     await ada.stack.queue.put("reports", NewTask("", lane="l"))
     await ada.stack.queue.put("reports", NewTask("", lane="l"))
@@ -57,7 +56,6 @@ async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
     assert "reports" not in (await ada("stats", "other")).stdout
 
 
-@pytest.mark.row("K-11")
 async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
     first = await ada.stack.queue.put("t", NewTask("body", user="u", lane="l", tags=["exam"]))
     second = await ada.stack.queue.put("t", NewTask("", user="v", lane="l"))
@@ -85,7 +83,6 @@ async def test_json_of_a_task_has_exactly_the_fields_that_it_has(ada: CommandLin
     }
 
 
-@pytest.mark.row("K-35")
 async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: CommandLine) -> None:
     await ada.stack.queue.put("t", NewTask(""))
     await ada.stack.finish_all()
@@ -110,7 +107,6 @@ async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: Com
     }
 
 
-@pytest.mark.row("K-34")
 async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
     one = await ada.stack.queue.put("t", NewTask(""))
     assert "buried" in (await ada("bury", one)).stdout
@@ -119,7 +115,6 @@ async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
     assert await ada.json("cancel", one) == [{"cancelled": 1, "flagged": 0}]
 
 
-@pytest.mark.row("K-34")
 async def test_kick_some_of_a_tube_cancel_by_user_and_purge(ada: CommandLine) -> None:
     stack = ada.stack
     await Tubes(stack.store).create(Tube("t", keep=timedelta(minutes=30)))
@@ -137,7 +132,6 @@ async def test_a_command_that_selects_no_task_is_wrong_usage(ada: CommandLine, w
     assert (await ada(*words)).returncode == 2
 
 
-@pytest.mark.row("K-35")
 async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None:
     await ada.stack.queue.put("t", NewTask("", due=ada.stack.now() + timedelta(milliseconds=10)))
     await ada.stack.redis.zadd("queue:{0}:due", {"order:1:unknown": 1})
@@ -147,7 +141,6 @@ async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None
     await ada.stack.tick()
 
 
-@pytest.mark.row("W-12")
 async def test_a_tube_is_paused_with_a_reason_and_resumed(ada: CommandLine) -> None:
     await ada.stack.queue.put("t", NewTask(""))
     assert (await ada("pause", "t", "--reason", "the provider is down")).stdout.endswith(": the provider is down\n")
@@ -157,7 +150,6 @@ async def test_a_tube_is_paused_with_a_reason_and_resumed(ada: CommandLine) -> N
     assert (await ada("resume", "t")).returncode == 1
 
 
-@pytest.mark.row("W-13")
 async def test_the_longest_lanes_are_listed(stack: Stack, ada: CommandLine) -> None:
     tasks = [NewTask("", lane="short"), *(NewTask("", lane="long") for _ in range(3)), NewTask("", lane="short")]
     await stack.queue.put_many("t", tasks)

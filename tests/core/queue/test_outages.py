@@ -32,7 +32,6 @@ class RecordingHandler:
 
 
 @on_both_servers
-@pytest.mark.row("K-02", "K-03")
 async def test_tasks_that_expired_without_workers_are_not_handled_later(stack: Stack, workshop: Workshop) -> None:
     await workshop.client.tubes.create(Tube("t", expires=5 * MINUTE))
     await workshop.client.put_many("t", [NewTask(f"stale {n}", lane=f"{n % 40}") for n in range(120)])
@@ -47,7 +46,6 @@ async def test_tasks_that_expired_without_workers_are_not_handled_later(stack: S
     assert (stats.expired, stats.claimed) == (120, 2)
 
 
-@pytest.mark.row("K-31")
 async def test_a_killed_server_restarts_with_every_task_in_its_state(own_server: Server) -> None:
     stack = await Stack.open(own_server)
     await Tubes(stack.store).create(Tube("kept", keep=HOUR, pace=5.0, retry="park"))
@@ -64,7 +62,6 @@ async def test_a_killed_server_restarts_with_every_task_in_its_state(own_server:
 
 
 @on_both_servers
-@pytest.mark.row("K-41")
 async def test_a_tube_without_workers_keeps_its_tasks_while_other_tubes_are_served(
     stack: Stack, workshop: Workshop
 ) -> None:
@@ -81,7 +78,6 @@ async def test_a_tube_without_workers_keeps_its_tasks_while_other_tubes_are_serv
     assert handler.bodies == [str(n) for n in range(30)]
 
 
-@pytest.mark.row("K-20", "K-30")
 async def test_a_call_is_answered_although_its_first_worker_dies(stack: Stack, workshop: Workshop) -> None:
     started = asyncio.Event()
 
@@ -99,7 +95,6 @@ async def test_a_call_is_answered_although_its_first_worker_dies(stack: Stack, w
 
 
 @on_both_servers
-@pytest.mark.row("K-32")
 async def test_a_dead_worker_gets_no_tasks(stack: Stack, workshop: Workshop) -> None:
     handler = RecordingHandler()
     gone = await workshop.start_worker(handler)
@@ -132,7 +127,6 @@ async def _is_linked(replica: Redis) -> bool:
     return str((await replica.info("replication"))["master_link_status"]) == "up"
 
 
-@pytest.mark.row("K-40")
 async def test_deferral_leases_and_lanes_continue_after_a_failover(pair: tuple[Server, Server]) -> None:
     """All use one address, behind which the replica replaces the server that was killed."""
     first, second = pair

@@ -3,8 +3,6 @@
 import asyncio
 from datetime import timedelta
 
-import pytest
-
 from core.queue import NewTask, QueueClient, Settlement, TaskFilter, Tubes, Worker, WorkerOptions
 from core.queue.dead_letters import ChangedLetters, DeadLetters
 from tests.support.servers import on_both_servers
@@ -14,7 +12,6 @@ from tests.support.waiting import until
 pytestmark = on_both_servers
 
 
-@pytest.mark.row("W-12")
 async def test_a_paused_tube_gives_no_task_and_others_go_on(stack: Stack) -> None:
     tubes = Tubes(stack.store)
     await stack.queue.put("t", NewTask("held back"))
@@ -36,7 +33,6 @@ async def test_a_paused_tube_gives_no_task_and_others_go_on(stack: Stack) -> Non
     await stack.audit()
 
 
-@pytest.mark.row("W-12")
 async def test_resuming_wakes_a_sleeping_worker_at_once_and_puts_meanwhile_wake_none(stack: Stack) -> None:
     done: list[str] = []
 
@@ -59,7 +55,6 @@ async def test_resuming_wakes_a_sleeping_worker_at_once_and_puts_meanwhile_wake_
     await running
 
 
-@pytest.mark.row("W-13")
 async def test_a_group_is_kicked_up_to_a_moment_and_to_the_number_that_was_seen(stack: Stack) -> None:
     letters = DeadLetters(stack.store)
     for _ in range(5):

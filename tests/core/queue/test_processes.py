@@ -52,7 +52,6 @@ def moments(program: AdaProcess, what: str) -> list[int]:
     return [int(ms) for ms in re.findall(rf"^{what} (\d+)", program.output, re.MULTILINE)]
 
 
-@pytest.mark.row("K-23")
 async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: Stack, start: Started) -> None:
     """Two processes put at once and are killed; a third one puts after that."""
     programs = [start("put"), start("put")]
@@ -83,7 +82,6 @@ async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: St
     await stack.redis.flushall()
 
 
-@pytest.mark.row("K-26")
 async def test_the_pace_of_a_tube_holds_over_all_processes_and_while_one_is_killed(
     stack: Stack, start: Started
 ) -> None:
@@ -105,7 +103,6 @@ async def test_the_pace_of_a_tube_holds_over_all_processes_and_while_one_is_kill
             assert m <= burst + 1 + (last - first) * pace / 1000, f"{m} within {last - first} ms"
 
 
-@pytest.mark.row("K-26")
 async def test_a_throttle_stops_its_account_in_every_process_and_no_other_account(stack: Stack, start: Started) -> None:
     await Tubes(stack.store).create(Tube(TUBE, pace=100))
     first, second, free = programs = [start("take", account) for account in ("ada", "ada", "free")]

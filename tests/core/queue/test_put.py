@@ -19,7 +19,6 @@ async def repeat(stack: Stack, queue: Queue, call: int, body: str, *, answered: 
     return str((await stack.store.run("put", 0, queue.ids.client, call, answered, "t", *row))[0])
 
 
-@pytest.mark.row("K-30")
 async def test_a_repeated_put_adds_nothing_even_after_its_task_has_ended(stack: Stack) -> None:
     """Recognising a repeat by its task doubled tasks that had ended meanwhile."""
     assert await repeat(stack, stack.queue, 1, "a") == "ready"
@@ -28,7 +27,6 @@ async def test_a_repeated_put_adds_nothing_even_after_its_task_has_ended(stack: 
     assert await stack.finish_all() == []
 
 
-@pytest.mark.row("K-30")
 async def test_put_calls_that_arrive_out_of_order_are_each_done_once(stack: Stack) -> None:
     """After FUNCTION FLUSH a call is sent again behind later ones, so its number is lower than theirs."""
     for call in (3, 1, 2, 3, 2, 1):
@@ -36,7 +34,6 @@ async def test_put_calls_that_arrive_out_of_order_are_each_done_once(stack: Stac
     assert await stack.finish_all() == ["3", "1", "2"]
 
 
-@pytest.mark.row("K-30")
 async def test_the_server_remembers_only_the_unanswered_put_calls_of_a_client(stack: Stack) -> None:
     for _ in range(50):
         await stack.queue.put("t", NewTask(""))
@@ -47,7 +44,6 @@ async def test_the_server_remembers_only_the_unanswered_put_calls_of_a_client(st
     assert await stack.redis.pttl(name) > 0
 
 
-@pytest.mark.row("K-01")
 async def test_puts_of_one_event_loop_turn_are_sent_in_one_step_in_their_order(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("first"))
     before = stack.store.pipelines.commands
@@ -58,7 +54,6 @@ async def test_puts_of_one_event_loop_turn_are_sent_in_one_step_in_their_order(s
     assert await stack.finish_all() == ["first", *map(str, range(31))]
 
 
-@pytest.mark.row("K-01")
 async def test_a_cancelled_put_does_not_affect_the_puts_sent_with_it(stack: Stack) -> None:
     gone, stays = (asyncio.create_task(stack.queue.put("t", NewTask(body))) for body in ("gone", "stays"))
     await asyncio.sleep(0)
@@ -67,7 +62,6 @@ async def test_a_cancelled_put_does_not_affect_the_puts_sent_with_it(stack: Stac
     assert await stack.finish_all() == ["gone", "stays"]
 
 
-@pytest.mark.row("K-01")
 async def test_a_failed_put_step_raises_to_each_of_its_callers(stack: Stack) -> None:
     await stack.redis.set("queue:{0}:counters", "no hash")
     puts = [asyncio.create_task(stack.queue.put("t", NewTask(str(n)))) for n in range(3)]
@@ -76,7 +70,6 @@ async def test_a_failed_put_step_raises_to_each_of_its_callers(stack: Stack) -> 
     await stack.redis.delete("queue:{0}:counters")
 
 
-@pytest.mark.row("K-01")
 async def test_put_many_keeps_the_order_and_the_options_of_each_task(stack: Stack) -> None:
     later = stack.now() + timedelta(minutes=1)
     tasks = [NewTask("a", lane="lane"), NewTask("b", lane="lane"), NewTask("c", priority=1), NewTask("d", due=later)]
@@ -87,14 +80,12 @@ async def test_put_many_keeps_the_order_and_the_options_of_each_task(stack: Stac
     assert await stack.finish_all() == ["d"]
 
 
-@pytest.mark.row("K-01")
 async def test_a_thousand_tasks_are_put_and_taken_in_order(stack: Stack) -> None:
     ids = await stack.queue.put_many("t", [NewTask(str(n)) for n in range(1000)])
     assert len(set(ids)) == 1000
     assert await stack.finish_all() == [str(n) for n in range(1000)]
 
 
-@pytest.mark.row("K-01")
 @pytest.mark.parametrize("invalid", [NewTask("", tags=["a\nb"]), NewTask("", tags=[""]), NewTask("", priority=-1)])
 async def test_one_invalid_task_keeps_put_many_from_adding_any(stack: Stack, invalid: NewTask) -> None:
     with pytest.raises(Invalid):
@@ -102,7 +93,6 @@ async def test_one_invalid_task_keeps_put_many_from_adding_any(stack: Stack, inv
     assert await stack.finish_all() == []
 
 
-@pytest.mark.row("K-07")
 async def test_two_thousand_tasks_due_at_one_moment_are_all_ready_then(stack: Stack) -> None:
     five = stack.now() + timedelta(minutes=17)
     await stack.queue.put_many("t", [NewTask(str(n), lane=f"user {n}", user=str(n), due=five) for n in range(2000)])

@@ -33,13 +33,11 @@ async def make_calls(stack: Stack, count: int) -> list[int]:
     return waits
 
 
-@pytest.mark.row("D-22")
 async def test_calls_are_not_spaced_before_the_first_refusal(stack: Stack) -> None:
     assert await stack.queue.reserve_call(*ACCOUNT) == (0, -1)
     assert not await stack.redis.exists(key(stack))
 
 
-@pytest.mark.row("D-22")
 async def test_after_a_refusal_the_calls_of_all_processes_are_spaced_evenly_and_slower(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     assert await rate(stack) == pytest.approx(20 * SLOWER)
@@ -52,14 +50,12 @@ async def test_after_a_refusal_the_calls_of_all_processes_are_spaced_evenly_and_
     assert pauses == sorted(pauses, reverse=True)
 
 
-@pytest.mark.row("D-22")
 async def test_a_rate_that_is_used_grows(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     await make_calls(stack, 40)
     assert 20 < await rate(stack) < 20 * SLOWER + 40 * 0.4
 
 
-@pytest.mark.row("D-22")
 async def test_a_rate_that_is_not_used_stays(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     for _ in range(5):
@@ -68,7 +64,6 @@ async def test_a_rate_that_is_not_used_stays(stack: Stack) -> None:
     assert await rate(stack) == pytest.approx(20 * SLOWER)
 
 
-@pytest.mark.row("D-22")
 async def test_a_second_refusal_shows_the_limit_which_is_then_approached_carefully(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     await make_calls(stack, 40)
@@ -79,7 +74,6 @@ async def test_a_second_refusal_shows_the_limit_which_is_then_approached_careful
     assert learned < await rate(stack) < learned * 1.06
 
 
-@pytest.mark.row("D-22")
 async def test_a_refusal_in_a_quiet_moment_has_another_cause(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     await make_calls(stack, 40)
@@ -90,7 +84,6 @@ async def test_a_refusal_in_a_quiet_moment_has_another_cause(stack: Stack) -> No
     assert await rate(stack) == learned
 
 
-@pytest.mark.row("D-22")
 async def test_no_call_is_reserved_while_the_account_is_throttled(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     await stack.queue.throttle("t", "method:ada", 2 * SECOND)
@@ -101,13 +94,11 @@ async def test_no_call_is_reserved_while_the_account_is_throttled(stack: Stack) 
     assert (await stack.queue.reserve_call(*ACCOUNT))[0] == 0
 
 
-@pytest.mark.row("D-22")
 async def test_a_rate_without_calls_is_forgotten(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 20)
     assert 3_590_000 < await stack.redis.pttl(key(stack)) <= 3_600_000
 
 
-@pytest.mark.row("D-22")
 async def test_a_rate_that_has_grown_beyond_any_limit_is_forgotten(stack: Stack) -> None:
     await stack.queue.learn_rate(*ACCOUNT, 1176)
     await stack.queue.reserve_call(*ACCOUNT)

@@ -46,7 +46,6 @@ async def in_every_state(stack: Stack, **common: Any) -> dict[str, str]:
     return ids
 
 
-@pytest.mark.row("K-09", "K-10")
 @pytest.mark.parametrize("selected", CHOICES, ids=str)
 async def test_search_finds_all_live_tasks_that_match_and_no_others(stack: Stack, selected: TaskFilter) -> None:
     ids = await in_every_state(stack, **{**MINE, "lane": "l"})
@@ -56,7 +55,6 @@ async def test_search_finds_all_live_tasks_that_match_and_no_others(stack: Stack
     assert [task.id for task in await stack.queue.inspector.select(selected)] == wanted
 
 
-@pytest.mark.row("K-09", "K-10")
 async def test_a_task_that_moves_while_its_lane_is_listed_is_not_missed(stack: Stack) -> None:
     """Tasks are deferred, parked, kicked and promoted between two pages: each is listed at least once."""
     await Tubes(stack.store).create(Tube("t", retry="park"))
@@ -85,7 +83,6 @@ async def test_a_task_that_moves_while_its_lane_is_listed_is_not_missed(stack: S
     assert ids <= set(listed)
 
 
-@pytest.mark.row("K-09", "K-17")
 @pytest.mark.parametrize("selected", CHOICES, ids=str)
 async def test_cancel_by_ends_tasks_in_every_state_and_flags_the_taken_one(stack: Stack, selected: TaskFilter) -> None:
     await in_every_state(stack, **MINE)
@@ -95,7 +92,6 @@ async def test_cancel_by_ends_tasks_in_every_state_and_flags_the_taken_one(stack
     assert await stack.finish_all() == ["other"]
 
 
-@pytest.mark.row("K-09")
 async def test_a_cancelled_taken_task_is_reported_at_its_next_extend_and_not_retried(stack: Stack) -> None:
     for _ in range(2):
         await stack.queue.put("t", NewTask("", user="u"))
@@ -106,7 +102,6 @@ async def test_a_cancelled_taken_task_is_reported_at_its_next_extend_and_not_ret
     assert await stack.queue.release(one) == "cancelled"
 
 
-@pytest.mark.row("K-09")
 async def test_a_cancelled_task_whose_lease_is_lost_is_not_claimed_again(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("", user="u"))
     await stack.take()
@@ -115,7 +110,6 @@ async def test_a_cancelled_task_whose_lease_is_lost_is_not_claimed_again(stack: 
     assert await stack.take() == []
 
 
-@pytest.mark.row("K-09")
 async def test_other_tasks_are_served_while_the_many_tasks_of_a_user_are_cancelled(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n), user="u", lane=f"l{n % 7}") for n in range(3000)])
     cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(user="u")))
@@ -129,7 +123,6 @@ async def test_other_tasks_are_served_while_the_many_tasks_of_a_user_are_cancell
     assert served >= 10
 
 
-@pytest.mark.row("K-09")
 async def test_a_task_put_during_a_cancel_is_not_cancelled(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("old", user="u")] * 3000)
     cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(user="u")))
@@ -141,7 +134,6 @@ async def test_a_task_put_during_a_cancel_is_not_cancelled(stack: Stack) -> None
     assert await stack.finish_all() == ["new"]
 
 
-@pytest.mark.row("K-09")
 async def test_a_search_leaves_out_a_task_put_into_a_lane_that_became_empty_meanwhile(stack: Stack) -> None:
     ids = await stack.queue.put_many("t", [NewTask("old", lane="l")] * 3)
     pages = TaskSearch(stack.store).pages(TaskFilter(lane="l"), SearchPosition(), 2)
@@ -153,7 +145,6 @@ async def test_a_search_leaves_out_a_task_put_into_a_lane_that_became_empty_mean
     assert listed == ids[1:]
 
 
-@pytest.mark.row("K-28")
 async def test_a_kind_distinguishes_a_timer_from_a_message(stack: Stack) -> None:
     for kind in ("message", "timer.a", "timer.b", "timers"):
         await stack.queue.put("t", NewTask(kind, user="u", kind=kind))
@@ -164,7 +155,6 @@ async def test_a_kind_distinguishes_a_timer_from_a_message(stack: Stack) -> None
     assert [task.kind for task in await stack.take()] == ["message"]
 
 
-@pytest.mark.row("K-29")
 async def test_a_deferred_task_can_be_cancelled_by_user_and_kind_before_it_is_due(stack: Stack) -> None:
     minute = stack.now() + timedelta(minutes=1)
     for user in ("moves on", "stays"):
@@ -175,7 +165,6 @@ async def test_a_deferred_task_can_be_cancelled_by_user_and_kind_before_it_is_du
     assert await stack.finish_all() == ["stays", "message"]
 
 
-@pytest.mark.row("K-27")
 async def test_the_rest_of_a_mailing_in_deferred_chunks_is_cancelled_by_its_tag(stack: Stack) -> None:
     chunks = [
         NewTask(f"chunk {n}", due=stack.now() + n * timedelta(minutes=10), tags=["mailing 7"]) for n in range(1, 7)
@@ -188,7 +177,6 @@ async def test_the_rest_of_a_mailing_in_deferred_chunks_is_cancelled_by_its_tag(
     assert await stack.finish_all() == []
 
 
-@pytest.mark.row("K-10")
 async def test_a_filter_without_an_index_is_refused(stack: Stack) -> None:
     with pytest.raises(Invalid):
         await stack.queue.inspector.select(TaskFilter(tube="t"))
@@ -196,7 +184,6 @@ async def test_a_filter_without_an_index_is_refused(stack: Stack) -> None:
         await stack.queue.cancel_by(TaskFilter())
 
 
-@pytest.mark.row("K-11")
 async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     ids = await in_every_state(stack, **MINE)
     before = await stack.dump()
@@ -208,13 +195,11 @@ async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     assert {key: kept.value for key, kept in after.items()} == {key: kept.value for key, kept in before.items()}
 
 
-@pytest.mark.row("K-10")
 async def test_parcels_of_deliveries_are_in_no_index(stack: Stack) -> None:
     await stack.deliver(person(1), tags=["exam"], lane="l", kind="message")
     assert not [key for key in stack.server.all_keys() if ":by:" in key]
 
 
-@pytest.mark.row("K-09", "K-10")
 async def test_what_waits_in_a_tube_of_a_tenant_is_cancelled_with_parcels_and_few_commands(stack: Stack) -> None:
     """Regression: by the default tenant all keys were scanned, for 53 s, and parcels were left in silence."""
     await stack.queue.put_many("echo", [NewTask("", lane=f"l{n % 150}" if n % 2 else "") for n in range(2000)])
@@ -230,7 +215,6 @@ async def test_what_waits_in_a_tube_of_a_tenant_is_cancelled_with_parcels_and_fe
     await stack.audit()
 
 
-@pytest.mark.row("K-09")
 @pytest.mark.parametrize("marks", [{"tenant": DEFAULT_TENANT}, {"user": "u"}], ids=str)
 async def test_tasks_of_jobs_are_cancelled_only_by_the_name_of_their_tube(stack: Stack, marks: dict[str, str]) -> None:
     for tube in ("jobs.hunt", "job-notices", "t"):
@@ -243,7 +227,6 @@ async def test_tasks_of_jobs_are_cancelled_only_by_the_name_of_their_tube(stack:
     assert await stack.queue.cancel_by(TaskFilter(**marks, tube="jobs.hunt")) == CancelResult(1, 0)
 
 
-@pytest.mark.row("K-09")
 async def test_tasks_that_change_their_state_during_a_cancel_by_tenant_are_not_missed(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("old", lane=f"l{n % 7}", priority=9 - n % 3) for n in range(3000)])
     cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(tenant=DEFAULT_TENANT, tube="t")))

@@ -34,7 +34,6 @@ async def other_process(stack: Stack) -> AsyncIterator[Workshop]:
 
 
 @on_both_servers
-@pytest.mark.row("K-01")
 async def test_a_tube_is_created_at_run_time_with_its_options_and_used_at_once(
     stack: Stack, workshop: Workshop, other_process: Workshop
 ) -> None:
@@ -72,7 +71,6 @@ async def _is_buried(stack: Stack, task_id: str) -> bool:
     return await stack.state(task_id) == "buried"
 
 
-@pytest.mark.row("K-05")
 async def test_a_worker_takes_tasks_of_its_own_tube_only(stack: Stack, workshop: Workshop) -> None:
     served: Counter[str] = Counter()
 
@@ -88,7 +86,6 @@ async def test_a_worker_takes_tasks_of_its_own_tube_only(stack: Stack, workshop:
     assert (await stack.queue.inspector.stats()).tubes["three"].states.ready == 20
 
 
-@pytest.mark.row("K-12")
 async def test_three_workers_take_two_lanes_in_parallel_and_each_in_order(
     stack: Stack, workshop: Workshop, other_process: Workshop
 ) -> None:
@@ -118,7 +115,6 @@ async def test_three_workers_take_two_lanes_in_parallel_and_each_in_order(
     assert side_by_side == []
 
 
-@pytest.mark.row("K-13")
 async def test_hundreds_of_concurrent_handlers_in_two_workers_keep_the_order_of_lanes(
     stack: Stack, workshop: Workshop, other_process: Workshop
 ) -> None:
@@ -153,7 +149,6 @@ async def test_hundreds_of_concurrent_handlers_in_two_workers_keep_the_order_of_
     assert set(map(tuple, order.values())) == {("0", "1", "2")}
 
 
-@pytest.mark.row("K-25")
 async def test_the_pauses_between_attempts_double_up_to_a_maximum(stack: Stack, workshop: Workshop) -> None:
     await workshop.client.tubes.create(Tube("t", backoff=Backoff(10 * MINUTE, 15 * MINUTE)))
 
@@ -177,7 +172,6 @@ async def _due_of_retry(stack: Stack, task_id: str, attempts: int) -> int:
 
 
 @on_both_servers
-@pytest.mark.row("K-10")
 async def test_a_search_reads_only_what_it_finds_and_scans_nothing(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("", user=f"u{n}", tags=["all"], kind=f"k{n % 2}") for n in range(2000)])
     await stack.redis.config_resetstat()
@@ -191,7 +185,6 @@ async def test_a_search_reads_only_what_it_finds_and_scans_nothing(stack: Stack)
 
 
 @on_both_servers
-@pytest.mark.row("K-38")
 async def test_processes_that_receive_handle_and_send_messages_share_only_the_queue(stack: Stack) -> None:
     """One scenario serves several networks: a reply leaves by the network of its message, and no process waits for
     another.
@@ -222,7 +215,6 @@ async def test_processes_that_receive_handle_and_send_messages_share_only_the_qu
         await part.client._store.close()
 
 
-@pytest.mark.row("K-42")
 async def test_a_long_task_does_not_delay_short_ones(stack: Stack, workshop: Workshop) -> None:
     """A task with a body of a megabyte runs for several leases; short tasks are answered meanwhile."""
     started, attempts = asyncio.Event(), []
@@ -250,7 +242,6 @@ async def test_a_long_task_does_not_delay_short_ones(stack: Stack, workshop: Wor
     assert calls > 20
 
 
-@pytest.mark.row("K-39")
 async def test_the_examples_of_the_guide_work_as_written(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     """The first example is run word for word except for the address; the second is compiled."""
     code, second = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
@@ -281,7 +272,6 @@ async def test_a_client_leaves_no_connection_behind(stack: Stack) -> None:
     assert await stack.state(task_id) == "ready"
 
 
-@pytest.mark.row("K-36", "K-25")
 async def test_a_caller_is_notified_of_the_end_of_a_task_and_not_of_its_retries(
     stack: Stack, workshop: Workshop
 ) -> None:

@@ -11,7 +11,6 @@ from tests.support.stack import HOUR, Stack
 pytestmark = on_both_servers
 
 
-@pytest.mark.row("K-37")
 @pytest.mark.parametrize("state", ["ready", "waiting"])
 async def test_a_retry_replaces_the_body_in_the_same_step(stack: Stack, state: str) -> None:
     await stack.queue.put("t", NewTask("old"))
@@ -22,7 +21,6 @@ async def test_a_retry_replaces_the_body_in_the_same_step(stack: Stack, state: s
     assert await stack.finish_all() == ["new"]
 
 
-@pytest.mark.row("K-37")
 async def test_a_release_replaces_the_body(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("old"))
     (task,) = await stack.take()
@@ -30,7 +28,6 @@ async def test_a_release_replaces_the_body(stack: Stack) -> None:
     assert await stack.finish_all() == ["new"]
 
 
-@pytest.mark.row("K-37", "K-30")
 async def test_a_stale_token_does_not_replace_the_body(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("right"))
     (old,) = await stack.take()
@@ -42,7 +39,6 @@ async def test_a_stale_token_does_not_replace_the_body(stack: Stack) -> None:
     assert await stack.finish_all() == ["right"]
 
 
-@pytest.mark.row("K-33")
 async def test_a_checkpoint_survives_a_retry_and_a_lost_lease(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("long"))
     (task,) = await stack.take()
@@ -55,7 +51,6 @@ async def test_a_checkpoint_survives_a_retry_and_a_lost_lease(stack: Stack) -> N
     assert task.checkpoint == "half"
 
 
-@pytest.mark.row("K-15", "K-17")
 async def test_settling_many_settles_each_attempt_by_itself(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n), lane=f"l{n}", attempts=9) for n in range(250)])
     await stack.queue.put_many("t", [NewTask("behind", lane=f"l{n}") for n in range(250)])
@@ -70,7 +65,6 @@ async def test_settling_many_settles_each_attempt_by_itself(stack: Stack) -> Non
     assert len(await stack.finish_all()) == 250 + 62
 
 
-@pytest.mark.row("K-15")
 async def test_a_task_buried_by_its_worker_frees_its_lane(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("a", lane="lane"), NewTask("b", lane="lane")])
     (task,) = await stack.take()
@@ -78,7 +72,6 @@ async def test_a_task_buried_by_its_worker_frees_its_lane(stack: Stack) -> None:
     assert await stack.finish_all() == ["b"]
 
 
-@pytest.mark.row("K-35")
 async def test_stats_count_tasks_by_state_after_every_step(stack: Stack) -> None:
     later = stack.now() + timedelta(minutes=5)
     ids = await stack.queue.put_many("t", [NewTask("", lane="l")] * 4 + [NewTask("")] * 2 + [NewTask("", due=later)])
@@ -95,7 +88,6 @@ async def test_stats_count_tasks_by_state_after_every_step(stack: Stack) -> None
     assert sum(getattr(stats.states, state) for state in stats.states.__struct_fields__) == stats.live
 
 
-@pytest.mark.row("K-35")
 async def test_stats_find_the_oldest_task_behind_more_urgent_ones_and_in_lanes(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("old", priority=9, lane="l"))
     stack.advance_clock(timedelta(minutes=3))
@@ -104,7 +96,6 @@ async def test_stats_find_the_oldest_task_behind_more_urgent_ones_and_in_lanes(s
     assert 180_000 <= (await stack.queue.inspector.stats()).tubes["t"].oldest_ms < 190_000
 
 
-@pytest.mark.row("K-35")
 async def test_stats_show_how_long_due_tasks_have_waited_without_any_worker(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("", due=stack.now() + timedelta(minutes=1)))
     assert (await stack.queue.inspector.stats()).overdue_ms == 0

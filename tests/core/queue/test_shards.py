@@ -59,7 +59,6 @@ async def finish(stack: Stack, tasks: Sequence[Task]) -> None:
     assert set(states) <= {"done", "ready"}  # a parcel whose entries are open is ready again
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize("scope", ["account", "method"])
 async def test_a_throttle_of_an_account_applies_in_every_shard(stack: Stack, scope: str) -> None:
     await put(stack)
@@ -72,13 +71,11 @@ async def test_a_throttle_of_an_account_applies_in_every_shard(stack: Stack, sco
     assert [len((await claim(stack, shard, account="ada")).tasks) for shard in SHARDS] == [1, 1, 1]
 
 
-@pytest.mark.row("D-22")
 async def test_a_throttle_of_a_chat_is_visible_in_every_shard(stack: Stack) -> None:
     await stack.queue.throttle("t", "chat:5", MINUTE)
     assert [list(await stack.queue.throttles("t", shard, ["chat:5"])) for shard in SHARDS] == [["chat:5"]] * 3
 
 
-@pytest.mark.row("K-08")
 async def test_a_task_is_found_and_cancelled_by_its_id_in_its_shard(stack: Stack) -> None:
     ids = await put(stack, 2)
     for task_id in ids[::2]:
@@ -89,14 +86,12 @@ async def test_a_task_is_found_and_cancelled_by_its_id_in_its_shard(stack: Stack
     assert [task.task_id for task in await take(stack)] == ids[1::2]
 
 
-@pytest.mark.row("K-34")
 async def test_a_task_is_buried_and_kicked_by_its_id_in_its_shard(stack: Stack) -> None:
     for task_id in await put(stack):
         assert (await stack.queue.bury(task_id)).state == "buried"
         assert (await stack.queue.kick(task_id)).state == "ready"
 
 
-@pytest.mark.row("K-09")
 @pytest.mark.parametrize(
     "selected", [TaskFilter(user="u"), TaskFilter(lane="l"), TaskFilter(kind="k"), TaskFilter(tag="x")], ids=str
 )
@@ -112,14 +107,12 @@ async def test_cancel_by_ends_and_flags_the_selected_tasks_of_every_shard(stack:
     assert [task.task_id for task in await take(stack)] == others
 
 
-@pytest.mark.row("K-10")
 async def test_a_search_returns_the_tasks_of_every_shard(stack: Stack) -> None:
     ids = await put(stack, 3, user="u")
     await put(stack, user="v")
     assert [task.id for task in await stack.queue.inspector.select(TaskFilter(user="u"))] == ids
 
 
-@pytest.mark.row("K-10")
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 9, 10])
 async def test_the_pages_of_a_search_neither_overlap_nor_skip_where_a_shard_ends(stack: Stack, size: int) -> None:
     ids = await put(stack, 3, user="u")
@@ -133,7 +126,6 @@ async def test_the_pages_of_a_search_neither_overlap_nor_skip_where_a_shard_ends
     assert found == ids
 
 
-@pytest.mark.row("K-10")
 async def test_the_pages_of_the_list_cover_every_shard(stack: Stack) -> None:
     ids, found, cursor = await put(stack, 20), set[str](), None
     while True:
@@ -151,7 +143,6 @@ async def test_a_malformed_cursor_of_the_list_is_refused(stack: Stack) -> None:
             await stack.queue.inspector.list(TaskFilter(), cursor, 10)
 
 
-@pytest.mark.row("K-26")
 async def test_the_pace_of_a_tube_applies_to_all_shards_together(stack: Stack) -> None:
     """At 30 tasks per second. Each shard may save up one task, and loses what it is not asked for in time."""
     await Tubes(stack.store).create(Tube("t", pace=30))
@@ -170,7 +161,6 @@ async def test_the_pace_of_a_tube_applies_to_all_shards_together(stack: Stack) -
     assert max(taken.values()) - min(taken.values()) <= 2
 
 
-@pytest.mark.row("K-05")
 async def test_the_weight_of_a_tenant_applies_in_every_shard(stack: Stack) -> None:
     await Tubes(stack.store).set_weight("heavy", 3)
     for tenant in ("heavy", "light"):
@@ -180,7 +170,6 @@ async def test_the_weight_of_a_tenant_applies_in_every_shard(stack: Stack) -> No
         assert abs(tenants["heavy"] - 30) <= 2, shard
 
 
-@pytest.mark.row("K-34", "K-35")
 async def test_statistics_kick_and_purge_cover_every_shard(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=HOUR))
     ids = await put(stack, 4)
@@ -198,7 +187,6 @@ async def test_statistics_kick_and_purge_cover_every_shard(stack: Stack) -> None
     assert (await stack.queue.inspector.stats()).finished == 0
 
 
-@pytest.mark.row("S-01")
 async def test_a_lane_is_strict_over_all_shards(stack: Stack) -> None:
     """Its tasks, and its deliveries whatever their senders and Idempotency-Keys, stand in one shard."""
     shard = stack.store.shard_of("chat 7")
@@ -215,7 +203,6 @@ async def test_a_lane_is_strict_over_all_shards(stack: Stack) -> None:
         await finish(stack, taken)
 
 
-@pytest.mark.row("S-09")
 async def test_a_shard_that_fails_holds_up_no_other(stack: Stack, caplog: pytest.LogCaptureFixture) -> None:
     """Neither claims, nor leases, of which some stand in the shard that fails."""
     await put(stack, 3)
@@ -269,7 +256,6 @@ async def test_a_long_backlog_in_one_shard_does_not_hold_up_the_others(stack: St
     await stack.finish_all()
 
 
-@pytest.mark.row("S-12")
 async def test_tasks_without_a_lane_that_are_put_together_stand_in_one_shard(stack: Stack) -> None:
     """So that a worker finds full pages; those that are put at other times stand anywhere."""
     used: set[str] = set()
@@ -289,7 +275,6 @@ def shard_of(task_id: str) -> str:
     return task_id.partition(".")[0]
 
 
-@pytest.mark.row("W-12")
 async def test_a_tube_is_paused_and_resumed_in_every_shard(stack: Stack) -> None:
     tubes = Tubes(stack.store)
     await put(stack)
@@ -300,7 +285,6 @@ async def test_a_tube_is_paused_and_resumed_in_every_shard(stack: Stack) -> None
     assert [task.body for task in tasks] == ["0", "1", "2"]
 
 
-@pytest.mark.row("W-13")
 async def test_no_more_tasks_of_a_group_are_changed_than_the_operator_has_seen(stack: Stack) -> None:
     letters = DeadLetters(stack.store)
     for task_id in await put(stack, 3):

@@ -118,7 +118,6 @@ BY_TIME = ("due", "lease ends", "expire")
 CASES = [(verb, state) for verb in VERBS for state in STATES if verb not in BY_TIME or state in NEXT[verb]]
 
 
-@pytest.mark.row("K-17")
 @pytest.mark.parametrize(("verb", "state"), CASES)
 async def test_every_verb_leads_to_the_states_of_the_table_and_to_no_others(
     stack: Stack, verb: str, state: TaskState

@@ -21,7 +21,6 @@ def later(stack: Stack, time: timedelta = DAY) -> int:
     return int((stack.now() + time).timestamp() * 1000)
 
 
-@pytest.mark.row("K-12")
 async def test_a_suspended_task_keeps_its_lane_waiting_and_is_the_next_one_when_it_is_woken(stack: Stack) -> None:
     first, _ = await put_all(stack, "a", "b")
     (task,) = await stack.take()
@@ -31,7 +30,6 @@ async def test_a_suspended_task_keeps_its_lane_waiting_and_is_the_next_one_when_
     assert await stack.finish_all() == ["a", "b"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_suspended_task_that_leaves_its_lane_is_the_last_one_when_it_is_woken(stack: Stack) -> None:
     first, *_ = await put_all(stack, "a", "b", "c")
     (task,) = await stack.take()
@@ -44,7 +42,6 @@ async def test_a_suspended_task_that_leaves_its_lane_is_the_last_one_when_it_is_
     assert await stack.finish_all() == ["c", "a"]
 
 
-@pytest.mark.row("K-06", "K-12")
 async def test_a_woken_task_enters_its_lane_behind_those_that_fell_due_before(stack: Stack) -> None:
     first = await stack.queue.put("t", NewTask("a", lane="lane"))
     (task,) = await stack.take()
@@ -75,7 +72,6 @@ async def test_a_wake_up_before_the_suspension_is_not_lost_and_counts_once(stack
     assert await stack.queue.suspend(task, later(stack)) == "waiting"
 
 
-@pytest.mark.row("K-02", "K-04")
 async def test_a_task_that_was_suspended_does_not_expire(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask("a", expires=stack.now() + HOUR))
     (task,) = await stack.take()
@@ -86,7 +82,6 @@ async def test_a_task_that_was_suspended_does_not_expire(stack: Stack) -> None:
     assert await stack.finish_all() == ["a"]
 
 
-@pytest.mark.row("K-09")
 async def test_a_suspended_task_can_be_cancelled_and_frees_its_lane(stack: Stack) -> None:
     first, _ = await put_all(stack, "a", "b")
     (task,) = await stack.take()
@@ -96,7 +91,6 @@ async def test_a_suspended_task_can_be_cancelled_and_frees_its_lane(stack: Stack
     assert await stack.finish_all() == ["b"]
 
 
-@pytest.mark.row("K-30")
 async def test_after_a_crash_a_suspended_task_is_first_in_its_lane(stack: Stack) -> None:
     first, _ = await put_all(stack, "a", "b")
     (task,) = await stack.take()

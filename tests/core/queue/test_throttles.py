@@ -13,7 +13,6 @@ pytestmark = on_both_servers
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize("scope", ["account", "method"])
 async def test_a_throttled_account_takes_no_task_until_the_throttle_ends(stack: Stack, scope: str) -> None:
     await stack.queue.put("t", NewTask("a"))
@@ -25,7 +24,6 @@ async def test_a_throttled_account_takes_no_task_until_the_throttle_ends(stack: 
     assert [task.body for task in await stack.take(account="ada")] == ["a"]
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize("scope", ["account:other", "method:other", "chat:ada", "recipient:ada"])
 async def test_the_throttle_of_another_account_or_of_a_chat_does_not_stop_an_account(stack: Stack, scope: str) -> None:
     await stack.queue.put("t", NewTask("a"))
@@ -39,14 +37,12 @@ async def test_a_throttle_applies_to_one_tube_only(stack: Stack) -> None:
     assert len(await stack.take(account="ada")) == 1
 
 
-@pytest.mark.row("D-22")
 async def test_the_longest_of_several_throttles_applies(stack: Stack) -> None:
     await asyncio.gather(*(stack.queue.throttle("t", "account:ada", n * MINUTE) for n in (3, 1, 2)))
     claim = await stack.claim(account="ada")
     assert 170_000 < claim.opens_at - claim.now <= 180_000
 
 
-@pytest.mark.row("D-22")
 async def test_throttles_of_chats_are_visible_to_every_process_until_they_end(stack: Stack) -> None:
     await stack.queue.throttle("t", "chat:5", MINUTE)
     until = await stack.queue.throttles("t", 0, ["chat:5", "chat:6"])
@@ -69,7 +65,6 @@ async def test_a_worker_of_a_throttled_account_still_promotes_due_tasks(stack: S
     assert await stack.redis.zcard("queue:{0}:ready:u:default") == 1
 
 
-@pytest.mark.row("D-22")
 async def test_a_short_throttle_of_a_chat_does_not_cut_that_of_the_account_short(stack: Stack) -> None:
     """All throttles of a tube are in one key: it lives as long as the longest of them."""
     await stack.queue.throttle("t", "account:ada", MINUTE)

@@ -34,7 +34,6 @@ async def put(stack: Stack, tenant: str, count: int, lane: str = "") -> None:
         await stack.queue.put("t", NewTask(str(number), tenant=tenant, lane=lane))
 
 
-@pytest.mark.row("K-01")
 async def test_a_tube_and_all_its_options_are_visible_to_other_processes(stack: Stack) -> None:
     await Tubes(stack.store).create(WHOLE)
     other = await Store.open(stack.server.url)
@@ -43,7 +42,6 @@ async def test_a_tube_and_all_its_options_are_visible_to_other_processes(stack: 
     await other.close()
 
 
-@pytest.mark.row("K-01")
 async def test_creating_a_tube_again_replaces_all_its_options(stack: Stack) -> None:
     tubes = Tubes(stack.store)
     await tubes.create(WHOLE)
@@ -52,7 +50,6 @@ async def test_creating_a_tube_again_replaces_all_its_options(stack: Stack) -> N
     assert await tubes.get("never created") == Tube("never created")
 
 
-@pytest.mark.row("K-01")
 @pytest.mark.parametrize(
     "tube",
     [
@@ -69,7 +66,6 @@ async def test_invalid_tube_options_are_refused(stack: Stack, tube: Tube) -> Non
         await Tubes(stack.store).create(tube)
 
 
-@pytest.mark.row("K-02", "K-03")
 async def test_a_task_expires_after_the_time_of_its_tube_unless_it_has_its_own(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", expires=MINUTE))
     await stack.queue.put("t", NewTask("stale"))
@@ -79,7 +75,6 @@ async def test_a_task_expires_after_the_time_of_its_tube_unless_it_has_its_own(s
     assert (await stack.queue.inspector.stats()).tubes["t"].expired == 1
 
 
-@pytest.mark.row("K-02")
 async def test_the_expiry_of_a_tube_counts_from_when_a_task_is_due(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", expires=MINUTE))
     await stack.queue.put("t", NewTask("deferred", due=stack.now() + 5 * MINUTE))
@@ -87,7 +82,6 @@ async def test_the_expiry_of_a_tube_counts_from_when_a_task_is_due(stack: Stack)
     assert await stack.finish_all() == ["deferred"]
 
 
-@pytest.mark.row("K-43")
 async def test_a_task_is_buried_after_as_many_attempts_as_its_tube_allows(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", attempts=2))
     task_id = await stack.queue.put("t", NewTask("poison"))
@@ -98,7 +92,6 @@ async def test_a_task_is_buried_after_as_many_attempts_as_its_tube_allows(stack:
     assert await stack.state(task_id) == "buried"
 
 
-@pytest.mark.row("K-25")
 async def test_a_retry_keeps_its_place_in_the_lane_and_is_counted(stack: Stack) -> None:
     for body in ("a", "b"):
         await stack.queue.put("t", NewTask(body, lane="lane", attempts=3))
@@ -109,7 +102,6 @@ async def test_a_retry_keeps_its_place_in_the_lane_and_is_counted(stack: Stack) 
     await stack.queue.settle(again)
 
 
-@pytest.mark.row("K-25", "K-17")
 @pytest.mark.parametrize("pause", [timedelta(0), MINUTE])
 async def test_a_parked_retry_goes_to_the_tail_of_its_lane(stack: Stack, pause: timedelta) -> None:
     await Tubes(stack.store).create(Tube("t", retry="park"))
@@ -128,7 +120,6 @@ async def test_a_parked_retry_goes_to_the_tail_of_its_lane(stack: Stack, pause: 
     assert await stack.finish_all() == ["a", "c"]
 
 
-@pytest.mark.row("K-25", "K-34")
 async def test_a_retry_beyond_the_last_attempt_is_buried_and_frees_the_lane(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask("a", lane="lane", attempts=1))
     await stack.queue.put("t", NewTask("b", lane="lane"))
@@ -138,7 +129,6 @@ async def test_a_retry_beyond_the_last_attempt_is_buried_and_frees_the_lane(stac
     assert await stack.finish_all() == ["b"]
 
 
-@pytest.mark.row("K-26")
 async def test_the_pace_of_a_tube_limits_all_claims_together(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", pace=2))
     other = Queue(stack.store)
@@ -153,7 +143,6 @@ async def test_the_pace_of_a_tube_limits_all_claims_together(stack: Stack) -> No
     assert 4 <= given <= 6
 
 
-@pytest.mark.row("K-26")
 async def test_a_fast_pace_allows_small_bursts(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", pace=100))
     await put(stack, "default", 50)
@@ -162,7 +151,6 @@ async def test_a_fast_pace_allows_small_bursts(stack: Stack) -> None:
     assert 10 <= len(await stack.take(limit=50)) <= 12
 
 
-@pytest.mark.row("K-26")
 async def test_an_empty_tube_with_a_pace_gives_no_time_to_wake(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", pace=1))
     await put(stack, "default", 1)
@@ -170,7 +158,6 @@ async def test_an_empty_tube_with_a_pace_gives_no_time_to_wake(stack: Stack) -> 
     assert (await stack.claim()).opens_at == -1
 
 
-@pytest.mark.row("K-34")
 async def test_an_ended_task_is_kept_for_a_while_and_nothing_changes_it(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=10 * MINUTE))
     task_id = await stack.queue.put("t", NewTask("a", user="u", lane="lane", kind="k"))
@@ -188,7 +175,6 @@ async def test_an_ended_task_is_kept_for_a_while_and_nothing_changes_it(stack: S
         await stack.queue.inspector.peek(task_id)
 
 
-@pytest.mark.row("K-34")
 async def test_purge_deletes_the_ended_tasks_of_a_tube_and_no_live_ones(stack: Stack) -> None:
     for tube in ("t", "u"):
         await Tubes(stack.store).create(Tube(tube, keep=HOUR / 2))
@@ -202,7 +188,6 @@ async def test_purge_deletes_the_ended_tasks_of_a_tube_and_no_live_ones(stack: S
     assert (await stack.queue.inspector.stats()).due == 2
 
 
-@pytest.mark.row("K-34")
 async def test_kick_some_kicks_the_tasks_of_its_tube_that_were_buried_first(stack: Stack) -> None:
     ids = [await stack.queue.put(tube, NewTask(str(n))) for n, tube in enumerate("tutt")]
     for task_id in ids:
@@ -213,7 +198,6 @@ async def test_kick_some_kicks_the_tasks_of_its_tube_that_were_buried_first(stac
     assert await stack.queue.kick_some("t", 10) == 1
 
 
-@pytest.mark.row("K-05")
 @pytest.mark.parametrize("lanes", [("", ""), ("one", ""), ("", "two")])
 async def test_tenants_get_turns_by_their_weights(stack: Stack, lanes: tuple[str, str]) -> None:
     await Tubes(stack.store).set_weight("heavy", 3)
@@ -223,7 +207,6 @@ async def test_tenants_get_turns_by_their_weights(stack: Stack, lanes: tuple[str
     assert abs(count["heavy"] - 30) <= 2
 
 
-@pytest.mark.row("K-05")
 async def test_a_heavy_tenant_that_comes_and_goes_does_not_starve_a_light_one(stack: Stack) -> None:
     """I15: it joins one turn behind the tenant served last, so the others get their turns."""
     await Tubes(stack.store).set_weight("heavy", 100)
@@ -237,7 +220,6 @@ async def test_a_heavy_tenant_that_comes_and_goes_does_not_starve_a_light_one(st
     assert waited == 3
 
 
-@pytest.mark.row("K-05")
 @pytest.mark.parametrize("weight", [0, 101])
 async def test_a_weight_is_from_1_to_100(stack: Stack, weight: int) -> None:
     with pytest.raises(Invalid):

@@ -3,8 +3,6 @@
 import asyncio
 from datetime import timedelta
 
-import pytest
-
 from core.queue import NewTask
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, SettleResult, Task
 from core.queue.workers.worker import Worker, WorkerOptions
@@ -17,7 +15,6 @@ def request(limit: int, tube: str = "t") -> ClaimRequest:
 
 
 @on_both_servers
-@pytest.mark.row("K-25")
 async def test_a_turn_claims_the_next_task_of_the_lane_that_it_frees(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n), lane="l") for n in range(3)])
     (first,) = await stack.take(limit=3)

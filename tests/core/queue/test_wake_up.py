@@ -83,7 +83,6 @@ async def workers(stack: Stack) -> "Workers":  # type: ignore[misc]
     await opened.close()
 
 
-@pytest.mark.row("K-32")
 async def test_the_bell_exists_only_while_a_worker_sleeps(stack: Stack) -> None:
     assert not await stack.redis.exists(BELL)
     await stack.claim()
@@ -105,7 +104,6 @@ async def test_a_worker_without_room_does_not_set_the_bell(stack: Stack) -> None
     assert not await stack.redis.exists(BELL)
 
 
-@pytest.mark.row("K-32")
 async def test_a_thousand_puts_ring_the_bell_once(stack: Stack) -> None:
     key_events = await KeyEvents(stack.redis, BELL).open()
     await stack.claim()
@@ -139,7 +137,6 @@ async def test_a_settled_lane_and_a_kicked_task_ring_the_bell(stack: Stack) -> N
     assert first != buried
 
 
-@pytest.mark.row("K-32")
 async def test_a_sleeping_worker_is_woken_at_once(stack: Stack, workers: Workers) -> None:
     await workers.start()
     put_at = time.monotonic()
@@ -156,7 +153,6 @@ async def test_a_busy_worker_takes_everything_without_another_bell(stack: Stack,
     assert worker.claims <= 210
 
 
-@pytest.mark.row("D-06", "D-07")
 async def test_a_worker_claims_when_a_task_is_due_and_not_before(
     stack: Stack, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,7 +169,6 @@ async def test_a_worker_claims_when_a_task_is_due_and_not_before(
     assert worker.claims - before <= 4 * moments
 
 
-@pytest.mark.row("D-07")
 async def test_a_worker_wakes_for_a_due_task_although_no_event_is_sent(stack: Stack, workers: Workers) -> None:
     await stack.redis.config_set("notify-keyspace-events", "")
     due = stack.now() + timedelta(seconds=0.5)
@@ -183,7 +178,6 @@ async def test_a_worker_wakes_for_a_due_task_although_no_event_is_sent(stack: St
     assert -0.01 < (stack.now() - due).total_seconds() < 10, "milliseconds on an idle machine"
 
 
-@pytest.mark.row("D-06", "D-07")
 async def test_a_task_that_is_due_earlier_wakes_the_keeper_of_the_timer(stack: Stack, workers: Workers) -> None:
     await stack.queue.put("t", NewTask("later", due=stack.now() + timedelta(seconds=40)))
     await workers.start()
@@ -225,7 +219,6 @@ async def test_without_any_event_a_task_is_found_within_max_sleep(stack: Stack, 
     assert workers.got[0][1] - put_at < 10, "0.4 s on an idle machine"
 
 
-@pytest.mark.row("K-32")
 async def test_an_idle_worker_claims_once_per_max_sleep(stack: Stack, workers: Workers) -> None:
     worker = await workers.start(WorkerOptions(max_sleep=timedelta(seconds=0.25)))
     before, began = worker.claims, time.monotonic()
@@ -233,7 +226,6 @@ async def test_an_idle_worker_claims_once_per_max_sleep(stack: Stack, workers: W
     assert time.monotonic() - began > 0.7
 
 
-@pytest.mark.row("K-32")
 async def test_a_task_put_while_the_subscription_was_cut_is_found_afterwards(stack: Stack, workers: Workers) -> None:
     worker = await workers.start()
     claims = worker.claims
@@ -244,7 +236,6 @@ async def test_a_task_put_while_the_subscription_was_cut_is_found_afterwards(sta
     assert worker.claims > claims
 
 
-@pytest.mark.row("K-32")
 async def test_a_stopping_worker_finishes_its_task_and_claims_no_other(stack: Stack) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 

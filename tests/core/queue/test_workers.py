@@ -15,7 +15,6 @@ from tests.support.waiting import until
 from tests.support.workshop import SOON, Workshop
 
 
-@pytest.mark.row("K-13", "K-12", "K-39")
 async def test_hundreds_of_handlers_keep_the_order_of_lanes(workshop: Workshop) -> None:
     seen: dict[str, list[int]] = {}
     busy: set[str] = set()
@@ -36,7 +35,6 @@ async def test_hundreds_of_handlers_keep_the_order_of_lanes(workshop: Workshop) 
     assert side_by_side == []
 
 
-@pytest.mark.row("K-39")
 async def test_a_worker_takes_no_task_without_a_free_handler(stack: Stack, workshop: Workshop) -> None:
     gate, running = asyncio.Event(), 0
 
@@ -55,7 +53,6 @@ async def test_a_worker_takes_no_task_without_a_free_handler(stack: Stack, works
 
 
 @on_both_servers
-@pytest.mark.row("K-39")
 async def test_leases_are_extended_after_the_server_lost_its_functions(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
@@ -72,7 +69,6 @@ async def test_leases_are_extended_after_the_server_lost_its_functions(stack: St
     heartbeat.stop()
 
 
-@pytest.mark.row("K-39", "K-24")
 async def test_a_stopped_worker_finishes_its_tasks_and_takes_no_more(stack: Stack, workshop: Workshop) -> None:
     gate, started = asyncio.Event(), asyncio.Event()
 
@@ -90,7 +86,6 @@ async def test_a_stopped_worker_finishes_its_tasks_and_takes_no_more(stack: Stac
     assert await stack.finish_all() == ["next"]
 
 
-@pytest.mark.row("K-39", "K-30")
 async def test_a_task_not_finished_within_the_grace_is_released_without_counting_the_attempt(
     stack: Stack, workshop: Workshop
 ) -> None:
@@ -109,7 +104,6 @@ async def test_a_task_not_finished_within_the_grace_is_released_without_counting
     assert task.attempts == 1
 
 
-@pytest.mark.row("K-39")
 async def test_a_lease_outlives_a_busy_event_loop(own_server: Server) -> None:
     """The handler blocks the loop for two leases; another process claims meanwhile."""
     stack = await Stack.open(own_server)
@@ -149,7 +143,6 @@ def _claiming_process(server: Server) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-@pytest.mark.row("K-04", "K-39")
 async def test_the_task_of_a_hanging_handler_goes_to_another(stack: Stack, workshop: Workshop) -> None:
     hanging, bodies = asyncio.Event(), []
 

@@ -5,7 +5,6 @@ import pytest
 from core.redis.cluster.balance import Move, balancing_moves
 
 
-@pytest.mark.row("S-14")
 @pytest.mark.parametrize(
     ("loads", "owners", "expected"),
     [
@@ -24,7 +23,6 @@ def test_moves_go_from_the_most_loaded_primary_to_the_least_loaded(
     assert balancing_moves(loads, owners, {"a", "b"}) == expected
 
 
-@pytest.mark.row("S-14")
 def test_the_moves_of_many_shards_leave_less_difference_than_one_shard_makes() -> None:
     loads = {shard: float(10 + shard) for shard in range(16)}
     places = dict.fromkeys(range(16), "a")

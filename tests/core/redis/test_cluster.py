@@ -114,7 +114,6 @@ def test_user_tls_and_options_are_those_of_every_node() -> None:
     assert "p%40ss" not in str(found)
 
 
-@pytest.mark.row("S-11")
 async def test_a_server_without_cluster_mode_and_nodes_that_do_not_answer_are_told_apart(server: Server) -> None:
     plain = server.place.tcp_url.replace("redis://", "redis+cluster://")
     with pytest.raises(SetupError, match=r"CLUSTER_DISABLED: .* Begin ADA_REDIS_URL with redis://"):
@@ -123,7 +122,6 @@ async def test_a_server_without_cluster_mode_and_nodes_that_do_not_answer_are_to
         await Store.open("redis+cluster://127.0.0.1:1")
 
 
-@pytest.mark.row("S-11")
 async def test_a_node_that_is_cut_off_is_not_believed_although_its_epoch_is_the_highest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -148,7 +146,6 @@ async def note_primary(connection: StoreConnection) -> None:
     """Stands for the first call on a new connection."""
 
 
-@pytest.mark.row("S-11")
 async def test_only_the_node_that_has_a_slot_by_the_map_is_believed_when_it_names_another_one() -> None:
     shard_map = ShardMap("redis+cluster://127.0.0.1:1", 1)
     shard_map.call_first(note_primary)
@@ -165,7 +162,6 @@ async def test_only_the_node_that_has_a_slot_by_the_map_is_believed_when_it_name
 # calls
 
 
-@pytest.mark.row("S-11")
 async def test_every_key_stands_on_the_owner_of_its_shard_and_every_primary_has_the_library(
     store: Store, cluster: Cluster
 ) -> None:
@@ -183,7 +179,6 @@ async def test_every_key_stands_on_the_owner_of_its_shard_and_every_primary_has_
     assert await violations_in(store) == []
 
 
-@pytest.mark.row("S-11")
 async def test_calls_of_a_shard_keep_their_order_while_its_slot_moves(store: Store, cluster: Cluster) -> None:
     """None is lost, none runs twice: the old primary has answered all before the new one gets the next, although the
     map is often newer than the calls in flight.
@@ -204,7 +199,6 @@ async def test_calls_of_a_shard_keep_their_order_while_its_slot_moves(store: Sto
     assert len(stored) + len(others) == len(calls)
 
 
-@pytest.mark.row("S-11")
 async def test_a_moved_shard_is_followed_on_the_connections_that_are_open(store: Store, cluster: Cluster) -> None:
     target, others = elsewhere(cluster, 3), [n for n in range(SHARDS) if n != 3]
     before = [await store.command_at(n, "CLIENT", "ID") for n in range(SHARDS)]
@@ -215,7 +209,6 @@ async def test_a_moved_shard_is_followed_on_the_connections_that_are_open(store:
     assert [after[n] for n in others] == [before[n] for n in others]
 
 
-@pytest.mark.row("S-11")
 async def test_a_new_primary_gets_the_library_by_itself(store: Store, cluster: Cluster) -> None:
     """It is noted as the primary of the shard before the first call, which finds no new epoch to begin."""
     target = elsewhere(cluster, 5)
@@ -227,7 +220,6 @@ async def test_a_new_primary_gets_the_library_by_itself(store: Store, cluster: C
     assert store.library.name in str(target.ask("FUNCTION", "LIST"))
 
 
-@pytest.mark.row("S-11")
 async def test_while_a_slot_moves_key_by_key_calls_wait_and_write_nothing(store: Store, cluster: Cluster) -> None:
     """Its keys are then on two servers, and a function would see only some of them."""
     queue, lane = Queue(store), lane_of(store, 7)
@@ -253,7 +245,6 @@ async def test_while_a_slot_moves_key_by_key_calls_wait_and_write_nothing(store:
 # readers
 
 
-@pytest.mark.row("S-11")
 async def test_keyspace_events_come_from_every_primary_also_after_a_slot_has_moved(
     store: Store, cluster: Cluster
 ) -> None:
@@ -279,7 +270,6 @@ async def test_keyspace_events_come_from_every_primary_also_after_a_slot_has_mov
     listening.cancel()
 
 
-@pytest.mark.row("S-11")
 async def test_a_stream_is_read_on_where_its_slot_has_moved(store: Store, cluster: Cluster) -> None:
     seen: list[str] = []
     key = KEYS["events"].at(11)
@@ -304,7 +294,6 @@ async def cluster_stack(store: Store, cluster: Cluster) -> AsyncIterator[Stack]:
     await opened.close()
 
 
-@pytest.mark.row("S-11")
 async def test_deliveries_arrive_while_slots_move_and_a_primary_is_killed(
     cluster_stack: Stack, cluster: Cluster, store: Store
 ) -> None:
@@ -329,7 +318,6 @@ async def assert_all_sent(stack: Stack, keys: Sequence[HistoryKey]) -> None:
         assert set(statuses(await stack.finished(key)).values()) == {Status.SENT}
 
 
-@pytest.mark.row("S-09")
 async def test_one_primary_that_is_down_holds_up_no_other(store: Store, cluster: Cluster) -> None:
     """A frozen one, so that nothing is refused: calls to it wait, the others are answered."""
     lost = cluster.owner(1)
@@ -342,7 +330,6 @@ async def test_one_primary_that_is_down_holds_up_no_other(store: Store, cluster:
     await asyncio.wait_for(waiting, 30)
 
 
-@pytest.mark.row("S-06")
 async def test_an_acknowledged_call_waits_for_a_replica_of_its_primary(cluster: Cluster) -> None:
     """Only one primary has a replica. A repetition that writes nothing is confirmed, too."""
     store = await Store.open(cluster.url, SHARDS, durability=Durability.REPLICA)
@@ -357,7 +344,6 @@ async def test_an_acknowledged_call_waits_for_a_replica_of_its_primary(cluster: 
     await store.close()
 
 
-@pytest.mark.row("S-09")
 async def test_a_worker_goes_on_in_the_shards_of_the_other_primaries(cluster_stack: Stack, cluster: Cluster) -> None:
     """Its claim at the frozen one stays underway, for as long as a call waits."""
     await cluster_stack.courier(FakeCourier())
@@ -376,7 +362,6 @@ async def test_a_worker_goes_on_in_the_shards_of_the_other_primaries(cluster_sta
 # tools
 
 
-@pytest.mark.row("S-16")
 async def test_search_statistics_and_cancel_of_many_see_every_primary(store: Store) -> None:
     queue = Queue(store)
     put = {await queue.put("t", NewTask("x", user="anna", lane=lane_of(store, n))) for n in range(SHARDS)}
@@ -391,7 +376,6 @@ async def test_search_statistics_and_cancel_of_many_see_every_primary(store: Sto
     assert await violations_in(store) == []
 
 
-@pytest.mark.row("S-16")
 async def test_queue_stats_counts_the_tasks_of_every_primary(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     queue, later = Queue(store), datetime.now(UTC) + timedelta(days=1)
     for n in range(SHARDS):
@@ -408,7 +392,6 @@ async def test_queue_stats_counts_the_tasks_of_every_primary(store: Store, capsy
     assert found["tubes"]["ready"]["claimed"] == SHARDS
 
 
-@pytest.mark.row("S-16")
 async def test_the_audit_finds_what_is_wrong_on_any_primary(store: Store, cluster: Cluster) -> None:
     primaries = [node for node in cluster.nodes if node.is_primary]
     for node in primaries:
@@ -421,7 +404,6 @@ async def test_the_audit_finds_what_is_wrong_on_any_primary(store: Store, cluste
     assert {one.key for one in found if "strange" not in one.key} == {KEYS["due"].at(n) for n in range(SHARDS)}
 
 
-@pytest.mark.row("S-16")
 async def test_doctor_shows_each_primary_and_what_is_wrong_with_the_cluster(store: Store, cluster: Cluster) -> None:
     found = [one async for one in check_replication(store, Durability.LOCAL)]
     assert [one.what for one in found] == ["role", "memory", "persistence", "library"] * 3 + ["cluster"]
@@ -439,7 +421,6 @@ async def test_doctor_shows_each_primary_and_what_is_wrong_with_the_cluster(stor
     assert f"127.0.0.1:{replica.port} does not answer" in lost.detail
 
 
-@pytest.mark.row("S-14")
 @needs_package("redis-tools", "redis-cli")
 async def test_the_plan_names_the_moves_and_their_commands(
     store: Store, cluster: Cluster, capsys: pytest.CaptureFixture[str]
@@ -475,7 +456,6 @@ def test_a_backup_of_a_cluster_is_refused_before_anything_is_read() -> None:
 # what belongs to a tenant
 
 
-@pytest.mark.row("S-12")
 async def test_what_belongs_to_a_tenant_stands_on_the_owner_of_its_shard(store: Store, cluster: Cluster) -> None:
     """Users, groups, sessions, links to sign in, files, templates, and an import that is written."""
     tenants = list({store.shard_of_tenant(f"school {n}"): f"school {n}" for n in range(20)}.values())
@@ -541,7 +521,6 @@ async def furnish(store: Store, tenant: str) -> None:
     await journal.commit()
 
 
-@pytest.mark.row("S-09")
 async def test_an_import_is_completed_while_the_primary_of_another_tenant_is_down(
     store: Store, cluster: Cluster
 ) -> None:

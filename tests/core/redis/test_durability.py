@@ -44,7 +44,6 @@ async def tasks_kept(store: Store, ids: list[str]) -> int:
     return sum([await store.command("EXISTS", KEYS["task"].at(0, one.partition(".")[2])) for one in ids])
 
 
-@pytest.mark.row("S-06")
 async def test_a_promotion_without_the_last_writes_loses_what_local_acknowledged_and_nothing_that_replica_did(
     local: Store, replicated: Store, replica_set: ReplicaSet
 ) -> None:
@@ -68,7 +67,6 @@ async def test_a_promotion_without_the_last_writes_loses_what_local_acknowledged
     assert await Queue(replicated).put("t", NewTask("goes on"))
 
 
-@pytest.mark.row("S-06")
 async def test_without_a_replica_no_attempt_is_made_that_could_not_be_recognised_as_a_repeat(
     local: Store, replicated: Store, replica_set: ReplicaSet
 ) -> None:
@@ -88,7 +86,6 @@ async def test_without_a_replica_no_attempt_is_made_that_could_not_be_recognised
     await stack.close()
 
 
-@pytest.mark.row("S-06")
 async def test_a_repeat_of_an_unconfirmed_call_is_not_acknowledged_either(
     local: Store, replicated: Store, replica_set: ReplicaSet
 ) -> None:
@@ -102,7 +99,6 @@ async def test_a_repeat_of_an_unconfirmed_call_is_not_acknowledged_either(
         await Queue(replicated).put_once("t", task, **names)
 
 
-@pytest.mark.row("S-06", "S-10")
 async def test_a_primary_that_is_cut_off_loses_what_it_acknowledged_since_and_nothing_that_replica_did(
     replicated: Store, replica_set: ReplicaSet
 ) -> None:
@@ -121,7 +117,6 @@ async def test_a_primary_that_is_cut_off_loses_what_it_acknowledged_since_and_no
         await store.close()
 
 
-@pytest.mark.row("S-06", "S-10")
 async def test_a_late_confirmation_at_a_single_address_counts_when_the_primary_confirms_once_more(
     replica_set: ReplicaSet,
 ) -> None:
@@ -141,7 +136,6 @@ async def test_a_late_confirmation_at_a_single_address_counts_when_the_primary_c
     await replicated.close()
 
 
-@pytest.mark.row("S-06", "S-10")
 async def test_a_primary_that_wakes_while_it_is_replaced_acknowledges_nothing_that_is_lost(
     local: Store, replicated: Store, replica_set: ReplicaSet
 ) -> None:
@@ -160,7 +154,6 @@ async def test_a_primary_that_wakes_while_it_is_replaced_acknowledges_nothing_th
     assert await tasks_kept(local, kept) == len(kept)
 
 
-@pytest.mark.row("S-06", "S-10")
 async def test_a_worker_in_the_minority_is_acknowledged_nothing_although_a_replica_is_with_it(
     local: Store, replica_set: ReplicaSet
 ) -> None:
@@ -191,7 +184,6 @@ async def test_a_worker_in_the_minority_is_acknowledged_nothing_although_a_repli
         await link.stop()
 
 
-@pytest.mark.row("S-06")
 async def test_one_sentinel_under_two_names_is_no_majority(replica_set: ReplicaSet) -> None:
     first, *others = [f"127.0.0.1:{sentinel.port}" for sentinel in replica_set.sentinels]
     twice = f"{first},{first.replace('127.0.0.1', 'localhost')}"
@@ -201,7 +193,6 @@ async def test_one_sentinel_under_two_names_is_no_majority(replica_set: ReplicaS
     await store.close()
 
 
-@pytest.mark.row("S-06")
 async def test_one_of_two_replicas_may_be_lost(replicated: Store, replica_set: ReplicaSet) -> None:
     await Queue(replicated).put("t", NewTask("before"))
     replica_set.replicas[0].kill()
@@ -212,7 +203,6 @@ def test_every_acknowledged_function_is_there() -> None:
     assert set(library.names()) >= library.ACKNOWLEDGED
 
 
-@pytest.mark.row("S-06")
 async def test_calls_of_one_moment_are_confirmed_together(replicated: Store) -> None:
     """Each WAIT of its own would make 200 calls take 200 round trips, one after another."""
 

@@ -237,7 +237,6 @@ def test_the_best_of_several_statuses_follows_the_shared_order() -> None:
 
 
 @on_both_servers
-@pytest.mark.row("D-13", "D-37")
 async def test_a_later_report_supersedes_an_earlier_one_exactly_by_their_ranks(stack: Stack) -> None:
     key = (await stack.deliver(*(person(f"{a}-{b}") for a, b in product(Status, Status)))).key
     for index, (first, second) in enumerate(product(Status, Status)):
@@ -310,7 +309,6 @@ async def test_a_function_uses_modules_in_any_order(stack: Stack, tmp_path: Path
 
 
 @on_both_servers
-@pytest.mark.row("K-24")
 async def test_two_versions_of_a_function_run_side_by_side(stack: Stack, tmp_path: Path) -> None:
     with made_up(tmp_path / "old") as old:
         await run_made_up(stack, old, "a")

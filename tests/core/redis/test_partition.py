@@ -95,7 +95,6 @@ async def may_send(extending: "asyncio.Task[bool]") -> bool:
     return False
 
 
-@pytest.mark.row("S-06", "S-10")
 async def test_a_worker_in_the_minority_of_a_cluster_loses_nothing_acknowledged_and_settles_nothing_of_others(
     partition: Partition,
 ) -> None:

@@ -114,7 +114,6 @@ class OneShard(ShardMap):
         self.notify = listener
 
 
-@pytest.mark.row("S-11")
 async def test_calls_go_to_a_new_primary_when_the_old_one_has_answered_those_in_flight(
     link: CuttableLink, server: Server
 ) -> None:

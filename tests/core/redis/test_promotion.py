@@ -100,7 +100,6 @@ async def claim(queue: Queue, owner: str, lease: timedelta = LEASE) -> Claim:
     return await queue.claim(0, ClaimRequest("t", owner, 1, lease, FLOOR))
 
 
-@pytest.mark.row("S-03", "S-04")
 async def test_after_a_promotion_an_old_worker_settles_nothing_that_another_one_has_claimed(pair: Pair) -> None:
     store = await Store.open(pair.url)
     await sign_layout(store)
@@ -133,7 +132,6 @@ async def test_after_a_promotion_an_old_worker_settles_nothing_that_another_one_
     await store.close()
 
 
-@pytest.mark.row("S-06", "S-10")
 async def test_an_outcome_that_only_the_lost_primary_had_is_written_again_and_nothing_is_sent_twice(pair: Pair) -> None:
     """A courier writes the outcomes of a parcel while its last attempts still wait for the provider."""
     store = await Store.open(pair.url)
@@ -163,7 +161,6 @@ async def has_status(stack: Stack, key: HistoryKey, status: Status) -> bool:
     return statuses(await stack.history(key))[1] is status
 
 
-@pytest.mark.row("S-10", "D-38")
 async def test_a_parcel_that_comes_back_with_open_entries_is_looked_at_as_after_a_crash(stack: Stack) -> None:
     """Its worker knew the end of every entry and had written it to a primary that is lost."""
     courier = FakeCourier(remembers=NEVER)
@@ -177,7 +174,6 @@ async def test_a_parcel_that_comes_back_with_open_entries_is_looked_at_as_after_
     assert courier.attempted == []
 
 
-@pytest.mark.row("S-04")
 async def test_a_state_that_lasts_is_refused_with_its_code_and_reads_go_on(server: Server) -> None:
     store = await Store.open(server.url, patience=0.3)
     await store.redis.config_set("min-replicas-to-write", 1)
@@ -193,7 +189,6 @@ async def test_a_state_that_lasts_is_refused_with_its_code_and_reads_go_on(serve
     await store.close()
 
 
-@pytest.mark.row("S-04")
 @pytest.mark.parametrize("word", ["READONLY", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED"])
 def test_a_state_of_a_fail_over_is_repeated_and_has_a_code_and_a_sentence(word: str) -> None:
     fault = RedisError(f"{word} 1234 127.0.0.1:7000")
@@ -204,7 +199,6 @@ def test_a_state_of_a_fail_over_is_repeated_and_has_a_code_and_a_sentence(word: 
     assert word in str(found)
 
 
-@pytest.mark.row("K-39", "S-04")
 async def test_the_heartbeat_leaves_a_primary_that_became_a_replica_behind_the_same_address(pair: Pair) -> None:
     """As behind a virtual address: the old server lives on, and keeps the connections it has."""
     store = await Store.open(pair.url)
@@ -227,7 +221,6 @@ async def test_the_heartbeat_leaves_a_primary_that_became_a_replica_behind_the_s
     await store.close()
 
 
-@pytest.mark.row("S-06")
 async def test_a_new_primary_without_replicas_is_written_nothing_to_although_the_one_before_had_some(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

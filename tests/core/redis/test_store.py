@@ -142,7 +142,6 @@ async def test_a_server_that_lost_its_data_and_functions_gets_the_library_again(
     await stack.close()
 
 
-@pytest.mark.row("D-07", "K-31")
 async def test_tasks_states_and_functions_survive_a_restart(own_server: Server) -> None:
     stack = await Stack.open(own_server)
     ids = [await stack.queue.put("t", NewTask(str(number), lane="lane")) for number in range(3)]

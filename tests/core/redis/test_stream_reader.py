@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 
-import pytest
-
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.events.stream_reader import StreamReader
 from tests.support.servers import Server, on_both_servers
@@ -55,7 +53,6 @@ async def test_after_a_lost_connection_the_gap_is_reported_and_no_entry_is_read_
     await stack.redis.delete("stream")
 
 
-@pytest.mark.row("S-08")
 async def test_a_stream_that_has_lost_its_last_entries_is_read_on(stack: Stack) -> None:
     """As on a replica that was promoted without them: the reader does not wait until the ids have caught up."""
     await stack.redis.xadd("stream", {"n": "1"}, "5-0")

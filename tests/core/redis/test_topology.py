@@ -57,7 +57,6 @@ def test_password_tls_and_database_are_those_of_the_servers() -> None:
     assert "p%40ss" not in str(found)
 
 
-@pytest.mark.row("S-05")
 async def test_a_wrong_name_and_sentinels_that_do_not_answer_are_told_apart(replica_set: ReplicaSet) -> None:
     with pytest.raises(SetupError, match=r"SENTINEL_NAME_UNKNOWN: .*know no primary 'other'"):
         await Store.open(replica_set.url.replace("/ada/", "/other/"))
@@ -77,7 +76,6 @@ async def leading_sentinel(reader: asyncio.StreamReader, writer: asyncio.StreamW
     writer.close()
 
 
-@pytest.mark.row("S-05")
 async def test_during_a_promotion_the_new_server_is_found_although_a_sentinel_lists_the_old_one() -> None:
     server = await asyncio.start_server(leading_sentinel, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -86,7 +84,6 @@ async def test_during_a_promotion_the_new_server_is_found_although_a_sentinel_li
     server.close()
 
 
-@pytest.mark.row("S-05")
 async def test_a_sentinel_that_is_behind_does_not_lead_back_to_an_old_primary() -> None:
     named = [5, 1]
 
@@ -123,7 +120,6 @@ async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> float:
     return time.monotonic() - promoted
 
 
-@pytest.mark.row("S-05")
 async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_is_left_when_it_returns(
     store: Store, replica_set: ReplicaSet
 ) -> None:
@@ -138,7 +134,6 @@ async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_
     assert await store.redis.get("after") == "1"
 
 
-@pytest.mark.row("S-05")
 @pytest.mark.parametrize("is_connected", [True, False])
 async def test_a_primary_that_stays_silent_holds_up_nothing(
     store: Store, replica_set: ReplicaSet, is_connected: bool
@@ -151,7 +146,6 @@ async def test_a_primary_that_stays_silent_holds_up_nothing(
     assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
 
 
-@pytest.mark.row("S-05")
 async def test_a_store_that_is_opened_while_the_primary_moves_finds_the_new_one(
     replica_set: ReplicaSet, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -166,7 +160,6 @@ async def test_a_store_that_is_opened_while_the_primary_moves_finds_the_new_one(
     await store.close()
 
 
-@pytest.mark.row("S-05")
 async def test_doctor_says_which_servers_it_sees(store: Store, replica_set: ReplicaSet) -> None:
     replica_set.sentinels[0].kill()
     replica_set.replicas[0].kill()
@@ -188,7 +181,6 @@ async def test_doctor_says_which_servers_it_sees(store: Store, replica_set: Repl
     assert (role.is_good, role.detail) == (False, "primary without replicas")
 
 
-@pytest.mark.row("S-05")
 async def test_doctor_says_when_the_url_names_too_few_sentinels(replica_set: ReplicaSet) -> None:
     """Nothing is acknowledged then. One Sentinel under two names is one; a dead one that is named is not missing."""
     first, second, third = [f"127.0.0.1:{sentinel.port}" for sentinel in replica_set.sentinels]

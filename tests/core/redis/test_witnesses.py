@@ -16,7 +16,6 @@ PROMOTED = Statement(NEW, P, epoch=4)
 BEHIND = Statement(NEW, epoch=2)
 
 
-@pytest.mark.row("S-06")
 @pytest.mark.parametrize(
     ("statements", "expected"),
     [
@@ -61,7 +60,6 @@ FACTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.row("S-06")
 def test_a_vote_that_came_to_nothing_is_over_when_its_leader_may_not_go_on() -> None:
     """10 s for the votes and twice failover-timeout, since the vote was seen first; a further vote counts anew."""
     now = [0.0]
@@ -90,7 +88,6 @@ def nodes(myself: str, *, a: str = "master", owner: str = "a", size: int = 3) ->
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.row("S-06")
 @pytest.mark.parametrize(
     ("views", "expected"),
     [

@@ -32,27 +32,23 @@ async def put(stack: Stack, events: Events, text: str, **more: Any) -> dict[str,
     return dict(decode(body))
 
 
-@pytest.mark.row("C-91")
 async def test_a_number_is_the_press_of_its_button_and_names_no_message_to_edit(stack: Stack, events: Events) -> None:
     found = await put(stack, events, " 1. ")
     assert (found["kind"], found["callback_data"], found["event_text"]) == ("callback", "today", " 1. ")
     assert "message_id" not in found
 
 
-@pytest.mark.row("C-91")
 async def test_the_number_of_a_reply_button_is_its_text(stack: Stack, events: Events) -> None:
     found = await put(stack, events, "2")
     assert (found["kind"], found["event_text"], found["message_id"]) == ("text", "Меню", 3)
     assert "callback_data" not in found
 
 
-@pytest.mark.row("C-100")
 async def test_a_number_does_not_answer_another_tenants_message(stack: Stack, events: Events) -> None:
     other = Events(QueueClient(stack.store), "school", Choices(stack.store))
     assert (await put(stack, other, "1"))["kind"] == "text"
 
 
-@pytest.mark.row("C-91")
 @pytest.mark.parametrize(
     ("text", "more"),
     [("3", {}), ("1 пара", {}), ("1", {"chat_id": "+79990000002"}), ("1", {"channel": "vk"}), ("", {})],

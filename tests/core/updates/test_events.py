@@ -21,7 +21,6 @@ async def events(stack: Stack) -> Events:
     return events
 
 
-@pytest.mark.row("C-18")
 async def test_the_same_event_is_put_once(stack: Stack, events: Events) -> None:
     assert await events.put("bot", TEXT)
     assert not await events.put("bot", TEXT)
@@ -37,7 +36,6 @@ async def test_equal_ids_of_another_channel_or_source_are_other_events(stack: St
     assert {identity("default", event) for event in found} == {"vk.a.7", "vk.b.7", "sms.a.7"}
 
 
-@pytest.mark.row("C-100")
 async def test_tenants_share_neither_ids_nor_lanes(stack: Stack, events: Events) -> None:
     for other in (events, Events(QueueClient(stack.store), "school")):
         assert await other.put("@api", TEXT)
@@ -48,7 +46,6 @@ async def test_tenants_share_neither_ids_nor_lanes(stack: Stack, events: Events)
     assert len({identity(task.tenant, decode(task.body)) for task in tasks}) == 2
 
 
-@pytest.mark.row("C-36")
 async def test_events_of_a_person_wait_for_each_other_but_not_in_another_chat(stack: Stack, events: Events) -> None:
     group: dict[str, Any] = {"chat_id": -9, "chat_type": "supergroup"}
     for number, more in enumerate(({}, {}, group, {"user_id": 6})):

@@ -90,7 +90,6 @@ async def nothing_waits(stack: Stack) -> bool:
     return not [key async for key in stack.redis.scan_iter("updates:*")]
 
 
-@pytest.mark.row("C-14")
 async def test_parts_that_two_processes_add_are_one_event(stack: Stack, gathering: Gathering) -> None:
     other = await opened(stack, Events(QueueClient(stack.store), "default"))
     async with working(gathering), working(other):
@@ -184,7 +183,6 @@ async def test_parts_that_are_added_again_after_a_crash_between_two_writes_are_p
         assert await put_events(stack, 1) == [["1"]]
 
 
-@pytest.mark.row("C-11")
 async def test_a_join_whose_notices_come_far_apart_is_one_event(stack: Stack, events: BusyEvents) -> None:
     gathering = await opened(stack, events, telegram_events.merge)
     person, group = {"id": 5, "is_bot": False, "first_name": "Anna"}, {"id": -1001, "type": "supergroup", "title": "A"}

@@ -142,7 +142,6 @@ async def test_a_process_that_was_frozen_while_another_took_over_does_not_move_t
     assert await installation.stack.redis.hget(POSITION, "entry") == newest[0][0]
 
 
-@pytest.mark.row("D-41")
 async def test_events_that_were_trimmed_unread_are_sent_from_the_histories(
     installation: Installation, receiver: Receiver
 ) -> None:
@@ -218,7 +217,6 @@ async def test_a_stream_that_was_trimmed_by_length_is_noticed(installation: Inst
     await installation.stack.redis.xtrim("events:{0}", maxlen=0, approximate=False)
 
 
-@pytest.mark.row("D-41")
 async def test_what_waits_for_a_receiver_that_is_down_is_bounded_and_nothing_is_lost(
     installation: Installation, receiver: Receiver
 ) -> None:
@@ -302,7 +300,6 @@ async def test_the_events_of_all_shards_are_sent(server: Server, receiver: Recei
     await stack.close()
 
 
-@pytest.mark.row("R-19")
 @pytest.mark.parametrize("is_behind", [False, True])
 async def test_answers_and_the_closing_of_a_question_are_sent(
     installation: Installation, receiver: Receiver, is_behind: bool

@@ -74,7 +74,6 @@ async def deliver(core: Stack, count: int) -> set[str]:
     return {accepted.key.id for accepted in made}
 
 
-@pytest.mark.row("D-41")
 async def test_no_event_is_lost_when_the_sender_and_the_server_are_killed(
     core: Stack, senders: Senders, own_server: Server, receiver: Receiver
 ) -> None:

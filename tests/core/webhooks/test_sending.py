@@ -34,7 +34,6 @@ def refuse_the_second(message: Message) -> Outcome:
     return Rejected(Reason.BLOCKED) if message.address == "p2" else Sent("reference")
 
 
-@pytest.mark.row("D-41")
 async def test_each_outcome_and_the_end_are_sent_once_and_signed(
     installation: Installation, receiver: Receiver
 ) -> None:
@@ -86,7 +85,6 @@ async def test_a_webhook_gets_only_the_events_it_asked_for_of_its_own_tenant(
     assert foreign.calls == []
 
 
-@pytest.mark.row("D-41")
 async def test_a_message_that_failed_is_sent_again_with_the_same_id_and_body(
     installation: Installation, receiver: Receiver
 ) -> None:
@@ -331,7 +329,6 @@ async def test_a_message_that_is_replayed_counts_its_failures_from_then_on(
     await until(lambda: len(receiver.calls) > received + 3)
 
 
-@pytest.mark.row("S-12")
 async def test_what_is_written_at_each_attempt_stands_in_the_shard_of_the_tenant(
     installation: Installation, receiver: Receiver
 ) -> None:

@@ -46,7 +46,6 @@ async def failure(mailer: Mailer, to: str = "anna@example.org") -> MailError:
     return failed.value
 
 
-@pytest.mark.row("D-35", "D-38")
 @pytest.mark.parametrize(
     ("fault", "kind", "phase", "status", "copies"),
     [
@@ -93,7 +92,6 @@ async def test_failures_of_the_account(
     await mailer.send(message())
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("fault", ["stored_then_cut", "stored_then_silence"])
 async def test_a_message_is_not_transferred_again_after_data(mailer: Mailer, state: SandboxState, fault: str) -> None:
     for _ in range(2):  # on a new connection, and on a kept one
@@ -116,7 +114,6 @@ async def test_one_connection_serves_many_messages(mailer: Mailer, state: Sandbo
     assert (state.counter("email", "connections"), state.counter("email", "sign-ins")) == (1, 1)
 
 
-@pytest.mark.row("D-35")
 async def test_a_message_on_a_connection_that_died_idle_is_sent_on_a_new_one(
     mailer: Mailer, smtp: SmtpServer, state: SandboxState
 ) -> None:

@@ -35,7 +35,6 @@ def text_of(mail: EmailMessage, kind: str = "plain") -> str:
 letters = st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"])
 
 
-@pytest.mark.row("D-35", "D-25")
 @given(subject=st.text(letters, max_size=200))
 def test_a_subject_in_any_letters_survives(subject: str) -> None:
     assert read(MailMessage("anna@example.org", subject, "text"))["Subject"] == subject.strip(" ")
@@ -81,7 +80,6 @@ def test_without_an_id_each_mail_has_another_one() -> None:
     assert first.endswith("@example.org")
 
 
-@pytest.mark.row("D-35")
 @pytest.mark.parametrize("line_break", LINE_BREAKS)
 def test_no_line_break_in_a_header_is_accepted(line_break: str) -> None:
     """A line break would let a caller add headers, such as Bcc."""
@@ -179,7 +177,6 @@ def test_an_address_with_other_letters_before_the_at_needs_smtputf8() -> None:
 # texts
 
 
-@pytest.mark.row("D-35", "D-25")
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=4096))
 def test_a_text_in_any_letters_survives_in_both_parts(text: str) -> None:
     mail = read(MailMessage("anna@example.org", "s", text, html=f"<p>{text}"))

@@ -85,7 +85,6 @@ def test_a_file_without_certificates_is_a_setup_error(tmp_path: Path, content: s
 # encryption and sign-in
 
 
-@pytest.mark.row("D-35")
 @pytest.mark.parametrize(
     ("is_implicit", "scheme", "user", "query"),
     [

@@ -18,7 +18,6 @@ def own(folder: Path, content: str, name: str = "link-code.ru.txt") -> EmailTemp
     return EmailTemplates(folder)
 
 
-@pytest.mark.row("D-35")
 @pytest.mark.parametrize("locale", LOCALES)
 def test_the_mail_with_a_code_names_it_in_the_readers_language(locale: str) -> None:
     mail = EmailTemplates().message("link-code", locale, "anna@example.org", **VALUES)
@@ -38,7 +37,6 @@ def test_the_text_of_a_message_is_unchanged_and_its_beginning_is_the_subject() -
     assert (mail.subject, mail.text) == ("Моей пары сегодня не будет {text} {code}", text)
 
 
-@pytest.mark.row("D-35")
 def test_an_operators_template_replaces_subject_sender_and_text(tmp_path: Path) -> None:
     templates = own(tmp_path, "Subject: Код {code}\nFrom: Деканат <dean@example.org>\n\n{code} {minutes} {braces\n")
     mail = templates.message("link-code", "ru", "anna@example.org", **VALUES)

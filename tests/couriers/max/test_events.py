@@ -68,7 +68,6 @@ DONE: list[tuple[Callable[[PeopleActions, Bot], object], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.row("M-03", "M-06")
 @pytest.mark.parametrize(("act", "wanted"), DONE)
 def test_what_people_do_is_an_event(
     people: People, act: Callable[[PeopleActions, Bot], object], wanted: dict[str, Any]
@@ -81,7 +80,6 @@ def test_what_people_do_is_an_event(
     assert is_for_dialogs(event) == (event["chat_id"] == ANNA and event["kind"] in ("text", "callback"))
 
 
-@pytest.mark.row("M-04")
 def test_a_repeat_has_the_same_id_and_another_update_another_one(people: People) -> None:
     for text in ("one", "one"):
         people.actions.write(ANNA, text)

@@ -28,7 +28,6 @@ async def accounts(stack: Stack) -> AsyncIterator[Runtime]:
     await asyncio.wait_for(running, SOON)
 
 
-@pytest.mark.row("C-100")
 async def test_a_message_that_comes_before_its_account_has_signed_in_is_sent_soon_after(
     stack: Stack, accounts: Runtime
 ) -> None:

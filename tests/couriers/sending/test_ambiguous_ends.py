@@ -49,7 +49,6 @@ async def retried(stack: Stack, key: HistoryKey) -> int:
 
 
 class TestAfterAnUnclearAttempt:
-    @pytest.mark.row("D-38")
     async def test_a_refused_repeat_is_unknown_with_the_reason_of_the_refusal(self, stack: Stack) -> None:
         await stack.courier(FakeCourier(respond=one_after_the_other(Unknown(), BLOCKED)))
         key = (await stack.deliver(person(1))).key
@@ -57,20 +56,17 @@ class TestAfterAnUnclearAttempt:
         assert (found.status, found.reason, found.attempts) == (Status.UNKNOWN, Reason.BLOCKED, 2)
         assert await retried(stack, key) == 0
 
-    @pytest.mark.row("D-38")
     async def test_repeats_that_are_deferred_until_the_last_attempt_are_unknown(self, stack: Stack) -> None:
         await stack.courier(FakeCourier(respond=one_after_the_other(Unknown(), Deferred(Reason.THROTTLED))))
         found = outcome(await stack.finished((await stack.deliver(person(1))).key))
         assert (found.status, found.reason) == (Status.UNKNOWN, Reason.THROTTLED)
         assert found.attempts == QUICK.backoff.attempts
 
-    @pytest.mark.row("D-38")
     async def test_a_repeat_that_is_accepted_is_sent(self, stack: Stack) -> None:
         respond = one_after_the_other(Unknown(), Deferred(Reason.THROTTLED), Sent("5"))
         await stack.courier(FakeCourier(respond=respond))
         assert outcome(await stack.finished((await stack.deliver(person(1))).key)).status is Status.SENT
 
-    @pytest.mark.row("D-38")
     async def test_a_refusal_after_a_wait_during_which_the_provider_forgets_the_random_id_is_not_asked_for(
         self, stack: Stack
     ) -> None:
@@ -87,7 +83,6 @@ class TestAfterAnUnclearAttempt:
 
 
 class TestAMessageInParts:
-    @pytest.mark.row("D-38")
     @pytest.mark.parametrize("remembers", [FOREVER, NEVER])
     async def test_a_refused_second_part_is_unknown_with_the_reason_and_the_reference_of_the_first(
         self, stack: Stack, remembers: timedelta
@@ -98,7 +93,6 @@ class TestAMessageInParts:
         assert (found.status, found.reason, found.reference) == (Status.UNKNOWN, Reason.BLOCKED, "5")
         assert await retried(stack, key) == 0
 
-    @pytest.mark.row("D-38")
     async def test_a_deferred_second_part_is_repeated_where_the_provider_recognises_the_first(
         self, stack: Stack
     ) -> None:
@@ -106,7 +100,6 @@ class TestAMessageInParts:
         await stack.courier(FakeCourier(respond=respond))
         assert outcome(await stack.finished((await stack.deliver(person(1))).key)).reference == "5,6"
 
-    @pytest.mark.row("D-38")
     async def test_a_deferred_second_part_is_not_repeated_where_the_first_would_double(self, stack: Stack) -> None:
         courier = FakeCourier(respond=lambda message: Partly(Deferred(Reason.THROTTLED), "5"), remembers=NEVER)
         await stack.courier(courier)
@@ -114,7 +107,6 @@ class TestAMessageInParts:
         assert (found.status, found.reason, found.reference) == (Status.UNKNOWN, Reason.THROTTLED, "5")
         assert len(courier.attempted) == 1
 
-    @pytest.mark.row("D-38")
     async def test_an_account_that_is_halted_before_the_second_part_leaves_the_entry_unclear(
         self, stack: Stack
     ) -> None:
@@ -143,7 +135,6 @@ class TestAfterACrash:
         await end_lease(stack)
         return key
 
-    @pytest.mark.row("D-38")
     async def test_a_refused_repeat_is_unknown(self, stack: Stack) -> None:
         key = await self.lose(stack, 2)
         await stack.courier(FakeCourier(respond=by_address(p1=BLOCKED)))
@@ -152,13 +143,11 @@ class TestAfterACrash:
         assert outcome(history).reason == Reason.BLOCKED
         assert await retried(stack, key) == 0
 
-    @pytest.mark.row("D-38")
     async def test_it_stays_unclear_through_later_claims(self, stack: Stack) -> None:
         key = await self.lose(stack, 1)
         await stack.courier(FakeCourier(respond=one_after_the_other(Deferred(Reason.THROTTLED, SECOND / 10), BLOCKED)))
         assert outcome(await stack.finished(key)).status is Status.UNKNOWN
 
-    @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize(("chosen", "state"), [(["1", "2"], DeliveryState.FINISHED), ([], DeliveryState.CANCELLED)])
     async def test_a_cancellation_before_the_next_claim_is_unknown(
         self, stack: Stack, chosen: list[str], state: DeliveryState
@@ -171,7 +160,6 @@ class TestAfterACrash:
         assert (outcome(history).reason, history.state) == (Reason.CRASHED, state)
         assert (await stack.deliveries.cancel(key, TENANT)).in_flight == [1, 2]
 
-    @pytest.mark.row("D-38", "D-42")
     async def test_a_cancellation_before_the_lease_ends_is_unknown(self, stack: Stack) -> None:
         stuck = FakeCourier(respond=Gate())
         runtime = await stack.courier(stuck)
@@ -182,7 +170,6 @@ class TestAfterACrash:
         await end_lease(stack)
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "unknown"}
 
-    @pytest.mark.row("D-38")
     async def test_an_expiry_before_the_next_claim_is_unknown(self, stack: Stack) -> None:
         key = await self.lose(stack, 2)
         stack.advance_clock(HOUR)
@@ -191,13 +178,11 @@ class TestAfterACrash:
         assert statuses(history) == {1: "unknown", 2: "unknown"}
         assert (outcome(history).reason, history.state) == (Reason.CRASHED, DeliveryState.FINISHED)
 
-    @pytest.mark.row("D-38", "D-42")
     async def test_a_task_that_an_operator_cancels_is_unknown(self, stack: Stack) -> None:
         key = await self.lose(stack, 1)
         await stack.queue.cancel(task_id(key))
         assert outcome(await stack.finished(key)).status is Status.UNKNOWN
 
-    @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize("ends", ["cancelled", "expired", "refused"])
     async def test_a_recipient_whose_wait_was_longer_than_the_lost_claim_was_not_attempted(
         self, stack: Stack, ends: str
@@ -222,7 +207,6 @@ class TestAfterACrash:
         end = {"cancelled": "cancelled", "expired": "expired", "refused": "failed"}[ends]
         assert statuses(await stack.finished(key)) == {1: end, 2: "unknown"}
 
-    @pytest.mark.row("D-38", "D-42")
     async def test_where_attempts_are_announced_only_these_recipients_are_unknown(self, stack: Stack) -> None:
         stuck = FakeCourier(respond=Gate(), remembers=NEVER)
         runtime = await stack.courier(stuck, replace(QUICK, concurrency=2))
@@ -233,7 +217,6 @@ class TestAfterACrash:
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown", 3: "cancelled", 4: "cancelled", 5: "cancelled"}
 
-    @pytest.mark.row("D-38", "D-42")
     async def test_several_large_parcels_are_cancelled_in_pages(self, stack: Stack) -> None:
         ids = [2**62 + number for number in range(1200)]
         await stack.courier(stuck := FakeCourier(respond=Gate(), parcel=300))
@@ -248,7 +231,6 @@ class TestAfterACrash:
         history = await stack.finished(key)
         assert (history.state, history.counts[Status.UNKNOWN]) == (DeliveryState.CANCELLED, 1200)
 
-    @pytest.mark.row("D-38", "D-19")
     async def test_a_parcel_that_is_buried_and_kicked_is_not_sent_again_where_a_repeat_would_double(
         self, stack: Stack
     ) -> None:
@@ -261,7 +243,6 @@ class TestAfterACrash:
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "unknown"}
         assert courier.attempted == []
 
-    @pytest.mark.row("D-38", "D-19")
     async def test_a_parcel_that_the_next_worker_releases_is_still_known_to_be_unclear(self, stack: Stack) -> None:
         key = await self.lose(stack, 1)
         (task,) = await stack.take("echo")
@@ -293,7 +274,6 @@ def task_id(key: HistoryKey) -> str:
 class TestAProviderThatForgets:
     """A random id is remembered for an hour, counted from the first attempt that had an unclear end."""
 
-    @pytest.mark.row("D-38", "D-19")
     async def test_after_a_crash_a_message_is_not_repeated_once_its_id_is_forgotten(self, stack: Stack) -> None:
         stuck = FakeCourier(respond=Gate(), remembers=HOUR)
         runtime = await stack.courier(stuck)
@@ -306,7 +286,6 @@ class TestAProviderThatForgets:
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "unknown"}
         assert courier.attempted == []
 
-    @pytest.mark.row("D-38")
     async def test_a_second_unclear_attempt_does_not_make_the_id_younger(self, stack: Stack) -> None:
         """The second attempt is after 50 minutes, and the third would come 25 to 50 minutes later."""
         pauses = Backoff(timedelta(minutes=50), timedelta(minutes=50), 8)

@@ -37,7 +37,6 @@ def seen(display: Display, asked: Question = COMING, text: str = "Придёте
     return shown_in(display, text, content, asked)
 
 
-@pytest.mark.row("R-14")
 def test_a_sender_that_is_a_name_has_a_link_and_a_number_has_digits() -> None:
     for name in (sms("Ada"), sms("+79000000000", inbound="")):
         shown = seen(name)

@@ -61,7 +61,6 @@ async def test_a_parcel_without_batches_ends_at_once() -> None:
     await asyncio.wait_for(AttemptPool(2).attempt_all(FakeParcel("a", 0, []), 0), 20)
 
 
-@pytest.mark.row("D-33")
 async def test_responses_that_arrive_together_are_followed_by_attempts_that_start_together() -> None:
     """Also where one parcel ends and the next begins. Otherwise each attempt would be a packet of its own."""
     under_way: list[str] = []
@@ -78,7 +77,6 @@ async def test_responses_that_arrive_together_are_followed_by_attempts_that_star
     await asyncio.gather(*running)
 
 
-@pytest.mark.row("D-34")
 async def test_parcels_take_turns() -> None:
     under_way: list[str] = []
     large, small = FakeParcel("large", 9, under_way), FakeParcel("small", 2, under_way)

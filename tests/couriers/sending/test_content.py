@@ -44,7 +44,6 @@ def same(one: Content | None, other: Content) -> bool:
     return compact_json(one) == compact_json(other)
 
 
-@pytest.mark.row("C-40", "C-41", "C-44")
 async def test_the_content_arrives_unchanged_where_the_channel_shows_all_of_it(stack: Stack) -> None:
     courier = FakeCourier(shows=EVERY_FEATURE)
     await stack.courier(courier)
@@ -54,7 +53,6 @@ async def test_the_content_arrives_unchanged_where_the_channel_shows_all_of_it(s
     assert same(courier.attempted[0].content, MENU)
 
 
-@pytest.mark.row("C-91")
 async def test_what_a_channel_cannot_show_is_recorded_and_the_rest_arrives(stack: Stack) -> None:
     plain, buttons = FakeCourier("plain"), FakeCourier("buttons", shows=frozenset({Feature.INLINE}))
     await stack.courier(plain)
@@ -67,7 +65,6 @@ async def test_what_a_channel_cannot_show_is_recorded_and_the_rest_arrives(stack
     assert same(buttons.attempted[0].content, Content(inline=MENU.inline))
 
 
-@pytest.mark.row("C-91")
 @pytest.mark.parametrize(
     ("shows", "as_text", "text", "reply"),
     [
@@ -85,14 +82,12 @@ def test_a_button_that_cannot_ask_for_the_contact_is_left_out(
     assert (found.content.reply if found.content else None) == reply
 
 
-@pytest.mark.row("C-91")
 async def test_marks_that_a_text_does_not_have_are_not_missed(stack: Stack) -> None:
     await stack.courier(FakeCourier())
     key = (await stack.deliver(person(1), text="A &lt; B", content=Content(ParseMode.HTML))).key
     assert (await outcome(stack, key)).not_shown == ()
 
 
-@pytest.mark.row("C-91")
 async def test_what_the_courier_finds_out_is_recorded_too(stack: Stack) -> None:
     def without_file(message: Message) -> Outcome:
         return Sent("5", not_shown=("photo меню|1.png", "text_end"))
@@ -103,7 +98,6 @@ async def test_what_the_courier_finds_out_is_recorded_too(stack: Stack) -> None:
     assert (found.reference, list(found.not_shown)) == ("5", ["inline", "photo меню|1.png", "text_end"])
 
 
-@pytest.mark.row("C-47", "C-91")
 async def test_a_delivery_of_which_a_channel_shows_nothing_is_refused_without_an_attempt(stack: Stack) -> None:
     courier = FakeCourier()
     await stack.courier(courier)
@@ -119,7 +113,6 @@ async def test_an_empty_text_with_an_attachment_is_sent(stack: Stack) -> None:
     assert courier.attempted[0].text == ""
 
 
-@pytest.mark.row("C-91")
 async def test_a_delivery_report_keeps_what_was_not_shown(stack: Stack) -> None:
     await stack.courier(FakeCourier())
     key = (await stack.deliver(person(1), content=ONLY_PHOTO)).key
@@ -129,7 +122,6 @@ async def test_a_delivery_report_keeps_what_was_not_shown(stack: Stack) -> None:
     assert (found.status, found.reference, found.not_shown) == (Status.DELIVERED, "r", ("photo",))
 
 
-@pytest.mark.row("C-91")
 async def test_a_delivery_report_that_comes_first_shows_it_as_well(stack: Stack) -> None:
     gate = Gate()
     courier = FakeCourier(respond=gate, remembers=NEVER)
@@ -141,7 +133,6 @@ async def test_a_delivery_report_that_comes_first_shows_it_as_well(stack: Stack)
     assert (found.status, found.not_shown) == (Status.READ, ("photo",))
 
 
-@pytest.mark.row("C-91")
 async def test_an_unclear_outcome_shows_it_and_a_retry_forgets_it(stack: Stack) -> None:
     first = await stack.courier(FakeCourier(respond=lambda message: Unknown(), remembers=NEVER))
     key = (await stack.deliver(person(1), content=ONLY_PHOTO)).key

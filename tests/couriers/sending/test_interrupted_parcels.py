@@ -69,7 +69,6 @@ async def take_over(stack: Stack) -> Task:
     return task
 
 
-@pytest.mark.row("K-30", "D-38")
 async def test_a_courier_that_lost_its_lease_sends_to_no_further_recipient(
     stack: Stack, store: ObservedStore, interrupted: Interrupted
 ) -> None:
@@ -82,7 +81,6 @@ async def test_a_courier_that_lost_its_lease_sends_to_no_further_recipient(
     assert await stack.queue.release(task) == "ready"
 
 
-@pytest.mark.row("K-30", "D-38")
 async def test_without_repeat_protection_a_lost_lease_is_noticed_before_the_next_attempt(
     stack: Stack, store: ObservedStore
 ) -> None:
@@ -96,7 +94,6 @@ async def test_without_repeat_protection_a_lost_lease_is_noticed_before_the_next
     await found.stop()
 
 
-@pytest.mark.row("D-42")
 async def test_after_a_cancellation_no_further_recipient_is_sent_to(
     stack: Stack, store: ObservedStore, interrupted: Interrupted
 ) -> None:
@@ -109,7 +106,6 @@ async def test_after_a_cancellation_no_further_recipient_is_sent_to(
     assert statuses(await stack.finished(interrupted.key)) == {n: "sent" if n < 3 else "cancelled" for n in range(1, 7)}
 
 
-@pytest.mark.row("D-42")
 async def test_without_repeat_protection_a_cancellation_is_noticed_before_the_next_attempt(
     stack: Stack, store: ObservedStore
 ) -> None:
@@ -122,7 +118,6 @@ async def test_without_repeat_protection_a_cancellation_is_noticed_before_the_ne
     await found.stop()
 
 
-@pytest.mark.row("D-42")
 async def test_recipients_with_numeric_ids_that_are_cancelled_before_their_turn_are_not_sent_to(
     stack: Stack, store: ObservedStore, interrupted: Interrupted
 ) -> None:
@@ -136,7 +131,6 @@ async def test_recipients_with_numeric_ids_that_are_cancelled_before_their_turn_
     assert statuses(await stack.finished(interrupted.key)) == wanted
 
 
-@pytest.mark.row("D-18")
 async def test_after_its_expiry_a_delivery_is_sent_to_no_further_recipient(
     stack: Stack, interrupted: Interrupted
 ) -> None:
@@ -158,7 +152,6 @@ class SlowReplies(ObservedStore):
         return reply
 
 
-@pytest.mark.row("D-18")
 async def test_a_late_reply_to_the_claim_does_not_delay_the_expiry(stack: Stack) -> None:
     store = await SlowReplies.open(stack.server.url)
     found = Interrupted(stack, store, NEVER)
@@ -182,7 +175,6 @@ class CancelledAtTheLastMoment(ObservedStore):
         return await super().run_replicated(name, shard, *arguments)
 
 
-@pytest.mark.row("D-42")
 async def test_without_repeat_protection_a_recipient_cancelled_before_its_announcement_is_not_sent_to(
     stack: Stack,
 ) -> None:
@@ -199,7 +191,6 @@ async def test_without_repeat_protection_a_recipient_cancelled_before_its_announ
     await store.close()
 
 
-@pytest.mark.row("D-22")
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.METHOD])
 async def test_after_a_throttle_of_the_account_no_further_recipient_of_the_parcel_is_attempted_until_it_ends(
     stack: Stack, scope: Scope

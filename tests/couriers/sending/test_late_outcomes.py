@@ -75,7 +75,6 @@ def rows(history: History, channel: str = "echo") -> list[tuple[str, str | None,
 
 
 @on_both_servers
-@pytest.mark.row("S-07", "D-13")
 async def test_what_was_sent_is_recorded_after_another_worker_has_ended_it_as_unknown(stack: Stack, late: Late) -> None:
     key = await late.start(3)
     await late.take_over(FakeCourier(remembers=NEVER))
@@ -91,7 +90,6 @@ async def test_what_was_sent_is_recorded_after_another_worker_has_ended_it_as_un
     assert sorted(steps, key=str) == [(1, "sent"), (2, "sent"), (3, "sent")]
 
 
-@pytest.mark.row("S-07", "D-38")
 async def test_a_late_refusal_replaces_unknown_where_no_other_worker_repeats_an_attempt(
     stack: Stack, store: ObservedStore
 ) -> None:
@@ -103,7 +101,6 @@ async def test_a_late_refusal_replaces_unknown_where_no_other_worker_repeats_an_
     assert rows(await stack.history(key)) == [("failed", "blocked", None, 1), ("sent", None, "ref-p2", 1)]
 
 
-@pytest.mark.row("S-07", "D-38")
 async def test_a_late_refusal_replaces_nothing_that_another_worker_has_repeated(
     stack: Stack, store: ObservedStore
 ) -> None:
@@ -116,7 +113,6 @@ async def test_a_late_refusal_replaces_nothing_that_another_worker_has_repeated(
     assert statuses(await stack.history(key)) == {1: "sent", 2: "unknown"}
 
 
-@pytest.mark.row("S-07")
 async def test_what_was_sent_closes_its_entry_while_another_worker_repeats_it(stack: Stack, late: Late) -> None:
     """The counts stay right, whichever of the two ends first."""
     key = await late.start(2, remembers=FOREVER)
@@ -132,7 +128,6 @@ async def test_what_was_sent_closes_its_entry_while_another_worker_repeats_it(st
     await until(lambda: has_no_task(stack))
 
 
-@pytest.mark.row("S-07")
 async def test_a_late_outcome_does_not_lower_the_number_of_attempts(stack: Stack, late: Late) -> None:
     key = await late.start(1, remembers=FOREVER)
     await late.take_over(FakeCourier(respond=lambda message: Unknown()))
@@ -141,7 +136,6 @@ async def test_a_late_outcome_does_not_lower_the_number_of_attempts(stack: Stack
     assert rows(await stack.history(key)) == [("sent", None, "ref-p1", QUICK.backoff.attempts)]
 
 
-@pytest.mark.row("S-07", "D-40")
 async def test_a_late_outcome_says_nothing_about_an_entry_that_a_person_has_retried(stack: Stack, late: Late) -> None:
     key = await late.start(2)
     await late.take_over(taking_over := FakeCourier(remembers=NEVER))
@@ -156,7 +150,6 @@ async def test_a_late_outcome_says_nothing_about_an_entry_that_a_person_has_retr
     assert taking_over.addresses == ["p1", "p2"]
 
 
-@pytest.mark.row("S-07", "D-36")
 async def test_a_late_outcome_of_an_earlier_channel_spares_or_joins_the_message_of_the_next(
     stack: Stack, late: Late
 ) -> None:
@@ -174,7 +167,6 @@ async def test_a_late_outcome_of_an_earlier_channel_spares_or_joins_the_message_
     assert (history.counts["reached"], history.verdict) == (1, Verdict.ALL_REACHED)
 
 
-@pytest.mark.row("S-07", "D-42")
 async def test_what_was_sent_is_recorded_after_its_delivery_was_cancelled(stack: Stack, late: Late) -> None:
     key = await late.start(2)
     await stack.deliveries.cancel(key, TENANT)
@@ -215,7 +207,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.row("S-07", "D-19")
 @pytest.mark.parametrize("remembers", [FOREVER, NEVER], ids=["repeat protection", "no repeat protection"])
 @pytest.mark.parametrize(("deferred", "function"), FAULTS.values(), ids=FAULTS)
 async def test_a_store_that_fails_loses_no_outcome_and_no_entry(
@@ -238,7 +229,6 @@ async def test_a_store_that_fails_loses_no_outcome_and_no_entry(
     assert sorted(courier.addresses) == ["p1", "p2", "p2", "p3", "p4", "p5", "p6"]
 
 
-@pytest.mark.row("S-07", "D-38")
 async def test_recipients_whose_message_could_not_be_made_are_not_unknown(stack: Stack, failing: Failing) -> None:
     """They were announced, and then the secret of the delivery reports could not be read."""
     courier = FakeCourier(remembers=NEVER)
@@ -257,7 +247,6 @@ async def test_recipients_whose_message_could_not_be_made_are_not_unknown(stack:
     assert sorted(courier.addresses) == ["p1", "p2", "p3"]
 
 
-@pytest.mark.row("S-07")
 async def test_a_process_that_stops_while_the_store_fails_names_the_outcomes_it_could_not_record(
     stack: Stack, failing: Failing, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -274,7 +263,6 @@ async def test_a_process_that_stops_while_the_store_fails_names_the_outcomes_it_
     assert statuses(await stack.history(key)) == {1: "sending", 2: "sending"}
 
 
-@pytest.mark.row("D-20")
 @pytest.mark.parametrize("remembers", [FOREVER, NEVER], ids=["repeat protection", "no repeat protection"])
 async def test_recipients_of_an_account_that_was_halted_are_queued_again(stack: Stack, remembers: Any) -> None:
     runtime = await stack.courier(FakeCourier(respond=lambda message: Halted("401"), remembers=remembers))
@@ -289,7 +277,6 @@ async def test_recipients_of_an_account_that_was_halted_are_queued_again(stack: 
     assert {attempts for *_, attempts in rows(await stack.history(key))} == {1}
 
 
-@pytest.mark.row("D-20", "D-38")
 async def test_a_recipient_who_has_a_part_of_the_message_when_the_account_is_halted_is_unknown_at_once(
     stack: Stack,
 ) -> None:

@@ -56,7 +56,6 @@ async def meaning(stack: Stack, channel: str, address: str, answer: str = "2") -
     return button.data or button.text if button else ""
 
 
-@pytest.mark.row("C-91")
 async def test_a_number_answers_the_last_sms(stack: Stack, state: SandboxState) -> None:
     assert await send(stack, "sms", DAYS) == []
     assert [one.text for one in state.inbox("sms", PHONE)] == ["Когда?\n1. Сегодня\n2. Завтра"]
@@ -67,7 +66,6 @@ async def test_a_number_answers_the_last_sms(stack: Stack, state: SandboxState) 
     assert 0 < int(seconds) <= LIFETIME.total_seconds()
 
 
-@pytest.mark.row("C-91")
 async def test_a_later_message_of_a_bot_replaces_the_choices_and_a_bare_text_leaves_them(
     stack: Stack, state: SandboxState
 ) -> None:
@@ -80,7 +78,6 @@ async def test_a_later_message_of_a_bot_replaces_the_choices_and_a_bare_text_lea
     assert await meaning(stack, "sms", PHONE) == ""
 
 
-@pytest.mark.row("C-91")
 async def test_only_buttons_that_no_keyboard_of_vk_can_have_are_answered_by_number(
     stack: Stack, state: SandboxState
 ) -> None:

@@ -21,25 +21,21 @@ from tests.support.waiting import until
 class TestVerdicts:
     """D-17: one verdict for each situation."""
 
-    @pytest.mark.row("D-17")
     async def test_a_delivery_that_is_not_due_is_scheduled(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         assert (await stack.history(key)).verdict is Verdict.SCHEDULED
 
-    @pytest.mark.row("D-17")
     async def test_all_recipients_were_reached(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         key = (await stack.deliver(*people(3))).key
         assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
-    @pytest.mark.row("D-17", "D-11")
     async def test_recipients_without_contacts_do_not_count(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         await stack.courier(FakeCourier("sms"))
         key = (await stack.deliver(person(1, "vk"), person(2, "sms"), Recipient(3), channels=("vk", "sms"))).key
         assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
-    @pytest.mark.row("D-17")
     async def test_some_recipients_were_reached_and_a_channel_has_not_reported(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         key = (await stack.deliver(person(1, "vk", "sms"), person(2, "sms"), channels=("vk", "sms"))).key
@@ -47,7 +43,6 @@ class TestVerdicts:
         history = await stack.history(key)
         assert (history.verdict, history.channels["sms"].state) == (Verdict.PARTLY, "pending")
 
-    @pytest.mark.row("D-17")
     async def test_no_recipient_is_reached_yet(self, stack: Stack) -> None:
         """Regression: it was `partly`."""
         key = (await stack.deliver(*people(2, "vk", "sms"), channels=("vk", "sms"))).key
@@ -56,14 +51,12 @@ class TestVerdicts:
         await until(lambda: has_reported(stack, key, 1))
         assert (await stack.history(key)).verdict is Verdict.IN_PROGRESS
 
-    @pytest.mark.row("D-17")
     async def test_it_is_over_and_some_recipients_were_not_reached(self, stack: Stack) -> None:
         """Regression: it was `partly`, as if a courier had not reported."""
         await stack.courier(FakeCourier(respond=by_address(p2=GONE)))
         key = (await stack.deliver(*people(2))).key
         assert (await stack.finished(key)).verdict is Verdict.SOME_REACHED
 
-    @pytest.mark.row("D-17", "D-42")
     async def test_it_was_cancelled_before_any_recipient_was_reached(self, stack: Stack) -> None:
         """Regression: it was `nothing_worked`."""
         for deliver_at in (None, stack.now() + HOUR):
@@ -71,7 +64,6 @@ class TestVerdicts:
             await stack.deliveries.cancel(key, TENANT)
             assert (await stack.finished(key)).verdict is Verdict.CANCELLED
 
-    @pytest.mark.row("D-17", "D-42")
     async def test_it_was_cancelled_after_some_recipients_were_reached(self, stack: Stack) -> None:
         await stack.courier(FakeCourier(respond=by_address(p2=Deferred(Reason.THROTTLED, HOUR))))
         key = (await stack.deliver(*people(2))).key
@@ -84,7 +76,6 @@ class TestVerdicts:
         key = (await stack.deliver(*people(2))).key
         assert (await stack.finished(key)).verdict is Verdict.NOTHING_WORKED
 
-    @pytest.mark.row("D-17", "D-12")
     async def test_no_recipient_has_a_contact(self, stack: Stack) -> None:
         accepted = await stack.deliver(Recipient(1), Recipient(2, contacts={"vk": ["1"]}))
         history = await stack.history(accepted.key)
@@ -92,7 +83,6 @@ class TestVerdicts:
 
 
 class TestOutcomes:
-    @pytest.mark.row("D-11", "D-20")
     async def test_each_recipient_gets_its_own_outcome(self, stack: Stack) -> None:
         outcomes = by_address(p2=GONE, p3=Rejected(Reason.PRIVACY), p4=Unknown("broken"), p5=Deferred(Reason.THROTTLED))
         courier = FakeCourier(respond=outcomes, remembers=NEVER)
@@ -106,7 +96,6 @@ class TestOutcomes:
         assert history.recipients[4].outcomes["echo"].attempts == QUICK.backoff.attempts
         assert history.verdict is Verdict.SOME_REACHED
 
-    @pytest.mark.row("D-38")
     async def test_an_unclear_attempt_is_unknown_at_once_where_a_repeat_could_double_the_message(
         self, stack: Stack
     ) -> None:
@@ -116,7 +105,6 @@ class TestOutcomes:
         assert statuses(history) == {1: "unknown"}
         assert courier.addresses == ["p1"]
 
-    @pytest.mark.row("D-38")
     async def test_an_unclear_attempt_is_repeated_with_the_same_random_id_where_the_provider_remembers_it(
         self, stack: Stack
     ) -> None:
@@ -134,7 +122,6 @@ class TestOutcomes:
         assert len(courier.attempted) == 2
         assert len({message.random_id() for message in courier.attempted}) == 1
 
-    @pytest.mark.row("D-38")
     async def test_an_unclear_attempt_is_unknown_once_the_provider_may_have_forgotten_the_random_id(
         self, stack: Stack
     ) -> None:
@@ -151,7 +138,6 @@ class TestOutcomes:
         await stack.courier(FakeCourier(respond=respond, remembers=NEVER))
         assert statuses(await stack.finished((await stack.deliver(person(1))).key)) == {1: "unknown"}
 
-    @pytest.mark.row("D-21")
     async def test_a_refused_batch_is_halved_down_to_the_refused_message(self, stack: Stack) -> None:
         class Refusing(FakeCourier):
             async def attempt(self, messages):  # type: ignore[no-untyped-def]
@@ -166,7 +152,6 @@ class TestOutcomes:
         assert statuses(history) == {number: "failed" if number == 7 else "sent" for number in range(1, 17)}
         assert all(len({m.random_id() for m in courier.attempted if m.address == f"p{n}"}) == 1 for n in range(1, 17))
 
-    @pytest.mark.row("D-21", "D-38")
     async def test_a_batch_that_stays_unclear_is_repeated_in_quarters_down_to_the_message_without_a_response(
         self, stack: Stack
     ) -> None:

@@ -19,7 +19,6 @@ def decided(outcome: Outcome, attempts: int = 0, age: timedelta = timedelta(0), 
     return decide(outcome, attempts, age, remembers, PAUSE, jitter=1.0)
 
 
-@pytest.mark.row("D-38")
 @pytest.mark.parametrize("outcome", [Unknown(), Partly(Deferred(Reason.THROTTLED), "5")], ids=["unknown", "partly"])
 def test_an_unclear_message_is_repeated_only_if_the_provider_still_knows_its_id_after_the_pause(
     outcome: Outcome,
@@ -36,7 +35,6 @@ def test_an_unclear_message_is_repeated_only_if_the_provider_still_knows_its_id_
     assert isinstance(decided(outcome, remembers=NEVER), Final)
 
 
-@pytest.mark.row("D-20")
 @pytest.mark.parametrize(("outcome", "end"), [(Unknown(), "unknown"), (Deferred(Reason.THROTTLED), "failed")])
 def test_the_last_attempt_is_the_one_that_the_backoff_names(outcome: Outcome, end: str) -> None:
     before, last = (decided(outcome, attempts=attempts) for attempts in (2, 3))
@@ -46,7 +44,6 @@ def test_the_last_attempt_is_the_one_that_the_backoff_names(outcome: Outcome, en
     assert last.status == end
 
 
-@pytest.mark.row("D-20")
 def test_a_halted_account_postpones_at_once_and_counts_no_attempt() -> None:
     assert decided(Halted("401"), attempts=2) == Postponed(timedelta(0), 2, Reason.ACCOUNT_STOPPED)
 

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from core.deliveries.channels import Channels
 from core.model.states import Status, Verdict
 from core.redis.store import Store
@@ -17,7 +15,6 @@ from tests.support.waiting import until
 
 class TestSharing:
     @on_both_servers
-    @pytest.mark.row("D-13", "D-19")
     async def test_many_processes_share_a_delivery_and_nothing_is_sent_twice(self, stack: Stack) -> None:
         couriers = [FakeCourier(parcel=10, respond=slowly) for _ in range(4)]
         stores = [await Store.open(stack.server.url) for _ in couriers]
@@ -33,7 +30,6 @@ class TestSharing:
         for store in stores:
             await store.close()
 
-    @pytest.mark.row("D-19")
     async def test_starting_a_courier_registers_its_channel(self, stack: Stack) -> None:
         assert "pigeon" not in (await Channels(stack.store, ()).read()).names
         await stack.courier(FakeCourier("pigeon", parcel=7))
@@ -44,7 +40,6 @@ class TestSharing:
         history = await stack.finished((await stack.deliver(person(1, "pigeon"), channels=("pigeon",))).key)
         assert history.verdict is Verdict.ALL_REACHED
 
-    @pytest.mark.row("D-18", "D-19")
     async def test_a_crashed_courier_stops_no_other_channel_and_the_next_courier_takes_over(self, stack: Stack) -> None:
         stuck = FakeCourier("vk", respond=Gate())
         abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND))
@@ -59,7 +54,6 @@ class TestSharing:
         assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
         assert successor.attempted[0].random_id() == stuck.attempted[0].random_id()
 
-    @pytest.mark.row("D-38")
     async def test_without_repeat_protection_the_next_courier_reports_unknown_and_sends_the_rest(
         self, stack: Stack
     ) -> None:
@@ -73,7 +67,6 @@ class TestSharing:
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "unknown", 3: "sent", 4: "sent", 5: "sent"}
         assert sorted(successor.addresses) == ["p3", "p4", "p5"]
 
-    @pytest.mark.row("D-38")
     async def test_after_several_crashes_the_age_counts_from_the_first_attempt(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         attempted = [await crash_during_the_attempt(stack, remembers=HOUR) for _ in range(2)]
@@ -83,7 +76,6 @@ class TestSharing:
         assert statuses(await stack.finished(key)) == {1: "unknown"}
         assert late.attempted == []
 
-    @pytest.mark.row("D-34")
     async def test_one_slow_delivery_delays_no_other(self, stack: Stack) -> None:
         gate = Gate()
 
@@ -109,7 +101,6 @@ async def crash_during_the_attempt(stack: Stack, remembers: timedelta) -> Messag
 
 
 class TestStopping:
-    @pytest.mark.row("D-19")
     async def test_a_courier_that_stops_finishes_its_attempts_and_returns_the_rest_unattempted(
         self, stack: Stack
     ) -> None:

@@ -14,7 +14,6 @@ BUTTONS = ((Button("Сегодня", "today"), Button("Сайт", url="https://x
 CHOICES = frozenset({Feature.INLINE, Feature.REPLY})
 
 
-@pytest.mark.row("C-91")
 def test_buttons_are_numbered_and_addresses_follow() -> None:
     shown = present("Какой <b>день</b>?", Content(ParseMode.HTML, BUTTONS), (), EVERY_FEATURE)
     assert shown.text == "Какой день?\n1. Сегодня\n2. Завтра\nСайт: https://x.org"
@@ -22,13 +21,11 @@ def test_buttons_are_numbered_and_addresses_follow() -> None:
     assert shown.not_shown == ("parse_mode",)
 
 
-@pytest.mark.row("C-91")
 def test_a_reply_keyboard_is_numbered_and_its_removal_needs_no_text() -> None:
     assert present("Что?", Content(reply=[["Меню"], ["Назад"]]), (), CHOICES).text == "Что?\n1. Меню\n2. Назад"
     assert present("Что?", Content(reply=[]), (), CHOICES)[:4] == ("Что?", None, (), [])
 
 
-@pytest.mark.row("C-91")
 def test_a_file_with_an_address_is_a_link_and_another_one_is_recorded() -> None:
     photo = AttachmentType.PHOTO
     files = [Attachment(photo, url="https://x.org/1.png"), Attachment(photo, path="/bot/2.png")]
@@ -43,7 +40,6 @@ def test_a_label_adds_no_marks_to_a_marked_text(mode: ParseMode, label: str) -> 
     assert plain_text(shown.text, mode) == f"x\n1. {label}"
 
 
-@pytest.mark.row("C-46", "C-91")
 def test_a_long_text_is_cut_for_its_choices_and_that_is_recorded() -> None:
     shown = present("я" * 4096, Content(inline=BUTTONS), (), CHOICES)
     assert len(shown.text) == 4096
@@ -51,7 +47,6 @@ def test_a_long_text_is_cut_for_its_choices_and_that_is_recorded() -> None:
     assert shown.not_shown == ("text_end",)
 
 
-@pytest.mark.row("C-91")
 @pytest.mark.parametrize(
     ("answer", "means"),
     [
@@ -71,7 +66,6 @@ def test_a_number_means_the_button_with_that_number(answer: str, means: str) -> 
     assert may_be_answer(answer) or not means
 
 
-@pytest.mark.row("D-52")
 @pytest.mark.parametrize("length", [40, 41])
 def test_the_preview_cuts_a_text_in_a_channel_that_neither_splits_it_nor_takes_more(length: int) -> None:
     shown = shown_in(Display(limits=Limits(text=40)), "я" * length, None)

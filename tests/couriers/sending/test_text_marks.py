@@ -12,7 +12,6 @@ from sandbox.bot_api.messages.formatting import parse_text
 HTML, MARKDOWN = ParseMode.HTML, ParseMode.MARKDOWN_V2
 
 
-@pytest.mark.row("C-40", "C-91")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -32,7 +31,6 @@ def test_the_plain_text_of_html_has_no_tags(text: str, shown: str) -> None:
     assert plain_text(text, HTML) == shown
 
 
-@pytest.mark.row("C-40", "C-91")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -53,7 +51,6 @@ def test_a_text_without_a_parse_mode_is_its_own_plain_text() -> None:
     assert plain_text("<b>*x*</b>", ParseMode.PLAIN) == "<b>*x*</b>"
 
 
-@pytest.mark.row("C-46")
 @pytest.mark.parametrize(
     ("text", "longest", "cut"),
     [
@@ -69,7 +66,6 @@ def test_a_cut_breaks_no_tag_and_no_entity(text: str, longest: int, cut: str) ->
     assert cut_text(text, HTML, longest) == cut
 
 
-@pytest.mark.row("C-46")
 @pytest.mark.parametrize(
     ("text", "longest", "cut"),
     [
@@ -82,7 +78,6 @@ def test_a_cut_breaks_no_mark_and_no_escape(text: str, longest: int, cut: str) -
     assert cut_text(text, MARKDOWN, longest) == cut
 
 
-@pytest.mark.row("C-46")
 def test_a_plain_text_is_cut_with_three_dots_and_no_emoji_is_halved() -> None:
     assert cut_text("x" * 5000, ParseMode.PLAIN, 4096) == "x" * 4093 + "..."
     assert cut_text("x" * 4096, ParseMode.PLAIN, 4096) == "x" * 4096
@@ -105,7 +100,6 @@ def _balanced(pieces: list[str]) -> str:
     return text + "".join(reversed(is_open))
 
 
-@pytest.mark.row("C-46")
 @given(st.lists(PIECES, max_size=40).map(_balanced), st.integers(4, 60))
 def test_telegram_accepts_every_cut_of_what_it_accepts(text: str, longest: int) -> None:
     shown, _ = parse_text(text, "HTML")

@@ -19,7 +19,6 @@ from tests.support.waiting import until
 
 class TestThrottles:
     @on_both_servers
-    @pytest.mark.row("D-23")
     async def test_recipients_who_can_be_served_now_are_served_before_throttled_ones(self, stack: Stack) -> None:
         throttled: set[str] = set()
 
@@ -36,7 +35,6 @@ class TestThrottles:
         assert set(courier.addresses[-2:]) == {"p1", "p2"}
         assert len(courier.addresses) == 22
 
-    @pytest.mark.row("D-22", "D-23")
     async def test_a_chat_throttle_applies_to_this_chat_in_all_deliveries_and_to_no_other_chat(
         self, stack: Stack
     ) -> None:
@@ -59,7 +57,6 @@ class TestThrottles:
         assert courier.addresses[:3] == ["p1", "p2", "p3"] or courier.addresses[:3] == ["p1", "p3", "p2"]
         assert courier.addresses[3:] == ["p1", "p1"]
 
-    @pytest.mark.row("D-22")
     async def test_an_account_throttle_applies_to_all_processes_of_the_account(self, stack: Stack) -> None:
         flooded = asyncio.Event()
 
@@ -81,7 +78,6 @@ class TestThrottles:
         assert stack.now() - started >= 0.6 * SECOND
         assert len(first.attempted) + len(second.attempted) == 3
 
-    @pytest.mark.row("D-22")
     async def test_an_attempt_with_a_wait_named_by_the_provider_does_not_count(self, stack: Stack) -> None:
         floods = iter(range(10))
 
@@ -99,7 +95,6 @@ class TestThrottles:
 class TestIsolation:
     """One refusal of the whole account stops its attempts everywhere; one recipient stops no other."""
 
-    @pytest.mark.row("D-22")
     @pytest.mark.parametrize("flags", ["Kgx", ""], ids=["with events", "without events"])
     async def test_a_refusal_stops_all_parcels_of_all_processes(self, stack: Stack, flags: str) -> None:
         """Regression: up to 199 calls followed the first refusal, one for each parcel that was already claimed."""
@@ -115,7 +110,6 @@ class TestIsolation:
         assert provider.refused <= (4 if flags else 4 + 2 * provider.calls_per_second / 4)
         assert provider.accepted == 150
 
-    @pytest.mark.row("D-22", "D-23")
     async def test_only_the_attempt_that_triggers_a_throttle_counts(self, stack: Stack) -> None:
         """The others that were under way are refused as well, and are no cause of it."""
         refused: list[str] = []
@@ -131,7 +125,6 @@ class TestIsolation:
         history = await stack.finished((await stack.deliver(*people(3))).key)
         assert sorted(record.outcomes["echo"].attempts for record in history.recipients) == [1, 1, 2]
 
-    @pytest.mark.row("D-23", "D-20")
     async def test_a_recipient_who_always_triggers_a_throttle_goes_behind_the_others_and_ends(
         self, stack: Stack
     ) -> None:
@@ -146,7 +139,6 @@ class TestIsolation:
         assert statuses(await stack.finished(bad)) == {1: "failed"}
         assert courier.addresses.count("p1") == QUICK.backoff.attempts
 
-    @pytest.mark.row("D-23")
     async def test_an_unreachable_provider_uses_up_no_attempts(self, stack: Stack) -> None:
         outages = iter(range(10))
 
@@ -204,7 +196,6 @@ async def has_throttles(stack: Stack, tube: str = "echo") -> bool:
     return bool(await stack.redis.exists(f"queue:{{0}}:throttles:{tube}"))
 
 
-@pytest.mark.row("D-22")
 async def test_of_several_waits_in_one_batch_the_longest_applies(stack: Stack) -> None:
     throttle = AccountThrottle(stack.queue, "echo", "ada", lambda: False)
     waits = [Deferred(Reason.THROTTLED, wait * SECOND, Scope.ACCOUNT) for wait in (1, 3600, 60)]
@@ -214,7 +205,6 @@ async def test_of_several_waits_in_one_batch_the_longest_applies(stack: Stack) -
     assert claim.opens_at - claim.now > 3_500_000
 
 
-@pytest.mark.row("D-22")
 async def test_processes_that_meet_one_throttle_lower_the_rate_of_their_account_once(stack: Stack) -> None:
     processes = [AccountThrottle(stack.queue, "echo", "ada", lambda: False) for _ in range(3)]
     for process in processes:
@@ -223,7 +213,6 @@ async def test_processes_that_meet_one_throttle_lower_the_rate_of_their_account_
     assert [await process.learn([refusal], is_first=True) for process in processes] == [True, False, False]
 
 
-@pytest.mark.row("D-22")
 async def test_a_shorter_refusal_does_not_cut_a_throttle_in_force_short(stack: Stack) -> None:
     throttle = AccountThrottle(stack.queue, "echo", "ada", lambda: False)
     for wait in (3600, 1):
@@ -233,7 +222,6 @@ async def test_a_shorter_refusal_does_not_cut_a_throttle_in_force_short(stack: S
     assert claim.opens_at - claim.now > 3_500_000
 
 
-@pytest.mark.row("D-20", "D-22")
 async def test_the_wait_of_a_recipient_counts_from_the_end_of_its_attempt(stack: Stack) -> None:
     """Not from the claim or the start of the attempt: the provider names the wait when it answers."""
     wait = 0.4
@@ -254,7 +242,6 @@ async def test_the_wait_of_a_recipient_counts_from_the_end_of_its_attempt(stack:
     assert pauses[0] > wait - 0.05
 
 
-@pytest.mark.row("D-23")
 async def test_an_outage_counts_for_the_message_that_meets_with_it_only_if_others_got_through(stack: Stack) -> None:
     """One whose attempts bring the connection down ends; nothing ends while the provider is down for everybody."""
 

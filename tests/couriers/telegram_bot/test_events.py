@@ -59,7 +59,6 @@ def test_a_text_has_all_fields_of_the_person_and_the_chat() -> None:
     }
 
 
-@pytest.mark.row("C-15")
 def test_of_a_photo_only_the_largest_size_counts() -> None:
     event = event_of(photo=SIZES, caption="вот")
     assert event["attachments"] == [{"type": "photo", "file_id": "l"}]
@@ -117,7 +116,6 @@ def test_a_press_has_its_data_and_the_message() -> None:
     assert arrival.event["event_date"] == NOW.isoformat()
 
 
-@pytest.mark.row("C-14")
 def test_the_photos_of_an_album_are_parts_of_one_event_in_any_order() -> None:
     parts = [
         read(message=message(message_id=number, photo=SIZES, media_group_id="8", **more))
@@ -132,7 +130,6 @@ def test_the_photos_of_an_album_are_parts_of_one_event_in_any_order() -> None:
     assert merge("album.8", [part.event for part in reversed(found)]) == event
 
 
-@pytest.mark.row("C-14")
 def test_the_photos_of_an_album_are_in_the_order_of_their_numbers() -> None:
     photos = {number: [{**SIZES[0], "file_id": str(number)}] for number in range(8, 12)}
     parts = [read(message=message(message_id=n, photo=one, media_group_id="8")) for n, one in photos.items()]
@@ -180,7 +177,6 @@ def test_those_who_are_added_together_are_one_event_with_lists() -> None:
     assert "members" not in event
 
 
-@pytest.mark.row("C-11")
 def test_a_join_that_telegram_reports_twice_is_one_event_with_the_link() -> None:
     link = {"invite_link": "https://t.me/+abc", "creator": BORIS, "creates_join_request": False, "is_primary": False,
             "is_revoked": False}  # fmt: skip
@@ -264,7 +260,6 @@ LEADER = {"status": "administrator", "can_invite_users": True, "can_promote_memb
 MUTED = {"status": "restricted", "is_member": True, "can_send_messages": False, "until_date": 1_763_798_400}
 
 
-@pytest.mark.row("C-102")
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
@@ -287,7 +282,6 @@ def test_other_rights_of_a_member_are_an_event(old: Json, new: Json, wanted: Jso
     assert about.items() <= event.items()
 
 
-@pytest.mark.row("C-102")
 def test_the_bot_learns_of_its_own_rights_in_groups_but_not_twice_of_its_joins() -> None:
     own = "my_chat_member"
     assert (altered(MEMBER, LEADER, of=own) or {})["kind"] == "changed_member"

@@ -30,7 +30,6 @@ def event_of(**content: Any) -> Json:
     return event
 
 
-@pytest.mark.row("C-91")
 def test_a_text_is_an_event_of_a_private_chat() -> None:
     assert event_of(text="привет") == {
         "id": "e1",
@@ -52,7 +51,6 @@ def test_a_chat_of_several_people_is_a_group() -> None:
     assert event_of(text="x", peer_id=CHAT)["chat_type"] == "group"
 
 
-@pytest.mark.row("C-102")
 @pytest.mark.parametrize(
     ("action", "kind", "user"),
     [
@@ -97,7 +95,6 @@ def test_a_file_is_an_attachment_by_the_name_that_vk_gives_it(attachment: Json, 
     assert event_of(attachments=[attachment, {"type": "wall", "wall": {}}])["attachments"] == [wanted]
 
 
-@pytest.mark.row("C-07")
 def test_a_pressed_button_is_a_callback() -> None:
     press = {"user_id": PERSON, "peer_id": PERSON, "event_id": "p1", "conversation_message_id": 7}
     event = read("message_event", {**press, "payload": {"data": "да"}})
@@ -113,7 +110,6 @@ def test_a_button_of_the_keyboard_writes_its_text_or_is_a_callback() -> None:
     assert event_of(text="Начать", payload='{"command": "start"}')["event_text"] == "/start"
 
 
-@pytest.mark.row("C-17")
 def test_a_forward_is_marked_and_a_reply_has_its_message() -> None:
     assert event_of(fwd_messages=[{"text": "x"}])["is_forward"] is True
     reply = event_of(text="да", reply_message={"conversation_message_id": 2, "from_id": 7, "text": "придёте?"})

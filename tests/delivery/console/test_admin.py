@@ -1,6 +1,5 @@
 """An administrator makes and revokes API keys, manages webhooks and reads who changed what."""
 
-import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
@@ -24,7 +23,6 @@ async def status_with(person: Person, secret: str) -> int:
         return response.status
 
 
-@pytest.mark.row("W-15")
 async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(person: Person) -> None:
     await person.visit("keys")
     await person.presses("Create a key")
@@ -57,7 +55,6 @@ async def is_turned_off(person: Person) -> bool:
     return webhook["disabled_at"] is not None
 
 
-@pytest.mark.row("W-15")
 async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Person) -> None:
     answer = 202
 
@@ -94,7 +91,6 @@ async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Per
         await person.sees("There are no webhooks")
 
 
-@pytest.mark.row("W-04")
 async def test_the_action_log_says_who_changed_what_and_is_a_file(person: Person) -> None:
     await person.running.call("POST", "/v1/groups", {"id": "swimmers", "title": "Swimmers"})
     await person.running.call("POST", "/v1/users", {"id": 90210, "name": "Nina"})

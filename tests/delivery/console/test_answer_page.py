@@ -29,7 +29,6 @@ async def newest_link(running: Running, address: str) -> str:
     return str(await until(found, every=0.1))
 
 
-@pytest.mark.row("R-15")
 @pytest.mark.parametrize("language", ["ru", "en"])
 async def test_a_person_answers_on_a_phone_and_changes_the_answer(
     person: Person, axe_source: str, language: str

@@ -47,7 +47,6 @@ async def bot(store: Store, folder: Path) -> ActiveBot:
     return loaded
 
 
-@pytest.mark.row("W-17")
 async def test_an_author_sees_the_bot_in_force_its_mistakes_and_a_scenario_as_a_graph(
     person: Person, store: Store, bot: ActiveBot, axe_source: str
 ) -> None:
@@ -71,7 +70,6 @@ async def test_an_author_sees_the_bot_in_force_its_mistakes_and_a_scenario_as_a_
     await person.has_no_barrier_on_a_phone(axe_source, "scenario")
 
 
-@pytest.mark.row("W-18")
 @pytest.mark.usefixtures("bot")
 async def test_an_author_tries_an_event_and_then_the_other_path(person: Person, axe_source: str) -> None:
     await person.visit("dry_run")
@@ -104,7 +102,6 @@ rules:
 """
 
 
-@pytest.mark.row("W-17", "W-18", "W-20")
 async def test_a_russian_author_reads_what_is_wrong_in_russian(person: Person, store: Store, bot: ActiveBot) -> None:
     (bot.folder / "scenarios" / "club.yaml").write_text(MISTAKES)
     broken = ActiveBot(bot.folder)
@@ -124,7 +121,6 @@ async def test_a_russian_author_reads_what_is_wrong_in_russian(person: Person, s
     await person.keeps_picture("dry-run-ru")
 
 
-@pytest.mark.row("W-17")
 async def test_an_operator_sees_the_bots_of_all_tenants_and_what_of_them_has_stopped(
     person: Person, store: Store, bot: ActiveBot, axe_source: str
 ) -> None:
@@ -142,7 +138,6 @@ async def test_an_operator_sees_the_bots_of_all_tenants_and_what_of_them_has_sto
         await BotFaults(store).clear(tenant, part)
 
 
-@pytest.mark.row("W-17", "W-19")
 async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     person: Person, store: Store, bot: ActiveBot, axe_source: str
 ) -> None:
@@ -185,7 +180,6 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.sees("Let me in")
 
 
-@pytest.mark.row("C-95")
 async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, store: Store, axe_source: str) -> None:
     forms = Forms(store)
     for address, name, hobbies in (("100001", "Анна Ким", ["chess", "rowing"]), ("100002", "Борис", [])):

@@ -6,7 +6,6 @@ import os
 import signal
 import uuid
 
-import pytest
 from aiohttp import ClientError
 
 from core.admission.api_keys import ApiKeys
@@ -41,7 +40,6 @@ async def sent_with(person: Person, text: str) -> list[str]:
     return [one["id"] for one in found]
 
 
-@pytest.mark.row("W-05", "W-23")
 async def test_a_session_that_ends_is_said_and_the_draft_is_there_after_the_next_one(
     person: Person, store: Store
 ) -> None:
@@ -59,7 +57,6 @@ async def test_a_session_that_ends_is_said_and_the_draft_is_there_after_the_next
     assert await person.browser.run("location.hash") == "#/write"
 
 
-@pytest.mark.row("W-06", "W-23", "W-29")
 async def test_a_message_is_sent_once_although_the_api_is_killed_and_an_answer_is_lost(person: Person) -> None:
     text = f"Один раз {uuid.uuid4().hex}"
     await write(person, text)
@@ -88,7 +85,6 @@ async def test_a_message_is_sent_once_although_the_api_is_killed_and_an_answer_i
     assert await sent_with(person, text) == [sent]
 
 
-@pytest.mark.row("W-05", "W-23")
 async def test_a_message_that_is_too_large_is_refused_in_a_sentence_and_kept(person: Person) -> None:
     """Five megabytes get a response. In the form an id is too large: Chromium would need long to show such a text."""
     await write(person, "Длинно")
@@ -104,7 +100,6 @@ async def test_a_message_that_is_too_large_is_refused_in_a_sentence_and_kept(per
     assert await person.browser.run("document.querySelector('#text').value") == "Длинно"
 
 
-@pytest.mark.row("W-08")
 async def test_who_was_not_reached_is_tried_again_and_everybody_is_printed(person: Person) -> None:
     numbers = [f"+7999{n:07d}" for n in range(2_000_000, 2_000_149)]
     people = [{"id": n, "name": f"Person {n}", "contacts": {"sms": one}} for n, one in enumerate(numbers)]
@@ -143,7 +138,6 @@ async def test_who_was_not_reached_is_tried_again_and_everybody_is_printed(perso
     await person.keeps_picture("message-printed")
 
 
-@pytest.mark.row("W-07")
 async def test_a_message_is_saved_as_a_template_used_again_and_deleted(person: Person) -> None:
     await write(person, "Собрание в **10**")
     await person.presses("Шаблоны")

@@ -3,8 +3,6 @@
 import uuid
 from datetime import UTC, datetime
 
-import pytest
-
 from core.admission.api_keys import ApiKeys
 from core.directory import Directory
 from core.redis.store import Store
@@ -31,7 +29,6 @@ async def teacher_of_a_group(person: Person, store: Store) -> tuple[Person, str,
     return Person(person.browser, person.running, session.secret), own, name
 
 
-@pytest.mark.row("W-05", "W-06", "W-07")
 async def test_a_teacher_sees_parts_quota_and_what_one_person_gets_and_sends_to_itself_first(
     person: Person, store: Store
 ) -> None:
@@ -69,7 +66,6 @@ async def test_a_teacher_sees_parts_quota_and_what_one_person_gets_and_sends_to_
     assert await teacher.browser.run("document.querySelector('#url-0').value") == "https://example.org/map"
 
 
-@pytest.mark.row("W-07", "W-08", "W-22")
 async def test_a_message_is_moved_found_by_its_state_and_its_outcomes_appear_by_themselves(person: Person) -> None:
     tag, phone = uuid.uuid4().hex[:8], f"+7996{uuid.uuid4().int % 10**7:07d}"
     people = [{"id": 1, "name": "Vera", "contacts": {"sms": phone}}, {"id": 2, "name": "Gleb", "contacts": {}}]

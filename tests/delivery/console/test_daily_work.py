@@ -44,7 +44,6 @@ async def write(person: Person, text: str, language: str = "ru") -> str:
     return group
 
 
-@pytest.mark.row("W-28")
 async def test_a_time_that_has_passed_is_refused_at_its_field_and_a_coming_one_is_said_in_words(person: Person) -> None:
     text = f"Завтра {uuid.uuid4().hex}"
     await write(person, text)
@@ -72,7 +71,6 @@ async def test_a_time_that_has_passed_is_refused_at_its_field_and_a_coming_one_i
     assert found["deliver_at"].startswith(f"{coming:%FT07:30}")
 
 
-@pytest.mark.row("W-28")
 @pytest.mark.parametrize(
     ("time", "quiet", "is_moved"),
     [("02:00", ["23:00", "07:00"], True), ("08:00", ["23:00", "07:00"], False), ("13:00", ["12:00", "14:00"], True)],
@@ -90,7 +88,6 @@ async def test_the_field_names_the_zone_and_the_quiet_hours(
     assert (f"at about {quiet[1]}" in said) == is_moved
 
 
-@pytest.mark.row("W-29")
 async def test_nothing_is_green_while_ada_is_away_and_the_banner_goes_without_a_press(person: Person) -> None:
     await person.visit("overview", language="ru")
     await person.browser.wait_for("Boolean(document.querySelector('#content .notice'))")
@@ -103,7 +100,6 @@ async def test_nothing_is_green_while_ada_is_away_and_the_banner_goes_without_a_
     await person.sees_no("Ада не отвечает")
 
 
-@pytest.mark.row("W-29")
 async def test_a_toast_does_not_outlive_its_page_and_says_what_is_missing_at_the_field(person: Person) -> None:
     await person.visit("write", language="ru")
     await person.presses("Проверить")
@@ -114,7 +110,6 @@ async def test_a_toast_does_not_outlive_its_page_and_says_what_is_missing_at_the
     assert await person.browser.run("document.querySelectorAll('.toast').length") == 0
 
 
-@pytest.mark.row("W-33")
 async def test_staff_finds_a_single_person_tries_the_message_once_and_comes_back_to_the_form(
     person: Person, store: Store
 ) -> None:
@@ -150,7 +145,6 @@ async def test_staff_finds_a_single_person_tries_the_message_once_and_comes_back
     await secretary.sees("trial")
 
 
-@pytest.mark.row("W-32")
 async def test_a_head_sees_what_others_have_sent_and_reads_a_text_for_a_reason(person: Person, store: Store) -> None:
     head, _ = await signed_in(person, store, "admin")
     text, call = f"Private {uuid.uuid4().hex}", person.running.call

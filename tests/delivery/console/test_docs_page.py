@@ -1,11 +1,8 @@
 """The page about the API: search, and a request from its forms."""
 
-import pytest
-
 from tests.delivery.console.conftest import Person
 
 
-@pytest.mark.row("W-24")
 async def test_an_operation_is_found_and_tried_with_the_session_and_with_a_key(person: Person, axe_source: str) -> None:
     await person.visit()
     await person.browser.open(f"{person.running.url}/docs", "en")

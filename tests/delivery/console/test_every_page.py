@@ -23,7 +23,6 @@ def pages() -> list[str]:
     return re.findall(r'\{ name: "([a-z_-]+)"', MENU.read_text())
 
 
-@pytest.mark.row("W-21", "W-24")
 @pytest.mark.parametrize(("language", "theme", "width"), LOOKS)
 async def test_axe_finds_no_barrier_on_any_page(
     person: Person, axe_source: str, language: str, theme: str, width: int
@@ -40,7 +39,6 @@ async def test_axe_finds_no_barrier_on_any_page(
     assert {page: barriers for page, barriers in found.items() if barriers} == {}
 
 
-@pytest.mark.row("W-21")
 async def test_no_page_scrolls_sideways_on_a_window_of_320_pixels(person: Person) -> None:
     await person.visit(language="ru", width=320, height=640)
     for page in pages():

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from aiohttp import ClientSession
 
 from tests.delivery.console.conftest import Person
@@ -14,7 +13,6 @@ CONTACTS = {
 }  # fmt: skip
 
 
-@pytest.mark.row("W-24")
 async def test_a_message_of_any_channel_leads_to_its_delivery_and_not_to_one_with_the_same_text(person: Person) -> None:
     made = []
     for _ in range(2):

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from core.jobs import Schedule
 from core.jobs.kinds import JobKinds
 from core.redis.store import Store
@@ -18,7 +16,6 @@ async def confirm(person: Person, verb: str, reason: str) -> None:
     await person.browser.wait_for("!document.querySelector('dialog[open]')")
 
 
-@pytest.mark.row("W-15")
 async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops_it(
     person: Person, store: Store, axe_source: str
 ) -> None:
@@ -49,7 +46,6 @@ async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops
     assert {"the season is over", "they were wrong"} <= {one.get("why") for one in log["actions"]}
 
 
-@pytest.mark.row("W-15")
 async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Store, axe_source: str) -> None:
     await JobKinds(store).publish({"walk": Schedule(timedelta(hours=1))})
     for user in range(3):
@@ -65,8 +61,6 @@ async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Sto
     await person.has_no_barrier_on_a_phone(axe_source, "jobs")
 
 
-@pytest.mark.row("U-29")
-@pytest.mark.row("W-15")
 async def test_an_operator_stops_all_jobs_of_a_filter(person: Person, store: Store, axe_source: str) -> None:
     await JobKinds(store).publish({"run": Schedule(timedelta(hours=1))})
     for user in range(4):

@@ -1,14 +1,11 @@
 """What changes appears on an open page: by the stream, and by reading again while there is no stream."""
 
-import pytest
-
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_writing import send
 
 NO_POLLS = "window.setInterval = () => 0, 1"
 
 
-@pytest.mark.row("W-22")
 async def test_a_message_that_a_program_sends_appears_by_the_stream_alone(person: Person) -> None:
     await person.visit("home")
     await person.browser.run(NO_POLLS)
@@ -21,7 +18,6 @@ async def test_a_message_that_a_program_sends_appears_by_the_stream_alone(person
     await person.browser.wait_for("Boolean(document.querySelector('.badge.live'))")
 
 
-@pytest.mark.row("W-22")
 async def test_a_page_without_its_stream_says_how_old_it_is_and_is_read_again(person: Person) -> None:
     await person.browser.block("*/v1/live*")
     await person.visit("messages", width=390)

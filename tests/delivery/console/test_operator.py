@@ -4,7 +4,6 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from cli.processes.embedded_valkey import running_url
@@ -56,7 +55,6 @@ async def bury_some(person: Person, tube: str, count: int) -> None:
             await client.queue.settle(task, result=SettleResult.BURY, error="ModelMissing: no voice 7")
 
 
-@pytest.mark.row("W-12", "W-13")
 async def test_an_operator_finds_out_why_tasks_failed_and_has_them_tried_again(person: Person) -> None:
     await bury_some(person, "voices", 3)
     await person.visit("dead_letters")
@@ -74,7 +72,6 @@ async def test_an_operator_finds_out_why_tasks_failed_and_has_them_tried_again(p
     await person.sees("3 tasks changed")
 
 
-@pytest.mark.row("W-12", "W-13")
 async def test_an_operator_sets_one_task_aside_tries_it_again_and_drops_a_group(person: Person) -> None:
     await bury_some(person, "pictures", 2)
     async with connect(url_of(person)) as client:
@@ -95,7 +92,6 @@ async def test_an_operator_sets_one_task_aside_tries_it_again_and_drops_a_group(
     assert found["tasks"] == []
 
 
-@pytest.mark.row("W-12")
 async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Person) -> None:
     await bury_some(person, "pictures", 1)
     await person.visit("tubes")
@@ -116,7 +112,6 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Pe
     await person.sees_no("the provider is down")
 
 
-@pytest.mark.row("W-14")
 async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missing(person: Person) -> None:
     url = running_url(person.running.installation.directory / "data" / "valkey")
     assert url
@@ -170,7 +165,6 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
     await person.keeps_picture("processes")
 
 
-@pytest.mark.row("W-11")
 async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -> None:
     await bury_some(person, "overview", 2)
     await record_some(person)
@@ -196,7 +190,6 @@ async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -
     await person.sees("ModelMissing: no voice #")
 
 
-@pytest.mark.row("W-12", "W-13")
 async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(person: Person) -> None:
     async with connect(url_of(person)) as client:
         await client.put_many("letters", [NewTask(f"text {n}", user=f"user {n}", lane="chat 7") for n in range(4)])
@@ -239,7 +232,6 @@ async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(per
     await person.sees("letters: 3 tasks wait behind the first.")
 
 
-@pytest.mark.row("W-16")
 async def test_an_operator_starts_an_audit_and_repairs_what_was_shown(person: Person, store: Store) -> None:
     kinds = KEYS["kinds"].at(0)
     await store.command("ZADD", kinds, 0, "stranger")
@@ -262,7 +254,6 @@ async def courier_of(person: Person, channel: str) -> dict[str, Any]:
     return next((one for one in processes if (one["kind"], one["name"]) == ("courier", channel)), {})
 
 
-@pytest.mark.row("W-37")
 async def test_an_operator_sees_from_where_accounts_come_and_tests_one(person: Person) -> None:
     await person.visit("accounts", language="ru", width=390)
     await person.sees("Отправляет как")
@@ -295,7 +286,6 @@ async def has_another_pid(person: Person, pid: int) -> bool:
     return bool(found) and bool(found["pid"] != pid and found["state"] == "running")
 
 
-@pytest.mark.row("W-38")
 async def test_a_worker_is_quieted_resumed_and_stopped_from_the_page(person: Person) -> None:
     await person.visit("processes")
     rows = "[...document.querySelectorAll('[role=row]')]"
@@ -322,7 +312,6 @@ async def is_reached(person: Person, delivery: str) -> bool:
     return bool(found["verdict"] == "all_reached")
 
 
-@pytest.mark.row("W-38")
 async def test_tubes_with_work_stand_first_and_one_shows_its_last_hour(person: Person) -> None:
     await bury_some(person, "with-work", 1)
     async with connect(url_of(person)) as client:

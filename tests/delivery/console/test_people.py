@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from openpyxl import Workbook
 
 from tests.delivery.console.conftest import Person
@@ -29,7 +28,6 @@ async def chooses_file(person: Person, text: str, encoding: str = "utf-8") -> No
     await person.presses("Check the file")
 
 
-@pytest.mark.row("W-09", "W-10")
 async def test_a_person_is_added_found_by_a_contact_changed_and_deleted(person: Person) -> None:
     await person.visit("people")
     await person.presses("Add a person")
@@ -57,7 +55,6 @@ async def test_a_person_is_added_found_by_a_contact_changed_and_deleted(person: 
     await person.sees_no("+79990000001")
 
 
-@pytest.mark.row("W-10")
 async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) -> None:
     await person.running.call("POST", "/v1/users", {"id": "people-2", "name": "Grace", "email": "grace@example.org"})
     await person.visit("groups")
@@ -84,7 +81,6 @@ async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) ->
     await person.sees("No members yet")
 
 
-@pytest.mark.row("W-10")
 async def test_a_table_is_imported_after_its_changes_were_shown(person: Person) -> None:
     await person.running.call("POST", "/v1/users", {"id": "people-3", "name": "Alan"})
     await person.visit("import")
@@ -100,7 +96,6 @@ async def test_a_table_is_imported_after_its_changes_were_shown(person: Person) 
     assert "people-4;Курт" in exported
 
 
-@pytest.mark.row("W-10")
 async def test_errors_of_a_table_are_shown_by_row_and_nothing_can_be_imported(person: Person) -> None:
     await person.visit("import")
     await chooses_file(person, "id,email\npeople-5,nonsense\n")
@@ -110,7 +105,6 @@ async def test_errors_of_a_table_are_shown_by_row_and_nothing_can_be_imported(pe
     await person.sees_no("Import 1 row")
 
 
-@pytest.mark.row("W-09", "W-10", "W-05")
 async def test_somebody_is_found_by_name_blocked_and_merged_with_a_second_entry(person: Person) -> None:
     call = person.running.call
     contacts = {"sms": ["+79990000017"]}
@@ -150,7 +144,6 @@ async def takes(person: Person, *names: str) -> None:
         await person.presses(name)
 
 
-@pytest.mark.row("W-31")
 async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: Person) -> None:
     call, names = person.running.call, ["Яна Ёлкина", "Анна Ежова", "Борис Юрин"]
     for number, name in enumerate([*names, "Анна Ежова"]):

@@ -4,7 +4,6 @@ import io
 import uuid
 from pathlib import Path
 
-import pytest
 from openpyxl import Workbook
 
 from tests.delivery.console.conftest import Person
@@ -23,7 +22,6 @@ def workbook(*rows: tuple[object, ...], second: bool = False) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.row("D-44", "D-45", "W-06")
 async def test_a_table_is_corrected_and_each_person_gets_its_own_text(
     person: Person, tmp_path: Path, axe_source: str
 ) -> None:
@@ -63,7 +61,6 @@ async def test_a_table_is_corrected_and_each_person_gets_its_own_text(
     await person.keeps_picture("message-personal-ru-390")
 
 
-@pytest.mark.row("D-44")
 async def test_pasted_braces_stay_if_the_writer_wants_them(person: Person) -> None:
     name = f"P{uuid.uuid4().hex[:6]}"
     contacts = {"sms": f"+7994{uuid.uuid4().int % 10**7:07d}"}

@@ -9,7 +9,6 @@ from tests.delivery.console.conftest import Person, Running
 from tests.support.browser import Chromium
 
 
-@pytest.mark.row("W-01", "W-24")
 async def test_an_operator_signs_in_with_an_api_key_returns_to_the_page_and_signs_out(person: Person) -> None:
     await person.visit_signed_out("account")
     await person.sees("Mail me a code")
@@ -26,7 +25,6 @@ async def test_an_operator_signs_in_with_an_api_key_returns_to_the_page_and_sign
     await person.sees("Mail me a code")
 
 
-@pytest.mark.row("W-20")
 async def test_the_language_is_that_of_the_browser_until_another_is_chosen(person: Person) -> None:
     await person.visit("account", language="ru-RU")
     await person.sees("Вы вошли как")
@@ -37,7 +35,6 @@ async def test_the_language_is_that_of_the_browser_until_another_is_chosen(perso
     await person.sees("Signed in as")
 
 
-@pytest.mark.row("W-21")
 async def test_the_colours_follow_the_system_until_others_are_chosen(person: Person) -> None:
     await person.visit(theme="dark")
     ground = "getComputedStyle(document.documentElement).backgroundColor"
@@ -49,7 +46,6 @@ async def test_the_colours_follow_the_system_until_others_are_chosen(person: Per
     assert await person.browser.run(ground) == light, "the choice is remembered"
 
 
-@pytest.mark.row("W-21")
 async def test_a_person_without_a_mouse_reaches_the_content_and_a_page_of_the_menu(person: Person) -> None:
     await person.visit()
     await person.browser.run("document.activeElement.blur()")
@@ -63,7 +59,6 @@ async def test_a_person_without_a_mouse_reaches_the_content_and_a_page_of_the_me
     assert await person.browser.run("document.activeElement.tagName") == "H1", "a screen reader announces the page"
 
 
-@pytest.mark.row("W-21")
 async def test_the_menu_of_a_phone_opens_and_closes_with_the_keyboard(person: Person) -> None:
     await person.visit(width=390)
     await person.sees_no("Colours")
@@ -74,7 +69,6 @@ async def test_the_menu_of_a_phone_opens_and_closes_with_the_keyboard(person: Pe
     assert await person.browser.run("document.activeElement.innerText") == "Menu"
 
 
-@pytest.mark.row("W-23")
 async def test_an_unknown_page_says_so_and_leads_on(person: Person) -> None:
     await person.visit("nowhere")
     await person.sees("There is no such page")
@@ -82,7 +76,6 @@ async def test_an_unknown_page_says_so_and_leads_on(person: Person) -> None:
     await person.sees("Hello")
 
 
-@pytest.mark.row("W-23")
 @pytest.mark.parametrize(
     ("part", "ends", "goes_on", "text"),
     [
@@ -117,7 +110,6 @@ VALID_UNTIL = (
 """The lifetime of a code, which the mail names, as a moment; up to a minute has passed."""
 
 
-@pytest.mark.row("W-01", "W-03")
 async def test_a_teacher_signs_in_with_a_mailed_code_and_sees_no_more_than_the_own_rights(person: Person) -> None:
     body = {"id": 601, "name": "Мария Сергеевна", "email": "maria@example.org", "role": "trainer"}
     await person.running.call("POST", "/v1/users", body)
@@ -136,7 +128,6 @@ async def test_a_teacher_signs_in_with_a_mailed_code_and_sees_no_more_than_the_o
     await person.sees("У вас ещё нет своих групп.")
 
 
-@pytest.mark.row("W-24")
 async def test_the_tests_notice_errors_in_the_console_and_violations_of_the_policy(
     chromium: Chromium, running: Running
 ) -> None:

@@ -3,7 +3,6 @@
 import json
 from urllib.parse import urlsplit
 
-import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
@@ -39,7 +38,6 @@ async def link_of_the_bot(person: Person) -> str:
         return (await until(sent, within=60, every=0.1))[-1]
 
 
-@pytest.mark.row("W-01")
 async def test_the_link_of_the_bot_signs_in_once_and_a_deleted_person_loses_the_session(
     person: Person, store: Store
 ) -> None:
@@ -78,7 +76,6 @@ async def test_the_link_of_the_bot_signs_in_once_and_a_deleted_person_loses_the_
     await person.sees("Сеанс закончился. Войдите снова")
 
 
-@pytest.mark.row("W-02")
 async def test_a_page_of_another_server_changes_nothing_with_the_session(person: Person) -> None:
     """It stands on the same host, so the browser sends the cookie, although it is strict."""
 
@@ -103,7 +100,6 @@ async def test_a_page_of_another_server_changes_nothing_with_the_session(person:
     assert not await is_paused()
 
 
-@pytest.mark.row("W-03")
 async def test_a_key_that_may_only_look_sees_no_button_and_is_refused(person: Person, store: Store) -> None:
     api_keys = ApiKeys(store)
     _, secret = await api_keys.create("watcher", ["inspect"])

@@ -43,14 +43,12 @@ def placeholders(value: str | dict[str, str]) -> set[str]:
     return set(re.findall(r"\{(\w+)\}", " ".join(texts(value))))
 
 
-@pytest.mark.row("W-20")
 def test_both_languages_have_the_same_words_with_the_same_placeholders() -> None:
     english, russian = ({k: v for k, v in words(one).items() if not k.startswith(OPTIONAL)} for one in ("en", "ru"))
     assert english.keys() == russian.keys()
     assert not [key for key in english if placeholders(english[key]) != placeholders(russian[key])]
 
 
-@pytest.mark.row("W-20")
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_a_plural_has_every_form_of_its_language_and_depends_on_count(language: str) -> None:
     for key, value in words(language).items():
@@ -66,7 +64,6 @@ def test_words_stand_in_the_order_of_their_keys_one_on_a_line(path: str) -> None
     assert (CONSOLE / "words" / path).read_text() == "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-@pytest.mark.row("W-20")
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_the_console_has_plain_words_for_every_value_of_the_api(language: str) -> None:
     table = words(language)
@@ -82,7 +79,6 @@ def test_the_console_has_plain_words_for_every_value_of_the_api(language: str) -
     assert problems <= CODES.keys()
 
 
-@pytest.mark.row("W-20")
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_the_words_of_the_first_pages_are_loaded_with_them(language: str) -> None:
     code, table, further = scripts(FIRST_PAGES), read(f"{language}.json"), read(f"pages/{language}.json")
@@ -104,7 +100,6 @@ def used_prefixes(code: str) -> Iterator[str]:
     yield from (f"{name}." for name in re.findall(r'word\("(\w+)"', code))
 
 
-@pytest.mark.row("W-20")
 def test_every_word_is_used_and_every_used_word_is_there() -> None:
     code, table = scripts(), words("en")
     literals, prefixes = set(re.findall(r'"([a-z_]+(?:\.\w+)+)"', code)), tuple(used_prefixes(code))
@@ -113,7 +108,6 @@ def test_every_word_is_used_and_every_used_word_is_there() -> None:
     assert not called - table.keys(), "missing"
 
 
-@pytest.mark.row("W-20")
 def test_a_translated_text_of_ada_is_written_somewhere_as_it_is_translated() -> None:
     folders = ("core", "couriers", "jobs", "lua", "scenarios")
     files = [path for folder in folders for end in ("py", "lua") for path in Path(folder).rglob(f"*.{end}")]

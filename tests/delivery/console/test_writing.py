@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
-
 from tests.delivery.console.conftest import Person
 
 
@@ -22,7 +20,6 @@ async def school(person: Person) -> str:
     return name
 
 
-@pytest.mark.row("W-05", "W-06", "W-07", "W-08", "W-24")
 async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_reached(person: Person) -> None:
     group = await school(person)
     await person.visit("write", language="ru", width=390)
@@ -61,7 +58,6 @@ CHOSEN = "[...document.querySelectorAll('.chip')].map((one) => one.innerText.rep
 TICKED = "document.querySelectorAll('fieldset input[type=checkbox]:checked').length"
 
 
-@pytest.mark.row("W-25", "D-50")
 async def test_those_who_were_not_reached_are_written_to_over_another_channel(person: Person) -> None:
     group, call = await school(person), person.running.call
     body = {"sender": {"id": "office"}, "recipients": [{"group": group}], "text": f"Для {group}", "channels": ["sms"]}
@@ -91,7 +87,6 @@ async def test_those_who_were_not_reached_are_written_to_over_another_channel(pe
     assert [one["of"] for one in found["followed_by"]] == ["unreached"]
 
 
-@pytest.mark.row("W-25")
 async def test_a_repeat_keeps_whom_a_message_was_for(person: Person) -> None:
     group, call = await school(person), person.running.call
     body = {"sender": {"id": "office"}, "recipients": [{"group": group}, {"id": f"{group}-0"}], "text": group}
@@ -110,7 +105,6 @@ async def test_a_repeat_keeps_whom_a_message_was_for(person: Person) -> None:
     assert await person.browser.run(TICKED) == 0, "all channels that people have"
 
 
-@pytest.mark.row("D-49")
 async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> None:
     group, call = await school(person), person.running.call
     await person.visit("write", language="ru", width=390)
@@ -144,7 +138,6 @@ async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> N
     assert (await call("GET", "/v1/series"))["series"] == []
 
 
-@pytest.mark.row("D-47")
 async def test_texts_by_language_are_written_and_a_repeat_keeps_them(person: Person) -> None:
     group, call = await school(person), person.running.call
     await call("PATCH", f"/v1/users/{quote(f'{group}-0')}", {"locale": "en"})
@@ -166,7 +159,6 @@ async def test_texts_by_language_are_written_and_a_repeat_keeps_them(person: Per
     assert await person.browser.run("document.querySelector('#text-en').value") == "**Meeting**, {{name}}"
 
 
-@pytest.mark.row("W-06")
 async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Person) -> None:
     group = await school(person)
     await person.visit("write", language="ru")
@@ -188,7 +180,6 @@ async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Pe
     assert len(found) == 1
 
 
-@pytest.mark.row("D-51", "W-05")
 async def test_a_time_more_than_a_year_ahead_is_asked_about_before_it_is_sent(person: Person) -> None:
     group = await school(person)
     await person.visit("write", language="ru")
@@ -209,7 +200,6 @@ async def test_a_time_more_than_a_year_ahead_is_asked_about_before_it_is_sent(pe
     assert found["deliver_at"].startswith(far[:7])
 
 
-@pytest.mark.row("W-22")
 async def test_rows_do_not_move_under_the_pointer_and_a_button_offers_the_new_ones(person: Person) -> None:
     await send(person, "The first")
     await person.visit("messages")
@@ -238,7 +228,6 @@ HELD_SEARCHES = """
 """Keeps the answer to the first search until `window.release()`."""
 
 
-@pytest.mark.row("W-22")
 async def test_a_search_shows_what_it_has_found_although_an_outcome_changes_meanwhile(person: Person) -> None:
     people = [{"id": n, "name": f"Person {n}", "contacts": {"sms": f"+7999000000{n}"}} for n in range(3)]
     body = {"sender": {"id": 1}, "text": "Later", "recipients": people, "channels": ["sms"]}
@@ -265,7 +254,6 @@ async def send(person: Person, text: str) -> None:
     await person.running.call("POST", "/v1/deliveries", body)
 
 
-@pytest.mark.row("W-08")
 async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -> None:
     people = [{"id": n, "name": f"Person {n}", "contacts": {"sms": f"+7999{n:07d}"}} for n in range(10_000)]
     body = {"sender": {"id": 1}, "text": "Many", "recipients": people, "channels": ["sms"]}
@@ -284,7 +272,6 @@ async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -
     await person.sees("Cancelled: 10,000")
 
 
-@pytest.mark.row("W-05")
 async def test_files_of_the_device_are_uploaded_survive_a_reload_and_go_with_the_message(
     person: Person, tmp_path: Path
 ) -> None:

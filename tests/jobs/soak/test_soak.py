@@ -11,7 +11,6 @@ SEED = 20261122
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.row("U-04", "U-06", "U-09", "U-10", "U-11", "U-12", "U-13", "U-14", "U-16")
 async def test_blows_lose_double_and_resume_nothing(tmp_path: Path, long_form: bool) -> None:
     """With another seed: `python -m tests.jobs.soak --seed 7`."""
     log: list[str] = []

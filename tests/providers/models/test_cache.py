@@ -42,7 +42,6 @@ def make_older(cache: FileCache, name: str, seconds: float) -> None:
     os.utime(cache.folder / name, (past, past))
 
 
-@pytest.mark.row("C-77")
 async def test_the_same_work_is_answered_from_the_cache_up_to_its_age(cache: FileCache) -> None:
     maker = Maker()
     first = await cache.content("name", DAY, maker.content)
@@ -54,7 +53,6 @@ async def test_the_same_work_is_answered_from_the_cache_up_to_its_age(cache: Fil
     assert maker.made == 3
 
 
-@pytest.mark.row("C-77")
 async def test_the_age_is_that_of_the_work_and_not_of_its_last_use(cache: FileCache) -> None:
     maker = Maker()
     await cache.file("name", DAY, maker.file)
@@ -66,7 +64,6 @@ async def test_the_age_is_that_of_the_work_and_not_of_its_last_use(cache: FileCa
     assert maker.made == 2
 
 
-@pytest.mark.row("C-77")
 async def test_an_age_of_zero_asks_for_new_work_each_time(cache: FileCache) -> None:
     maker = Maker()
     answers = [await cache.content("name", timedelta(0), maker.content) for _ in range(3)]

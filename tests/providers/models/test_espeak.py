@@ -17,7 +17,6 @@ from tests.support.waiting import until
 HELLO = "Здравствуйте! Первая пара завтра в девять."
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(
     ("sound_format", "codec"),
@@ -39,7 +38,6 @@ async def spoken(directory: Path, speech: Speech) -> bytes:
     return file.read_bytes()
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 async def test_the_voice_is_that_of_the_speech(tmp_path: Path) -> None:
     texts = [Speech(HELLO, voice, SoundFormat.WAV) for voice in ("", "Bys_24000", "en-us+f2")]
@@ -48,7 +46,6 @@ async def test_the_voice_is_that_of_the_speech(tmp_path: Path) -> None:
     assert await spoken(tmp_path, unknown) == await spoken(tmp_path, texts[0])
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 async def test_marks_of_ssml_are_not_spoken(tmp_path: Path) -> None:
     pause = '<speak>Раз <break time="3s"/> два</speak>'
@@ -117,7 +114,6 @@ def is_running(pid: int) -> bool:
     return True
 
 
-@pytest.mark.row("C-76")
 async def test_a_program_has_a_lower_priority_than_messages(script: Path) -> None:
     write_program(script, "espeak-ng", f'while [ "$(nice)" -lt {NICENESS} ]; do :; done; nice')
     assert int(await run_program("espeak-ng", [], MINUTE)) >= NICENESS
@@ -135,7 +131,6 @@ async def test_the_message_of_a_program_that_fails_is_in_the_error(script: Path)
         await run_program("espeak-ng", [], MINUTE)
 
 
-@pytest.mark.row("C-86")
 @pytest.mark.parametrize("sound_format", [SoundFormat.WAV, SoundFormat.OGG_OPUS])
 async def test_without_espeak_the_call_fails_with_the_package_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sound_format: SoundFormat

@@ -25,14 +25,12 @@ def sound(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.row("C-77")
 async def test_the_same_question_is_asked_once(openai: OpenAi, state: SandboxState, tmp_path: Path) -> None:
     first = await models_in(tmp_path, openai).complete(Prompt("x"))
     assert await models_in(tmp_path, openai).complete(Prompt("x")) == first  # another process
     assert state.counter("models", "completion") == 1
 
 
-@pytest.mark.row("C-77")
 @pytest.mark.parametrize(
     "other", [Prompt("y"), Prompt("x", system="s"), Prompt("x", model="m"), Prompt("x", temperature=0.5),
               Prompt("x", max_tokens=5)],
@@ -44,7 +42,6 @@ async def test_another_question_is_asked(openai: OpenAi, state: SandboxState, tm
     assert state.counter("models", "completion") == 2
 
 
-@pytest.mark.row("C-77")
 async def test_the_same_speech_is_made_once_and_other_speech_anew(
     openai: OpenAi, state: SandboxState, tmp_path: Path
 ) -> None:
@@ -59,7 +56,6 @@ async def test_the_same_speech_is_made_once_and_other_speech_anew(
     assert state.counter("models", "speech") == 5
 
 
-@pytest.mark.row("C-77")
 @pytest.mark.usefixtures("programs")
 async def test_the_same_recording_is_listened_to_once(
     openai: OpenAi, state: SandboxState, tmp_path: Path, sound: Path
@@ -73,7 +69,6 @@ async def test_the_same_recording_is_listened_to_once(
     assert state.counter("models", "transcription") == 2
 
 
-@pytest.mark.row("C-75")
 @pytest.mark.usefixtures("programs")
 async def test_speech_that_is_too_long_is_refused_before_it_is_sent(
     openai: OpenAi, state: SandboxState, tmp_path: Path, sound: Path
@@ -84,7 +79,6 @@ async def test_speech_that_is_too_long_is_refused_before_it_is_sent(
     assert state.counter("models", "transcription") == 0
 
 
-@pytest.mark.row("C-76")
 async def test_at_most_ten_calls_of_a_kind_run_at_once_and_a_stored_answer_waits_for_none(
     openai: OpenAi, state: SandboxState, tmp_path: Path
 ) -> None:
@@ -102,7 +96,6 @@ async def test_at_most_ten_calls_of_a_kind_run_at_once_and_a_stored_answer_waits
     await until(lambda: state.counter("models", "waiting") == 0)
 
 
-@pytest.mark.row("C-86")
 async def test_what_is_not_set_up_is_an_error_of_the_call(tmp_path: Path, sound: Path) -> None:
     models = models_in(tmp_path)
     with pytest.raises(AiNotSetUp, match="nothing is set up"):

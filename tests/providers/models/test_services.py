@@ -35,12 +35,10 @@ LONG = b'{"choices": [{"message": {"content": "' + b"x" * 300_000 + b'"}}]}'
 HELLO = Prompt("Hello there", system="Be short.")
 
 
-@pytest.mark.row("C-78")
 async def test_a_prompt_is_answered(openai: LanguageModel) -> None:
     assert await openai.complete(HELLO) == Completion("Answer to: Hello there", MODEL, 8)
 
 
-@pytest.mark.row("C-78")
 async def test_model_temperature_and_length_are_those_of_the_prompt(openai: LanguageModel) -> None:
     answer = await openai.complete(Prompt("one two three", model="other", temperature=0.5, max_tokens=3))
     assert (answer.text, answer.model) == ("Answer to: one", "other")
@@ -49,7 +47,6 @@ async def test_model_temperature_and_length_are_those_of_the_prompt(openai: Lang
     assert error.value.code == "REQUEST_REFUSED"
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.parametrize("name", ["openai", "salute"])
 @pytest.mark.parametrize("sound_format", [SoundFormat.OGG_OPUS, SoundFormat.WAV])
 async def test_a_service_speaks(
@@ -60,7 +57,6 @@ async def test_a_service_speaks(
     assert (tmp_path / "speech").read_bytes() == TONES["opus" if sound_format is SoundFormat.OGG_OPUS else "wav"]
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 async def test_mp3_of_salute_is_converted_here(salute: Synthesis, openai: Synthesis, tmp_path: Path) -> None:
     await salute.synthesize(Speech("Привет", format=SoundFormat.MP3), tmp_path / "converted")
@@ -68,7 +64,6 @@ async def test_mp3_of_salute_is_converted_here(salute: Synthesis, openai: Synthe
     assert [probe(tmp_path / name)["codec_name"] for name in ("converted", "given")] == ["mp3", "mp3"]
 
 
-@pytest.mark.row("C-74")
 async def test_ssml_reaches_the_service_that_understands_it(
     salute: Synthesis, openai: Synthesis, tmp_path: Path
 ) -> None:
@@ -79,7 +74,6 @@ async def test_ssml_reaches_the_service_that_understands_it(
         await openai.synthesize(Speech("<speak>Раз</speak>", ssml=True), tmp_path / "speech")
 
 
-@pytest.mark.row("C-75")
 @pytest.mark.parametrize("name", ["openai", "salute"])
 @pytest.mark.parametrize("language", ["ru-RU", "en-US"])
 async def test_a_service_understands_speech(

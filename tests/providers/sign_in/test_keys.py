@@ -106,7 +106,6 @@ async def test_after_a_rotation_the_old_key_is_not_needed(store: Store) -> None:
         await tokens_with(store, OLD).access_token(*ANNA)
 
 
-@pytest.mark.row("S-12")
 async def test_a_rotation_that_is_killed_at_any_call_loses_no_tokens_and_a_repeat_ends_it(
     store: Store, server: Server, shards: int
 ) -> None:

@@ -80,7 +80,6 @@ async def installation(server: Server, shards: int) -> AsyncIterator[Installatio
     await oauth.stop()
 
 
-@pytest.mark.row("U-01")
 async def test_a_user_signs_in_and_the_tokens_are_encrypted_at_rest(installation: Installation) -> None:
     address = await installation.confirmed()
     assert parse_qs(urlsplit(address).query)["redirect_uri"] == ["https://ada.example/v1/sign-in/callback"]
@@ -209,7 +208,6 @@ async def test_tokens_are_refreshed_once_by_all_processes_together(installation:
     assert installation.oauth.calls["refresh_token"] == 1
 
 
-@pytest.mark.row("U-21")
 async def test_a_refresh_that_is_refused_ends_the_sign_in(installation: Installation) -> None:
     installation.oauth.lifetime = 30
     await installation.signed_in()

@@ -19,7 +19,6 @@ async def club(bench: Bench) -> Bench:
     return bench
 
 
-@pytest.mark.row("C-89")
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -39,7 +38,6 @@ async def test_restrict_echoes_whom_and_for_how_long(
     assert found.items() >= expected.items()
 
 
-@pytest.mark.row("C-89")
 async def test_actions_that_cannot_succeed_fail_for_the_same_reason(club: Bench) -> None:
     for fields in (
         {"type": "restrict"},
@@ -50,7 +48,6 @@ async def test_actions_that_cannot_succeed_fail_for_the_same_reason(club: Bench)
         assert (await club.error(fields, IN_GROUP)) in str(club.dry(fields, IN_GROUP).error)
 
 
-@pytest.mark.row("C-89")
 async def test_requests_and_what_was_asked_are_texts(club: Bench) -> None:
     assert (await club.is_as_dry({"type": "request", "request_name": "club"}, WRITTEN))["request_text"] == "привет"
     listed = await club.is_as_dry({"type": "request_management", "request_name": "club"}, WRITTEN)
@@ -60,7 +57,6 @@ async def test_requests_and_what_was_asked_are_texts(club: Bench) -> None:
     assert shown["text"].startswith("<b>#1</b>")
 
 
-@pytest.mark.row("C-89")
 @pytest.mark.parametrize(
     "written", [{"expire": "1d"}, {"permanent": True}, {"target_user_id": "any"}, {"promo_code": "A1"}]
 )

@@ -33,7 +33,6 @@ async def member(bench: Bench, user: int) -> Any:
 # restrict
 
 
-@pytest.mark.row("C-71")
 async def test_a_person_is_muted_for_a_duration_and_unmuted_by_id(club: Bench) -> None:
     results = await club.results({**MUTE, "restrict_user_id": ANNA, "duration": "1h 30m"}, IN_GROUP)
     assert results == {"restrict_user_id": ANNA, "restrict_username": "", "duration_seconds": 5400}
@@ -46,7 +45,6 @@ async def test_a_person_is_muted_for_a_duration_and_unmuted_by_id(club: Bench) -
     assert (await member(club, ANNA)).status == "member"
 
 
-@pytest.mark.row("C-71")
 async def test_a_person_is_named_by_at_name_or_by_a_reply_and_the_id_wins(club: Bench) -> None:
     await club.people.met({**PRIVATE, "username": "Anna_K"})
     named = await club.results({**MUTE, "restrict_username": "@anna_k", "duration_seconds": 60}, IN_GROUP)
@@ -62,7 +60,6 @@ async def test_a_person_is_named_by_at_name_or_by_a_reply_and_the_id_wins(club: 
     assert "is not a whole number" in await club.error(unreplaced, IN_GROUP)
 
 
-@pytest.mark.row("C-71")
 async def test_an_earlier_action_may_name_the_person_and_the_duration(club: Bench) -> None:
     found = {"restrict_user_id": ANNA, "duration": "5m"}
     assert (await club.results(MUTE, IN_GROUP, results=found))["duration_seconds"] == 300
@@ -72,7 +69,6 @@ async def test_an_earlier_action_may_name_the_person_and_the_duration(club: Benc
     assert results["restrict_user_id"] == 100_009  # what this action names wins over the result of another `restrict`
 
 
-@pytest.mark.row("C-71", "C-92")
 async def test_a_repeated_restriction_ends_at_the_same_moment(club: Bench) -> None:
     fields = {**MUTE, "restrict_user_id": ANNA, "duration": "1h"}
     await club.results(fields, IN_GROUP, run="same")
@@ -83,13 +79,11 @@ async def test_a_repeated_restriction_ends_at_the_same_moment(club: Bench) -> No
     assert (await member(club, ANNA)).until_date == first
 
 
-@pytest.mark.row("C-71")
 async def test_less_than_thirty_seconds_is_thirty_as_telegram_would_take_it_for_ever(club: Bench) -> None:
     fields = {**MUTE, "restrict_user_id": ANNA, "duration": "5s"}
     assert (await club.results(fields, IN_GROUP))["duration_seconds"] == 30
 
 
-@pytest.mark.row("C-71", "C-91")
 async def test_what_telegram_refuses_is_the_error_of_the_action(club: Bench) -> None:
     joining = club.bot_api.server.joining
     assert "is an administrator" in await club.error({**MUTE, "restrict_user_id": BORIS}, IN_GROUP)
@@ -120,7 +114,6 @@ async def test_an_error_of_the_connection_shows_no_token(club: Bench) -> None:
 # invite_link
 
 
-@pytest.mark.row("C-70")
 async def test_a_link_has_the_limit_the_end_and_the_approval_that_the_author_wrote(club: Bench) -> None:
     join = club.bot_api.server.joining.join
     limited = (await club.results({**LINK, "member_limit": 1, "expire": "1d"}, IN_GROUP, run="a"))["invite_link"]
@@ -138,7 +131,6 @@ async def test_a_link_has_the_limit_the_end_and_the_approval_that_the_author_wro
     assert "member limit can't be specified" in await club.error(both, IN_GROUP, run="d")
 
 
-@pytest.mark.row("C-70", "C-92")
 async def test_a_repeated_step_makes_no_second_link(club: Bench) -> None:
     first = await club.results(LINK, IN_GROUP, run="a")
     assert await club.results(LINK, IN_GROUP, run="a") == first
@@ -146,7 +138,6 @@ async def test_a_repeated_step_makes_no_second_link(club: Bench) -> None:
     assert club.bot_api.state.counters()["telegram-bot"]["createChatInviteLink"] == 2
 
 
-@pytest.mark.row("C-70")
 async def test_the_links_in_the_text_are_revoked(club: Bench) -> None:
     links = [(await club.results(LINK, IN_GROUP, run=str(n)))["invite_link"] for n in range(2)]
     unknown = "https://t.me/+unknown"
@@ -183,7 +174,6 @@ async def verdict(bench: Bench, event: Mapping[str, Any], **rule: Any) -> str:
     return str((await bench.play({"type": "validator", "rules": rules}, event)).state)
 
 
-@pytest.mark.row("C-62")
 async def test_membership_is_checked_by_id_by_name_and_in_any_or_all_of_several(club: Bench) -> None:
     other = -1_000_000_000_777
     club.bot_api.server.joining.set_up(other)
@@ -197,7 +187,6 @@ async def test_membership_is_checked_by_id_by_name_and_in_any_or_all_of_several(
     assert await verdict(club, PRIVATE, value=[other, "@club"], mode="all") == "completed"
 
 
-@pytest.mark.row("C-62")
 async def test_membership_of_another_person_and_of_strangers(club: Bench) -> None:
     await club.people.met({**PRIVATE, "username": "anna"})
     stranger = {**PRIVATE, "user_id": 100_020}
@@ -210,7 +199,6 @@ async def test_membership_of_another_person_and_of_strangers(club: Bench) -> Non
     assert await verdict(club, PRIVATE, value=GROUP) == "failed"
 
 
-@pytest.mark.row("C-62")
 async def test_the_chats_of_a_membership_are_those_of_the_rule_or_that_of_the_event(club: Bench) -> None:
     other = -1_000_000_000_777
     club.bot_api.server.joining.set_up(other)
@@ -223,7 +211,6 @@ async def test_the_chats_of_a_membership_are_those_of_the_rule_or_that_of_the_ev
     assert "it names no chat" in await club.error({"type": "validator", "rules": rules}, PRIVATE)
 
 
-@pytest.mark.row("C-62", "C-61")
 async def test_a_membership_that_cannot_be_checked_does_not_hold_and_names_the_reason(club: Bench) -> None:
     rules = {"user_id": [{"rule": "is_member", "value": "@nowhere"}]}
     assert "user_id: is_member: Bad Request: chat not found" in await club.error(
@@ -241,7 +228,6 @@ async def denied(bench: Bench, event: Mapping[str, Any], **fields: Any) -> str:
     return str(await denial(bench.context({"type": "send", "text": "x"}, event, {}, "1"), fields))
 
 
-@pytest.mark.row("C-69")
 async def test_only_administrators_of_the_group_run_an_action_for_them(club: Bench) -> None:
     assert await denied(club, IN_GROUP, group_admin=True) == ""
     assert await denied(club, {**IN_GROUP, "user_id": VERA}, group_admin=True) == ""
@@ -252,7 +238,6 @@ async def test_only_administrators_of_the_group_run_an_action_for_them(club: Ben
     assert "only in Telegram" in await denied(club, {**IN_GROUP, "channel": "vk"}, group_admin=True)
 
 
-@pytest.mark.row("C-68")
 async def test_roles_list_telegram_ids_and_people_of_other_channels_have_those_of_their_telegram(club: Bench) -> None:
     club.bot = Bot(roles={"admin": Role("admin", permissions=("mute", "ban"), users=(ANNA,))})
     own = {**PRIVATE, "user_id": ANNA}

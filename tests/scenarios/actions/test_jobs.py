@@ -76,7 +76,6 @@ async def test_a_start_with_other_parameters_does_not_change_a_job_that_runs(hun
     assert (await hunting.services.core.jobs.find(OWN)).record.parameters == {"query": "teacher"}
 
 
-@pytest.mark.row("U-19")
 async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_user(hunting: Bench) -> None:
     """The Telegram id of Anna is the id of somebody else in the directory."""
     other = JobId(TENANT, "hunt", str(ANNA))
@@ -127,7 +126,6 @@ async def test_what_people_wrote_is_no_markup_in_the_text(hunting: Bench) -> Non
     assert "&lt;b&gt;holiday" in (await hunting.results(job("log"), PRIVATE))["text"]
 
 
-@pytest.mark.row("C-89")
 async def test_a_dry_run_returns_what_each_operation_returns(hunting: Bench) -> None:
     started = await hunting.is_as_dry(job("start", parameters={"query": "teacher"}), PRIVATE)
     assert started.items() >= {"job_user": f"telegram-bot:{ANNA}", "job_state": "running"}.items()

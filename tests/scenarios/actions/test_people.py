@@ -29,7 +29,6 @@ def record_of(store: Store, person: int) -> str:
     return KEYS["person"].at(shard, TENANT, "telegram-bot", str(person))
 
 
-@pytest.mark.row("C-20")
 async def test_each_event_creates_or_refreshes_the_record_of_its_person(bench: Bench, store: Store) -> None:
     people = bench.people
     await people.met(ANNA_WRITES)
@@ -46,7 +45,6 @@ async def test_each_event_creates_or_refreshes_the_record_of_its_person(bench: B
     assert again.username == "anna"
 
 
-@pytest.mark.row("C-20")
 async def test_a_record_is_bounded_and_ends_400_days_after_the_last_event(bench: Bench, store: Store) -> None:
     for chat in range(30):
         await bench.people.met({**ANNA_WRITES, "chat_id": -chat})
@@ -59,7 +57,6 @@ async def test_a_record_is_bounded_and_ends_400_days_after_the_last_event(bench:
         assert 0 <= KEPT.total_seconds() - await store.command("TTL", key) < 60
 
 
-@pytest.mark.row("C-20")
 async def is_older(store: Store, person: int, ms: int) -> bool:
     """Whether a record was written longer ago than this."""
     return int(await store.command("PTTL", record_of(store, person))) < in_ms(KEPT) - ms
@@ -85,7 +82,6 @@ async def test_a_name_leads_to_the_person_who_was_last_seen_with_it(bench: Bench
     assert await people.named("telegram-bot", "") is None
 
 
-@pytest.mark.row("C-20")
 async def test_those_who_join_a_group_are_known_from_then_on(bench: Bench) -> None:
     event = {**IN_GROUP, "kind": "new_member", "joined_user_ids": [ANNA, 5], "joined_usernames": ["anna", None]}
     await bench.people.met(event)
@@ -98,7 +94,6 @@ async def test_a_name_in_other_letters_than_latin_is_found_as_it_is_written(benc
     assert await bench.people.named("telegram-bot", "Анна-k") == str(ANNA)
 
 
-@pytest.mark.row("C-67", "C-05")
 async def test_a_state_lasts_600_seconds_unless_the_author_says_otherwise(bench: Bench, store: Store) -> None:
     await bench.results({"type": "user", "user_state": "feedback"}, PRIVATE)
     assert await bench.people.met(PRIVATE) == "feedback"
@@ -113,7 +108,6 @@ async def test_a_state_lasts_600_seconds_unless_the_author_says_otherwise(bench:
     assert await bench.people.met(PRIVATE) == ""
 
 
-@pytest.mark.row("C-67", "C-20")
 async def test_a_state_that_lasts_longer_than_a_record_is_kept_with_it_whatever_else_is_written(
     bench: Bench, store: Store
 ) -> None:
@@ -140,7 +134,6 @@ async def test_a_keyboard_of_a_person_who_was_never_met_ends_with_the_record(ben
     assert 0 < await store.command("TTL", key) <= KEPT.total_seconds()
 
 
-@pytest.mark.row("C-67")
 @pytest.mark.parametrize("cleared", ["", None])
 async def test_an_empty_state_clears(bench: Bench, cleared: str | None) -> None:
     await bench.results({"type": "user", "user_state": "feedback"}, PRIVATE)
@@ -148,7 +141,6 @@ async def test_an_empty_state_clears(bench: Bench, cleared: str | None) -> None:
     assert await bench.people.met(PRIVATE) == ""
 
 
-@pytest.mark.row("C-05")
 async def test_a_state_is_one_of_a_person_in_a_channel_and_tenant(bench: Bench, store: Store) -> None:
     await bench.results({"type": "user", "user_state": "feedback"}, PRIVATE)
     assert await bench.people.met({**PRIVATE, "chat_id": GROUP}) == "feedback"
@@ -157,7 +149,6 @@ async def test_a_state_is_one_of_a_person_in_a_channel_and_tenant(bench: Bench, 
     assert await People(store, "college").met(PRIVATE) == ""
 
 
-@pytest.mark.row("C-05")
 async def test_an_event_costs_one_command_with_its_state(bench: Bench, store: Store) -> None:
     await bench.people.met(ANNA_WRITES)
     before = await store.redis.info("commandstats")
@@ -166,7 +157,6 @@ async def test_an_event_costs_one_command_with_its_state(bench: Bench, store: St
     assert after["cmdstat_fcall"]["calls"] - before["cmdstat_fcall"]["calls"] == 1
 
 
-@pytest.mark.row("C-67")
 async def test_a_state_that_cannot_be_set_fails_with_the_reason(bench: Bench) -> None:
     assert "no user_state" in await bench.error({"type": "user"}, PRIVATE)
     wrong = {"type": "user", "user_state": "x", "expire": "soon"}

@@ -24,7 +24,6 @@ async def code(bench: Bench, run: str = "1", **fields: Any) -> str:
     return str((await bench.results({**CREATE, **fields}, PRIVATE, run=run))["promo_code"])
 
 
-@pytest.mark.row("C-87")
 async def test_with_a_salt_the_same_fields_always_give_the_same_code(bench: Bench) -> None:
     first = await code(bench, "a", salt="2026")
     assert await code(bench, "b", salt="2026") == first
@@ -39,14 +38,12 @@ async def test_with_a_salt_the_same_fields_always_give_the_same_code(bench: Benc
     assert len(await code(bench, "g", salt="2026", length=12)) == 12
 
 
-@pytest.mark.row("C-87", "C-92")
 async def test_without_a_salt_each_step_gives_another_code_and_its_repeat_the_same(bench: Bench) -> None:
     first = await code(bench, "a")
     assert await code(bench, "a") == first
     assert await code(bench, "b") != first
 
 
-@pytest.mark.row("C-87")
 async def test_a_code_is_of_the_events_person_unless_it_is_for_everybody(bench: Bench) -> None:
     own, everybody = await code(bench, "a"), await code(bench, "b", user_id="any")
     assert (await bench.results({**CHECK, "promo_code": own.lower()}, PRIVATE))["promo_code"] == own
@@ -57,7 +54,6 @@ async def test_a_code_is_of_the_events_person_unless_it_is_for_everybody(bench: 
         assert await bench.results({**CHECK, "promo_code": given}, IN_GROUP)
 
 
-@pytest.mark.row("C-87")
 async def test_a_code_is_valid_from_its_beginning_to_its_end(bench: Bench) -> None:
     today = datetime.now(bench.services.timezone).date()
     yesterday, tomorrow, later = (str(today + timedelta(days=days)) for days in (-1, 1, 2))
@@ -73,7 +69,6 @@ async def test_a_code_is_valid_from_its_beginning_to_its_end(bench: Bench) -> No
     assert timedelta(hours=1, minutes=59) < ends < timedelta(hours=2, seconds=1)
 
 
-@pytest.mark.row("C-87")
 async def test_the_code_to_check_is_what_the_person_wrote_if_no_action_gives_it(bench: Bench) -> None:
     mine = await code(bench)
     await bench.results(CHECK, {**PRIVATE, "event_text": f" {mine.lower()} "})
@@ -82,7 +77,6 @@ async def test_the_code_to_check_is_what_the_person_wrote_if_no_action_gives_it(
     assert "not of winter" in await bench.error({**CHECK, "promo_code": mine, "promo_name": "winter"}, PRIVATE)
 
 
-@pytest.mark.row("C-87")
 async def test_an_author_may_choose_the_code_once(bench: Bench) -> None:
     assert await code(bench, "a", promo_code="Осень-26") == "Осень-26"
     assert await code(bench, "b", promo_code="осень-26") == "Осень-26"
@@ -98,7 +92,6 @@ async def test_a_second_code_of_a_chain_is_not_the_first_one_again(bench: Bench)
     assert (second["promo_name"], second["target_user_id"]) == ("winter", str(ANNA))
 
 
-@pytest.mark.row("C-87")
 async def test_codes_are_listed_by_name_and_person_newest_first(bench: Bench) -> None:
     first = await code(bench, "a")
     second = await code(bench, "b", user_id="any", promo_name="<winter>")
@@ -134,7 +127,6 @@ MAKING = [
 ]
 
 
-@pytest.mark.row("C-87")
 @pytest.mark.parametrize(("fields", "wanted"), MAKING)
 async def test_a_made_code_returns_all_about_it_and_the_check_returns_the_same(
     bench: Bench, fields: dict[str, Any], wanted: dict[str, Any]
@@ -146,14 +138,12 @@ async def test_a_made_code_returns_all_about_it_and_the_check_returns_the_same(
     assert checked == {**made, "promo_available": True, "promo_data": data}
 
 
-@pytest.mark.row("C-87")
 async def test_a_refused_code_has_its_reason_as_a_result(bench: Bench) -> None:
     ending = await bench.play({**CHECK, "promo_code": "nothing"}, PRIVATE)
     reason = "there is no such promo code"
     assert (str(ending.error), ending.returned.results) == (reason, {"promo_available": False, "reason": reason})
 
 
-@pytest.mark.row("C-87")
 @pytest.mark.parametrize(("fields", "characters"), [({"use_letters": False}, DIGITS), ({"use_digits": False}, LETTERS)])
 @pytest.mark.parametrize("salt", ["", "2026"])
 async def test_a_code_is_made_of_the_wanted_characters(
@@ -177,7 +167,6 @@ CHANGES = [
 ]
 
 
-@pytest.mark.row("C-87")
 @pytest.mark.parametrize(("fields", "wanted"), CHANGES)
 async def test_what_is_written_changes_and_the_rest_stays(
     bench: Bench, fields: dict[str, Any], wanted: dict[str, Any]
@@ -196,7 +185,6 @@ async def test_what_is_written_changes_and_the_rest_stays(
         assert "no such" in await bench.error({**CHECK, "promo_code": made["promo_code"]}, PRIVATE)
 
 
-@pytest.mark.row("C-87", "C-92")
 async def test_a_repeated_change_happens_once_and_a_code_of_another_promo_is_refused(bench: Bench) -> None:
     first, second = [await bench.results(CREATE, PRIVATE, run=run) for run in "ab"]
     change = {"type": "modify_promo", "promo_id": first["promo_id"], "expire": "1h"}
@@ -208,7 +196,6 @@ async def test_a_repeated_change_happens_once_and_a_code_of_another_promo_is_ref
     assert "promo_id is missing" in await bench.error({"type": "modify_promo"}, PRIVATE, run="5")
 
 
-@pytest.mark.row("C-87")
 async def test_of_two_changes_at_the_same_moment_one_is_refused(bench: Bench, store: Store) -> None:
     await code(bench)
     promos = Promos(store, TENANT)
@@ -226,14 +213,12 @@ async def test_an_expired_code_is_dropped_after_30_days(bench: Bench, store: Sto
     assert await Promos(store, TENANT).with_id(1) is None
 
 
-@pytest.mark.row("C-87")
 async def test_a_lifetime_counts_hours_also_over_a_change_of_the_clock(bench: Bench) -> None:
     berlin = replace(bench, services=replace(bench.services, timezone=ZoneInfo("Europe/Berlin")))
     fields = {**CREATE, "started_at": "2037-03-28T12:00", "expire": "24h"}
     assert (await berlin.results(fields, PRIVATE))["expired_at"] == "2037-03-29T13:00:00+02:00"
 
 
-@pytest.mark.row("C-87")
 async def test_the_last_day_of_the_calendar_is_an_end_like_any_other(bench: Bench) -> None:
     results = await bench.results({**CREATE, "expired_at": "31.12.9999"}, PRIVATE)
     assert results["expired_at"] == "9999-12-31T00:00:00+03:00"

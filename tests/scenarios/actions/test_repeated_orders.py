@@ -18,7 +18,6 @@ async def school(bench: Bench) -> Bench:
     return bench
 
 
-@pytest.mark.row("C-92")
 async def test_a_repeated_order_is_the_same_delivery(school: Bench) -> None:
     fields = {"type": "order", "text": "Пары не будет", "to": [1], "deliver_at": "tomorrow 9:00"}
     first, again, other = [await school.results(fields, PRIVATE, run=run) for run in ("1", "1", "2")]

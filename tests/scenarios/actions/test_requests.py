@@ -37,7 +37,6 @@ async def listed(bench: Bench, **fields: object) -> list[str]:
     return [paragraph.split("\n")[2] for paragraph in text.split("\n\n")]
 
 
-@pytest.mark.row("C-63")
 async def test_a_request_stores_person_name_text_attachments_and_note(bench: Bench, store: Store) -> None:
     event = {**ANNA_WRITES, "attachments": [PHOTO]}
     fields = {"type": "request", "request_name": "bug", "request_info": "от {first_name}", "placeholder": True}
@@ -50,7 +49,6 @@ async def test_a_request_stores_person_name_text_attachments_and_note(bench: Ben
     assert stored == ("bug", "100001", "anna", "Потерял <пропуск>", [PHOTO], "от Анна", "telegram-bot")
 
 
-@pytest.mark.row("C-63")
 async def test_the_author_may_give_the_text_and_the_attachments(bench: Bench, store: Store) -> None:
     fields = {"type": "request", "event_text": "Другой", "attachments": []}
     results = await bench.results(fields, {**ANNA_WRITES, "attachments": [PHOTO]})
@@ -59,7 +57,6 @@ async def test_the_author_may_give_the_text_and_the_attachments(bench: Bench, st
     assert (found.name, found.text, list(found.attachments)) == ("request", "Другой", [])
 
 
-@pytest.mark.row("C-63", "C-92")
 async def test_a_repeated_step_stores_one_request(bench: Bench, store: Store) -> None:
     first = await bench.results({"type": "request"}, ANNA_WRITES, run="a")
     assert await bench.results({"type": "request"}, ANNA_WRITES, run="a") == first
@@ -68,7 +65,6 @@ async def test_a_repeated_step_stores_one_request(bench: Bench, store: Store) ->
     assert [one.id for one in await Requests(store, TENANT).newest()] == [other["request_id"], first["request_id"]]
 
 
-@pytest.mark.row("C-64")
 async def test_requests_are_listed_by_name_and_number_newest_first(bench: Bench) -> None:
     for text, name in [("1", "a"), ("2", "b"), ("3", "a"), ("4", "c")]:
         await ask(bench, text, name)
@@ -79,7 +75,6 @@ async def test_requests_are_listed_by_name_and_number_newest_first(bench: Bench)
     assert await listed(bench, limit="2") == ["4", "3"]
 
 
-@pytest.mark.row("C-64")
 async def test_more_than_ten_requests_are_listed_newest_first(bench: Bench) -> None:
     """Sorted as text, the tenth came behind the ninth."""
     texts = [f"{number}" for number in range(1, 13)]
@@ -90,7 +85,6 @@ async def test_more_than_ten_requests_are_listed_newest_first(bench: Bench) -> N
     assert await listed(bench, request_name="even") == ["12", "10", "8", "6", "4", "2"]
 
 
-@pytest.mark.row("C-64")
 async def test_requests_are_listed_since_a_date_and_by_age(bench: Bench, store: Store) -> None:
     store.clock_offset_ms = -3 * DAY_MS
     await ask(bench, "old")
@@ -111,14 +105,12 @@ async def test_requests_are_listed_since_a_date_and_by_age(bench: Bench, store: 
     assert "is not a date" in await bench.error({**LIST, "from_date": "soon"}, PRIVATE)
 
 
-@pytest.mark.row("C-64")
 async def test_an_empty_list_returns_the_text_that_the_author_chose(bench: Bench) -> None:
     for fields, text in (LIST, "—"), ({**LIST, "empty_text": "Нет обращений"}, "Нет обращений"):
         assert await bench.results(fields, PRIVATE) == {"text": text, "response_text": text}
     assert await bench.results({**LIST, "empty_text": ""}, PRIVATE) == {}
 
 
-@pytest.mark.row("C-65")
 @pytest.mark.parametrize("written", ["{}", " #{} ", "№ {}"])
 async def test_a_request_is_shown_by_the_id_that_the_person_writes(bench: Bench, written: str) -> None:
     number = await ask(bench, "<b>Где</b> ключ?", request_info="первый этаж")
@@ -132,7 +124,6 @@ async def test_a_request_is_shown_by_the_id_that_the_person_writes(bench: Bench,
     assert "другое" not in text
 
 
-@pytest.mark.row("C-65")
 @pytest.mark.parametrize("written", ["999", "ключ", "", "-1"])
 async def test_a_request_that_does_not_exist_fails(bench: Bench, written: str) -> None:
     event = {**PRIVATE, "event_text": written}

@@ -54,7 +54,6 @@ async def error(execution: Awaitable[Ending]) -> str:
     return f"{raised.value.code}: {raised.value}"
 
 
-@pytest.mark.row("C-78")
 @pytest.mark.parametrize("name", ["completion", "gigachat"])
 async def test_an_answer_in_markdown_is_ready_for_both_parse_modes(models: Models, folder: Path, name: str) -> None:
     ending = await executed(own_actions()[name], context_of(folder, models, {"user_message": "**1.5** <b>"}))
@@ -67,7 +66,6 @@ async def test_an_answer_in_markdown_is_ready_for_both_parse_modes(models: Model
     assert ending.returned.from_person == texts.keys()
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 async def test_to_speech_gives_a_file_that_the_next_send_may_attach(models: Models, folder: Path) -> None:
     written = {"text_to_speech": "Привет, {name}!", "voice": "Bys_24000", "placeholder": True}
@@ -78,7 +76,6 @@ async def test_to_speech_gives_a_file_that_the_next_send_may_attach(models: Mode
     assert (probe(file)["codec_name"], file.suffix) == ("opus", ".ogg")
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(
     ("written", "codec"), [("opus", "opus"), ("oggopus", "opus"), ("wav", "pcm_s16le"), ("mp3", "mp3")]
@@ -90,7 +87,6 @@ async def test_to_speech_speaks_a_text_of_the_chain_in_the_wanted_format(
     assert probe(Path(results(await executed(to_speech.ACTION, context))["file_path"]))["codec_name"] == codec
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
@@ -109,7 +105,6 @@ async def test_to_speech_fails_with_a_complaint(
     assert (await error(executed(to_speech.ACTION, context_of(folder, models, written)))).startswith(complaint)
 
 
-@pytest.mark.row("C-86")
 async def test_without_espeak_only_to_speech_fails(
     models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -120,7 +115,6 @@ async def test_without_espeak_only_to_speech_fails(
     assert results(answer)["response_text"] == "Answer to: x"
 
 
-@pytest.mark.row("C-77")
 @pytest.mark.usefixtures("programs")
 async def test_the_same_speech_is_the_same_file_unless_a_new_one_is_wanted(models: Models, folder: Path) -> None:
     context = context_of(folder, models, {"text_to_speech": "Привет"})
@@ -135,7 +129,6 @@ async def test_the_same_speech_is_the_same_file_unless_a_new_one_is_wanted(model
 # from_speech
 
 
-@pytest.mark.row("C-75")
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(("language", "text"), [({}, UNDERSTOOD["ru"]), ({"language": "en-US"}, UNDERSTOOD["en"])])
 async def test_from_speech_reads_a_file_of_the_bot(
@@ -147,7 +140,6 @@ async def test_from_speech_reads_a_file_of_the_bot(
     assert ending.returned.from_person == {"speech_to_text"}
 
 
-@pytest.mark.row("C-75")
 @pytest.mark.usefixtures("programs")
 async def test_from_speech_reads_what_to_speech_made(models: Models, folder: Path) -> None:
     file = results(await executed(to_speech.ACTION, context_of(folder, models, {"text_to_speech": "Привет"})))[
@@ -178,7 +170,6 @@ async def uploaded(telegram: NamedCalls, folder: Path, content: bytes) -> str:
     return str(message["voice"]["file_id"])
 
 
-@pytest.mark.row("C-75")
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("kind", ["voice", "audio", "document", "audio_file_id"])
 async def test_from_speech_reads_a_voice_message_of_telegram(
@@ -194,7 +185,6 @@ async def test_from_speech_reads_a_voice_message_of_telegram(
     assert results(await executed(from_speech.ACTION, context)) == {"speech_to_text": UNDERSTOOD["ru"]}
 
 
-@pytest.mark.row("C-75")
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(
     ("written", "complaint"),
@@ -237,7 +227,6 @@ async def test_a_failure_of_telegram_does_not_show_the_token(
     assert await error(executed(from_speech.ACTION, context)) == "AUDIO_UNAVAILABLE: Telegram did not send the file"
 
 
-@pytest.mark.row("C-86")
 async def test_without_a_service_from_speech_fails_and_says_so(folder: Path, tmp_path: Path) -> None:
     context = context_of(folder, models_in(tmp_path), {"audio_file": "speech/hello.mp3"})
     assert await error(executed(from_speech.ACTION, context)) == "NOT_SET_UP: nothing is set up"
@@ -252,7 +241,6 @@ async def test_a_voice_message_of_another_channel_cannot_be_fetched(models: Mode
 # completion
 
 
-@pytest.mark.row("C-78")
 async def test_a_completion_answers_the_message(models: Models, folder: Path) -> None:
     written = {"system_prompt": "Be short.", "user_message": "{event_text}", "placeholder": True}
     ending = await executed(completion.ACTION, context_of(folder, models, written))
@@ -260,7 +248,6 @@ async def test_a_completion_answers_the_message(models: Models, folder: Path) ->
     assert answer.items() <= results(ending).items()
 
 
-@pytest.mark.row("C-78")
 async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: Path) -> None:
     written = {"user_message": "one two", "model": "big", "temperature": "0.5", "max_tokens": "3"}
     ending = await executed(completion.ACTION, context_of(folder, models, written))
@@ -268,7 +255,6 @@ async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: 
     assert answer.items() <= results(ending).items()
 
 
-@pytest.mark.row("C-78")
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
@@ -287,7 +273,6 @@ async def test_a_completion_fails_with_a_complaint(
     assert (await error(executed(completion.ACTION, context_of(folder, models, written)))).startswith(complaint)
 
 
-@pytest.mark.row("C-77")
 async def test_the_same_question_of_a_bot_is_asked_once_unless_a_new_answer_is_wanted(
     models: Models, folder: Path, state: SandboxState
 ) -> None:
@@ -298,7 +283,6 @@ async def test_the_same_question_of_a_bot_is_asked_once_unless_a_new_answer_is_w
     assert state.counter("models", "completion") == 2
 
 
-@pytest.mark.row("C-76")
 def test_the_slow_actions_have_tubes_of_their_own() -> None:
     tubes = [module.ACTION.tube for module in (to_speech, from_speech, completion)]
     assert tubes == ["scenarios.speech", "scenarios.speech", "scenarios.models"]

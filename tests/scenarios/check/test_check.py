@@ -30,7 +30,6 @@ def of_action(folder: Path, action: str) -> Checked:
     return checked(folder, {FILE: f"start:\n  actions:\n    - {action}\n"})
 
 
-@pytest.mark.row("C-88")
 @pytest.mark.parametrize(
     ("action", "column", "code", "words"),
     [
@@ -205,7 +204,6 @@ def actions(*steps: str) -> str:
 SEND = "type: send, text: x"
 
 
-@pytest.mark.row("C-88")
 @pytest.mark.parametrize(
     ("steps", "lines"),
     [
@@ -225,7 +223,6 @@ def test_a_step_that_no_outcome_leads_to_is_an_error(tmp_path: Path, steps: tupl
     assert found(result) == [("error", line, 7, "UNREACHABLE") for line in lines]
 
 
-@pytest.mark.row("C-88")
 def test_scenarios_that_splice_each_other_are_an_error_that_names_the_loop(tmp_path: Path) -> None:
     files = {
         "scenarios/a.yaml": "one: {actions: [{type: scenario, value: two}]}\nx: {actions: [{type: scenario, name: x}]}",

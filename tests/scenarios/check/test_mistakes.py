@@ -28,7 +28,6 @@ def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
     return problems_of(folder, {FILE: "start:\n  actions:\n" + "".join(f"    - {one}\n" for one in actions)})
 
 
-@pytest.mark.row("C-88")
 @pytest.mark.parametrize(
     ("actions", "line", "code", "words"),
     [
@@ -79,7 +78,6 @@ ASK, SLOW = "{type: ask, text: x}", "{type: http_request, url: 'https://example.
 ANSWER, LATE_ANSWER = "{type: answer_press, text: x}", "{type: answer_press, text: x, chain: any}"
 
 
-@pytest.mark.row("C-102")
 @pytest.mark.parametrize("waiting", [ASK, SLOW])
 def test_an_answer_to_a_press_behind_an_action_that_waits_comes_too_late(tmp_path: Path, waiting: str) -> None:
     send = "{type: send, text: x, chain: any}"
@@ -151,7 +149,6 @@ def test_after_an_action_that_is_not_known_any_name_may_be_there(tmp_path: Path)
 ENTRIES = "one: {actions: [{type: send, text: x}]}\ntwo: {actions: [{type: send, text: x}]}\n"
 
 
-@pytest.mark.row("C-06")
 @pytest.mark.parametrize(
     ("triggers", "line", "column", "words"),
     [

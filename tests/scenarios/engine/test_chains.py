@@ -10,21 +10,18 @@ from tests.support.work import calls_of
 ALL = sorted(OUTCOMES)
 
 
-@pytest.mark.row("C-24")
 def test_an_action_without_a_chain_is_released_before_the_one_before_it_ends() -> None:
     run, effects = begin([scenario("s", action("a"), action("b"), action("c", chain="completed"))])
     assert effects.released == ((0, 0), (0, 1))
     assert run.steps[(0, 2)].state is State.HOLD
 
 
-@pytest.mark.row("C-24")
 @pytest.mark.parametrize(("of_b", "of_c"), [("completed", "completed"), ("failed", "drop")])
 def test_an_action_without_a_chain_is_the_one_before_for_the_next(of_b: str, of_c: str) -> None:
     run = play([scenario("s", action("a"), action("b"), action("c", chain="completed"))], by_type(a="failed", b=of_b))
     assert outcomes(run) == {"a": "failed", "b": of_b, "c": of_c}
 
 
-@pytest.mark.row("C-25")
 @pytest.mark.parametrize("first", ALL)
 @pytest.mark.parametrize("chain", ["completed", "failed", "drop", "completed failed", "failed drop", "any"])
 def test_a_chained_action_waits_and_runs_only_after_an_outcome_of_its_chain(chain: str, first: str) -> None:
@@ -34,7 +31,6 @@ def test_a_chained_action_waits_and_runs_only_after_an_outcome_of_its_chain(chai
     assert outcomes(play([steps], by_type(a=first))) == {"a": first, "b": expected}
 
 
-@pytest.mark.row("C-26")
 @pytest.mark.parametrize("chain", [*ALL, "any"])
 def test_a_first_action_with_a_chain_runs_at_once(chain: str) -> None:
     run, effects = begin([scenario("s", action("a", chain=chain))])
@@ -42,14 +38,12 @@ def test_a_first_action_with_a_chain_runs_at_once(chain: str) -> None:
     assert run.steps[(0, 0)].cause is Cause.FIRST
 
 
-@pytest.mark.row("C-27")
 @pytest.mark.parametrize(("chain", "of_c"), [("drop", "completed"), ("any", "completed"), ("completed", "drop")])
 def test_a_skipped_action_ends_as_drop_and_that_is_an_outcome_for_the_next(chain: str, of_c: str) -> None:
     steps = scenario("s", action("a"), action("b", chain="failed"), action("c", chain=chain))
     assert outcomes(play([steps], by_type())) == {"a": "completed", "b": "drop", "c": of_c}
 
 
-@pytest.mark.row("C-28")
 @pytest.mark.parametrize("outcome", ALL)
 @pytest.mark.parametrize("chain_drop", [*ALL, "completed failed", "any"])
 def test_chain_drop_drops_everything_chained_after_the_action_if_it_ends_so(chain_drop: str, outcome: str) -> None:
@@ -68,13 +62,11 @@ def test_chain_drop_drops_everything_chained_after_the_action_if_it_ends_so(chai
     assert [ended[name] for name in ("free", "e")] == ["completed"] * 2
 
 
-@pytest.mark.row("C-28")
 def test_chain_drop_of_a_skipped_action_works_when_it_names_drop() -> None:
     steps = [action("a"), action("b", chain="failed", chain_drop="drop"), action("c", chain="any")]
     assert outcomes(play([scenario("s", *steps)], by_type()))["c"] == "drop"
 
 
-@pytest.mark.row("C-28")
 @pytest.mark.parametrize(
     ("validated", "expected"), [("completed", ["drop", "completed"]), ("failed", ["completed", "drop"])]
 )
@@ -88,14 +80,12 @@ def test_the_example_of_the_dialect_sends_one_of_its_two_messages(validated: str
     assert [ended["error"], ended["welcome"]] == expected
 
 
-@pytest.mark.row("C-31")
 def test_what_the_first_action_returned_is_visible_in_the_third() -> None:
     steps = scenario("s", action("a"), action("b", chain="any"), action("c", chain="any"))
     run = play([steps], by_type(a=ending("completed", one=1, both="a"), b=ending("failed", both="b")))
     assert run.steps[(0, 2)].values.results == {"one": 1, "both": "b", "error": "went wrong"}
 
 
-@pytest.mark.row("C-31")
 def test_a_dropped_action_passes_on_what_came_before_it() -> None:
     steps = scenario("s", action("a"), action("b", chain="failed"), action("c", chain="drop"), action("free"))
     run = play([steps], by_type(a=ending("completed", one=1)))
@@ -103,7 +93,6 @@ def test_a_dropped_action_passes_on_what_came_before_it() -> None:
     assert run.steps[(0, 3)].values.results == {}
 
 
-@pytest.mark.row("C-32")
 def test_an_action_sees_results_over_its_attributes_over_variables_over_the_event() -> None:
     attributes = {"text": "own", "parse_mode": "HTML"}
     values = Values(results={"text": "result"}, variables={"parse_mode": "variable", "lang": "ru", "user_id": 2})
@@ -116,7 +105,6 @@ def test_an_action_sees_results_over_its_attributes_over_variables_over_the_even
 INNER = scenario("inner", action("x"), action("y", chain="completed"))
 
 
-@pytest.mark.row("C-33")
 @pytest.mark.parametrize(("of_y", "of_next"), [("completed", "completed"), ("failed", "drop")])
 def test_a_spliced_scenario_stands_in_place_and_the_next_action_follows_its_last_one(of_y: str, of_next: str) -> None:
     steps = [action("a"), action("scenario", chain="completed"), action("next", chain="completed")]
@@ -126,7 +114,6 @@ def test_a_spliced_scenario_stands_in_place_and_the_next_action_follows_its_last
     assert run.steps[path_of(run, "next")].values.results["found"] == 1
 
 
-@pytest.mark.row("C-33")
 def test_the_first_action_of_a_spliced_scenario_may_be_chained_to_the_action_before() -> None:
     inner = scenario("inner", action("x", chain="failed"))
     steps = scenario("s", action("a"), action("scenario"), action("next", chain="any"))
@@ -135,7 +122,6 @@ def test_the_first_action_of_a_spliced_scenario_may_be_chained_to_the_action_bef
         assert (ended["x"], ended["next"]) == (of_x, "completed")
 
 
-@pytest.mark.row("C-33")
 def test_a_spliced_scenario_sees_the_values_of_the_chain_and_those_of_the_scenario_action() -> None:
     given = splice(INNER)
     given = Ending(State.COMPLETED, Values(variables={"lang": "ru"}), splice=given.splice)
@@ -144,22 +130,18 @@ def test_a_spliced_scenario_sees_the_values_of_the_chain_and_those_of_the_scenar
     assert run.steps[path_of(run, "x")].values == Values({"one": 1}, {"lang": "ru"})
 
 
-@pytest.mark.row("C-33")
 def test_a_skipped_scenario_action_splices_nothing() -> None:
     steps = scenario("s", action("a"), action("scenario", chain="failed"), action("next", chain="drop"))
     run = play([steps], by_type(scenario=splice(INNER)))
     assert outcomes(run) == {"a": "completed", "scenario": "drop", "next": "completed"}
 
 
-@pytest.mark.row("C-28")
-@pytest.mark.row("C-33")
 def test_chain_drop_of_a_scenario_action_drops_what_follows_and_not_what_it_spliced_in() -> None:
     steps = [action("a"), action("scenario", chain="any", chain_drop="completed"), action("next", chain="any")]
     run = play([scenario("s", *steps)], by_type(scenario=splice(INNER)))
     assert [outcomes(run)[name] for name in ("x", "y", "next")] == ["completed", "completed", "drop"]
 
 
-@pytest.mark.row("C-34")
 @pytest.mark.parametrize("of_a", ["completed", "failed"])
 def test_branches_start_from_the_same_action_and_the_next_one_does_not_wait_for_them(of_a: str) -> None:
     good, bad = (scenario(name, action(name, chain=name), action(f"{name}2", chain="completed")) for name in
@@ -175,7 +157,6 @@ def test_branches_start_from_the_same_action_and_the_next_one_does_not_wait_for_
     assert effects.dropped == ((0, 1, 1 - branch, 0), (0, 1, 1 - branch, 1))
 
 
-@pytest.mark.row("C-35")
 def test_after_a_scenario_action_that_failed_the_other_actions_still_run() -> None:
     steps = [action("scenario"), action("after", chain="failed"), action("free"), action("end", chain="any")]
     run = play([scenario("s", *steps)], by_type(scenario=Ending(State.FAILED, error="there is no scenario 'nowhere'")))
@@ -183,14 +164,12 @@ def test_after_a_scenario_action_that_failed_the_other_actions_still_run() -> No
     assert run.steps[(0, 1)].values.results == {"error": "there is no scenario 'nowhere'"}
 
 
-@pytest.mark.row("C-35")
 def test_branches_that_exist_run_although_another_one_is_unknown() -> None:
     partly = Ending(State.FAILED, error="there is no scenario 'nowhere'", splice=splice(INNER, parallel=True).splice)
     run = play([scenario("s", action("scenario"), action("next", chain="completed"))], by_type(scenario=partly))
     assert outcomes(run) == {"scenario": "failed", "x": "completed", "y": "completed", "next": "drop"}
 
 
-@pytest.mark.row("C-39")
 def test_each_action_records_what_released_or_dropped_it_and_when() -> None:
     steps = [
         action("a"),
@@ -213,7 +192,6 @@ def test_each_action_records_what_released_or_dropped_it_and_when() -> None:
     assert [step.ended_at for step in run.in_order] == [2, 3, 0, 0, 4, 0]
 
 
-@pytest.mark.row("C-90")
 def test_a_scenario_that_splices_itself_ends_at_the_depth_with_a_complaint_that_names_the_loop() -> None:
     menu = scenario("menu.start", action("to_help"))
     guide = scenario("menu.help", action("to_menu"))
@@ -225,7 +203,6 @@ def test_a_scenario_that_splices_itself_ends_at_the_depth_with_a_complaint_that_
     assert "at most 5 deep" in str(last.ending.error)
 
 
-@pytest.mark.row("C-90")
 def test_branches_that_multiply_end_at_the_number_of_actions_and_the_rest_goes_on() -> None:
     many = scenario("many", action("scenario"), action("next", chain="any"))
     run = play([many], by_type(scenario=splice(many, many, many, parallel=True)), RunLimits(actions=50, depth=20))
@@ -236,7 +213,6 @@ def test_branches_that_multiply_end_at_the_number_of_actions_and_the_rest_goes_o
     assert all("a loop of scenarios: many → many" in str(error) for error in failed)
 
 
-@pytest.mark.row("C-90")
 def test_a_scenario_with_too_many_actions_is_refused_and_the_others_of_the_event_run() -> None:
     _, effects = begin([scenario("huge", *[action()] * 10_000), scenario("small", action("a"))])
     assert tuple(map(str, effects.complaints)) == (
@@ -245,7 +221,6 @@ def test_a_scenario_with_too_many_actions_is_refused_and_the_others_of_the_event
     assert effects.released == ((1, 0),)
 
 
-@pytest.mark.row("C-31")
 @pytest.mark.parametrize("order", [["one", "two"], ["two", "one"]])
 def test_values_do_not_depend_on_which_scenario_action_ends_first(order: list[str]) -> None:
     """Found by the model: without an action before, what the first one gave was lost if it ended first."""

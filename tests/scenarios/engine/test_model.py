@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,14 +81,6 @@ def without_error(results: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in results.items() if name != "error"}
 
 
-@pytest.mark.row("C-24")
-@pytest.mark.row("C-25")
-@pytest.mark.row("C-26")
-@pytest.mark.row("C-27")
-@pytest.mark.row("C-28")
-@pytest.mark.row("C-31")
-@pytest.mark.row("C-33")
-@pytest.mark.row("C-34")
 @settings(SETTINGS)
 @given(planned=plans(), random=st.randoms(use_true_random=False))
 def test_random_scenarios_end_as_the_rows_say(planned: tuple[Scenario, dict[str, Planned]], random: Random) -> None:

@@ -47,7 +47,6 @@ def test_a_held_action_cannot_be_ended_from_outside() -> None:
 
 
 @pytest.mark.parametrize("second", sorted(OUTCOMES))
-@pytest.mark.row("C-29")
 def test_an_action_that_is_ended_twice_keeps_its_first_outcome_and_wakes_nothing_again(second: State) -> None:
     run, _ = begin([scenario("s", action("a"), action("b", chain="any"))])
     run, first = end(run, (0, 0), ending("completed", x=1))

@@ -40,7 +40,6 @@ async def asked(form: Installation, count: int) -> None:
     await until(lambda: len(form.texts) >= count)
 
 
-@pytest.mark.row("C-95")
 async def test_a_form_asks_until_the_answers_are_right_and_stores_them(form: Installation) -> None:
     await form.start()
     run = await form.put("/start")
@@ -62,7 +61,6 @@ async def test_a_form_asks_until_the_answers_are_right_and_stores_them(form: Ins
     assert form.texts[-1] == "Help"
 
 
-@pytest.mark.row("C-95")
 async def test_without_an_answer_it_reminds_and_gives_up_in_time(form: Installation) -> None:
     await form.start()
     run = await form.put("/start")
@@ -83,7 +81,6 @@ async def parked(form: Installation, run: str) -> bool:
     return await form.exists(run) and (await form.read(run)).actions[0].waits_for is not None
 
 
-@pytest.mark.row("C-95")
 async def test_a_command_begins_something_else_and_the_form_ends(form: Installation) -> None:
     await form.start()
     run = await form.put("/start")
@@ -93,7 +90,6 @@ async def test_a_command_begins_something_else_and_the_form_ends(form: Installat
     assert sorted(form.texts) == ["Bye: later", "Help", "Your name?"]
 
 
-@pytest.mark.row("C-95")
 async def test_too_many_wrong_answers_end_the_question(form: Installation) -> None:
     await form.start()
     run = await form.put("/start")
@@ -179,7 +175,6 @@ class Killed(Store):
             raise ConnectionError("killed")
 
 
-@pytest.mark.row("C-95")
 @pytest.mark.parametrize("crash", range(0, 14, 2))
 async def test_a_crash_while_an_answer_is_taken_loses_and_doubles_nothing(form: Installation, crash: int) -> None:
     lease = timedelta(milliseconds=300)

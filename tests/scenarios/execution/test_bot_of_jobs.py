@@ -129,7 +129,6 @@ def test_the_check_of_the_example_finds_nothing() -> None:
     assert check(JOB_HUNTER_BOT).problems == ()
 
 
-@pytest.mark.row("U-21")
 async def test_a_person_signs_in_by_a_button_hunts_and_reads_what_was_done_today(
     hunters: Hunters, tmp_path: Path
 ) -> None:
@@ -152,7 +151,6 @@ async def test_a_person_signs_in_by_a_button_hunts_and_reads_what_was_done_today
     assert hunters.service.oauth.person_with(token) is None, "it was revoked at the service"
 
 
-@pytest.mark.row("U-21")
 async def test_whose_sign_in_the_service_does_not_accept_any_more_signs_in_again(hunters: Hunters) -> None:
     """Its tokens are still stored."""
     await hunters.start_job(ANNA)
@@ -163,7 +161,6 @@ async def test_whose_sign_in_the_service_does_not_accept_any_more_signs_in_again
     assert len(hunters.buttons(ANNA)) == 1
 
 
-@pytest.mark.row("U-12")
 async def test_a_person_pauses_resumes_and_stops_its_job(hunters: Hunters) -> None:
     assert "This job was not started yet." in await hunters.answer(ANNA, "Status")
     assert "running" in await hunters.start_job(ANNA)
@@ -175,8 +172,6 @@ async def test_a_person_pauses_resumes_and_stops_its_job(hunters: Hunters) -> No
     assert "running" in await hunters.answer(ANNA, "Hunt")
 
 
-@pytest.mark.row("U-01")
-@pytest.mark.row("U-02")
 async def test_a_person_sees_and_changes_its_query_chooses_a_profile_and_signs_out(hunters: Hunters) -> None:
     await hunters.start_job(ANNA)
     assert "query: driver of trams" in await hunters.answer(ANNA, "/query driver of trams")
@@ -189,7 +184,6 @@ async def test_a_person_sees_and_changes_its_query_chooses_a_profile_and_signs_o
     assert await hunters.answer(ANNA, "Sign in") == "Sign in to vacancies first."
 
 
-@pytest.mark.row("U-19")
 async def test_an_administrator_sees_and_controls_all_jobs_and_a_user_cannot(hunters: Hunters) -> None:
     await hunters.start_job(ANNA)
     await hunters.answer(BORIS, "/start")
@@ -204,7 +198,6 @@ async def test_an_administrator_sees_and_controls_all_jobs_and_a_user_cannot(hun
     assert "running" in await hunters.answer(BORIS, f"/resume telegram-bot:{ANNA}")
 
 
-@pytest.mark.row("U-20")
 async def test_a_user_of_the_directory_is_made_an_administrator_and_no_more_of_one(hunters: Hunters) -> None:
     """The directory is changed by `./ada user` and /v1/users; the bot follows at once."""
     directory = hunters.installation.directory
@@ -221,7 +214,6 @@ async def test_a_user_of_the_directory_is_made_an_administrator_and_no_more_of_o
     assert "running" in await hunters.answer(ANNA, "Status"), "the job of person 42 of the directory is Anna's"
 
 
-@pytest.mark.row("U-20")
 async def test_an_administrator_stops_a_user_reads_its_log_and_signs_it_out(hunters: Hunters) -> None:
     user = f"telegram-bot:{ANNA}"
     for command in ("/today", "/stop", "/signout"):
@@ -237,7 +229,6 @@ async def test_an_administrator_stops_a_user_reads_its_log_and_signs_it_out(hunt
     assert "paused by: admin" in await hunters.answer(ANNA, "Hunt"), "no escape by stop and start"
 
 
-@pytest.mark.row("U-17")
 async def test_a_user_whose_tokens_the_store_has_forgotten_is_told_signs_in_again_and_its_job_goes_on(
     hunters: Hunters, tmp_path: Path
 ) -> None:
@@ -260,7 +251,6 @@ async def test_a_user_whose_tokens_the_store_has_forgotten_is_told_signs_in_agai
     assert await hunters.answer(ANNA, "Sign in") == "You are signed in."
 
 
-@pytest.mark.row("U-18")
 async def test_a_new_version_of_the_keyboard_comes_with_the_next_message_of_each_user_once(hunters: Hunters) -> None:
     for user in (ANNA, ANNA + 10):
         await hunters.answer(user, "/start")
@@ -277,7 +267,6 @@ async def test_a_new_version_of_the_keyboard_comes_with_the_next_message_of_each
         assert await hunters.keyboard(user) == []
 
 
-@pytest.mark.row("U-17")
 async def test_a_user_whom_the_store_has_forgotten_gets_keyboard_and_job_back_with_the_next_message(
     hunters: Hunters,
 ) -> None:

@@ -21,10 +21,6 @@ from tests.support.stack import HOUR, TENANT
 from tests.support.waiting import until
 
 
-@pytest.mark.row("C-21")
-@pytest.mark.row("C-25")
-@pytest.mark.row("C-27")
-@pytest.mark.row("C-31")
 async def test_a_chain_sends_its_messages_in_order(installation: Installation) -> None:
     installation.actions("""
     - {type: send, text: "Привет, {event_text}"}
@@ -38,7 +34,6 @@ async def test_a_chain_sends_its_messages_in_order(installation: Installation) -
     assert states(run) == ["completed", "completed", "drop", "completed"]
 
 
-@pytest.mark.row("C-24")
 async def test_actions_without_a_chain_are_sent_in_the_order_of_the_file(installation: Installation) -> None:
     installation.actions("\n".join(f"    - {{type: send, text: m{n}}}" for n in range(6)))
     await installation.start()
@@ -46,9 +41,6 @@ async def test_actions_without_a_chain_are_sent_in_the_order_of_the_file(install
     assert installation.texts == [f"m{n}" for n in range(6)]
 
 
-@pytest.mark.row("C-33")
-@pytest.mark.row("C-34")
-@pytest.mark.row("C-35")
 async def test_scenarios_are_spliced_in_and_an_unknown_one_is_reported(installation: Installation) -> None:
     installation.write("triggers.yaml", 'text: {"*": s.main}')
     installation.write(
@@ -74,7 +66,6 @@ inner:
     assert run.state == "over"
 
 
-@pytest.mark.row("C-94")
 async def test_conditions_and_branches_choose_what_is_sent(installation: Installation) -> None:
     installation.write("triggers.yaml", 'text: {"*": s.main}')
     installation.write(
@@ -96,7 +87,6 @@ middle: {actions: [{type: send, text: "{event_text} is in the middle"}]}
     assert "more_than does not hold" in run.actions[0].why
 
 
-@pytest.mark.row("C-98")
 async def test_a_loop_over_the_people_of_a_group_sends_to_each(installation: Installation) -> None:
     for number, name in ((1, "Anna"), (2, "Boris")):
         await installation.directory.users.create(TENANT, User(number, name, contacts={"echo": [f"a{number}"]}))
@@ -118,7 +108,6 @@ one: {actions: [{type: send, to: {id: "{person.id}"}, text: "{person.name}: {wha
     assert states(run) == ["completed"] * 4
 
 
-@pytest.mark.row("C-36")
 async def test_the_events_of_a_person_are_answered_in_order_and_others_do_not_wait(installation: Installation) -> None:
     opened, entered = asyncio.Event(), asyncio.Event()
 
@@ -191,7 +180,6 @@ async def test_an_action_that_returns_too_much_fails(installation: Installation)
     assert "300" in run.actions[0].error
 
 
-@pytest.mark.row("C-90")
 async def test_a_scenario_that_splices_itself_ends_and_the_log_names_the_loop(
     installation: Installation, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -202,7 +190,6 @@ async def test_a_scenario_that_splices_itself_ends_and_the_log_names_the_loop(
     assert "s.main → s.main" in caplog.text
 
 
-@pytest.mark.row("C-12")
 async def test_an_event_without_a_trigger_begins_no_run(
     installation: Installation, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -230,7 +217,6 @@ async def test_a_run_that_was_begun_goes_on_if_its_event_would_start_nothing_now
     assert installation.texts == ["x"]
 
 
-@pytest.mark.row("C-13")
 async def test_a_run_ends_on_the_version_with_which_it_began_in_another_process(installation: Installation) -> None:
     opened, entered = asyncio.Event(), asyncio.Event()
 
@@ -253,7 +239,6 @@ async def test_a_run_ends_on_the_version_with_which_it_began_in_another_process(
     assert installation.texts == ["old", "new"]
 
 
-@pytest.mark.row("C-38")
 async def test_a_finished_run_is_dropped_after_its_retention(installation: Installation) -> None:
     installation.actions("    - {type: send, text: x}")
     running = await installation.start()
@@ -270,7 +255,6 @@ async def test_a_finished_run_is_dropped_after_its_retention(installation: Insta
         await runs.load(run)
 
 
-@pytest.mark.row("C-29")
 async def test_of_two_writers_of_an_ending_the_first_one_counts(installation: Installation) -> None:
     installation.actions("    - {type: unknown_action}\n    - {type: unknown_action, chain: failed}")
     running = await installation.start()

@@ -16,9 +16,6 @@ PLAN = {
 CHAIN = scenario("ten", *(action(name, "any") for name in PLAN))
 
 
-@pytest.mark.row("C-37")
-@pytest.mark.row("C-49")
-@pytest.mark.row("C-92")
 @pytest.mark.parametrize("patience", [30, 0])
 async def test_a_ten_step_chain_with_three_messages_survives_a_crash_at_every_call(
     server: Server, patience: float
@@ -38,7 +35,6 @@ async def test_a_ten_step_chain_with_three_messages_survives_a_crash_at_every_ca
     await world.close()
 
 
-@pytest.mark.row("C-23")
 async def test_a_step_costs_one_script_and_a_message_one_more(server: Server) -> None:
     world = World(server)
     await world.open()

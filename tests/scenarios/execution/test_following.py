@@ -166,7 +166,6 @@ def outbox(school: Installation) -> Outbox:
     return outbox
 
 
-@pytest.mark.row("D-28", "D-29")
 async def test_a_bot_links_a_contact_by_a_mailed_code_and_unlinks_it(school: Installation, outbox: Outbox) -> None:
     await school.start()
     stranger = {"user_id": "p4", "chat_id": "p4"}

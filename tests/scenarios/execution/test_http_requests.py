@@ -47,7 +47,6 @@ async def play(services: ScenarioServices, run: str = "1", **fields: Any) -> End
     return await executed(http_request.ACTION, context(services, run, **fields))
 
 
-@pytest.mark.row("C-97")
 async def test_the_response_is_read_and_saved_in_variables(services: ScenarioServices) -> None:
     async with HttpDouble() as double:
         double.answers(200, {"item": {"price": "12.5"}})
@@ -64,7 +63,6 @@ async def test_the_response_is_read_and_saved_in_variables(services: ScenarioSer
     assert ending.returned.results["person"] == {"price": 12.5}
 
 
-@pytest.mark.row("C-97")
 @pytest.mark.parametrize(
     ("fields", "requests", "error"),
     [
@@ -84,7 +82,6 @@ async def test_only_what_is_safe_is_repeated(
     assert len({one.headers.get("Idempotency-Key") for one in double.requests}) == 1
 
 
-@pytest.mark.row("C-97")
 async def test_a_post_is_not_repeated_after_a_crash_and_its_outcome_is_unknown(services: ScenarioServices) -> None:
     async with HttpDouble() as double:
         await play(services, url=double.url, method="POST")
@@ -94,7 +91,6 @@ async def test_a_post_is_not_repeated_after_a_crash_and_its_outcome_is_unknown(s
         assert (await play(services, url=double.url, method="PUT")).state is State.COMPLETED
 
 
-@pytest.mark.row("C-97")
 async def test_a_private_address_is_not_reached_and_a_redirect_not_followed(services: ScenarioServices) -> None:
     async with HttpDouble() as double:
         double.answers(302, "", {"Location": "/elsewhere"})
@@ -106,7 +102,6 @@ async def test_a_private_address_is_not_reached_and_a_redirect_not_followed(serv
     assert (await play(services, url=double.url, retries=0)).error == "there is no connection"
 
 
-@pytest.mark.row("C-97")
 async def test_a_body_is_not_unpacked_and_no_cookie_is_shown(services: ScenarioServices) -> None:
     async with HttpDouble() as double:
         double.answers(200, "not packed", {"Content-Encoding": "gzip", "Set-Cookie": "session=1"})
@@ -115,7 +110,6 @@ async def test_a_body_is_not_unpacked_and_no_cookie_is_shown(services: ScenarioS
     assert double.requests[0].headers["Accept-Encoding"] == "identity"
 
 
-@pytest.mark.row("C-97")
 @pytest.mark.parametrize(
     ("written", "encoded"),
     [
@@ -138,8 +132,6 @@ def test_what_a_person_writes_stays_a_value_in_the_url(written: str, encoded: st
     assert url_of("{event_text}") == written
 
 
-@pytest.mark.row("C-97")
-@pytest.mark.row("C-99")
 def test_a_test_of_a_bot_says_what_the_other_system_answers(tmp_path: Path) -> None:
     bot = BotFolder(tmp_path).write("variables.yaml", "person: {price: number}")
     bot.actions("""
@@ -161,7 +153,6 @@ fails:
     assert [one.problem for one in run_tests(bot.folder, load(bot.folder).bot)[0]] == ["", ""]
 
 
-@pytest.mark.row("C-97")
 @pytest.mark.parametrize("raw", [b'"\xff"', b"[" * 120_000], ids=["not UTF-8", "too deep"])
 def test_a_body_that_no_json_reader_takes_is_a_text(raw: bytes) -> None:
     assert decoded(raw) == raw.decode(errors="replace")

@@ -11,7 +11,6 @@ GOOD = "    - {type: send, text: %s}\n"
 BROKEN = "    - {type: sned, text: broken}\n    - {type: send, text: broken}\n"
 
 
-@pytest.mark.row("C-13", "C-37")
 async def test_after_a_restart_the_last_good_version_is_in_force_until_the_mistakes_are_corrected(
     installation: Installation, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -29,7 +28,6 @@ async def test_after_a_restart_the_last_good_version_is_in_force_until_the_mista
     assert installation.texts[2:] == ["corrected"]
 
 
-@pytest.mark.row("C-13")
 async def test_a_version_that_became_good_while_the_process_ran_is_the_last_good_one(
     installation: Installation,
 ) -> None:

@@ -57,7 +57,6 @@ def answers(bot: Installation) -> dict[str, list[str]]:
 IN_ORDER = [f"{line} {number}" for number, line in enumerate(LINES, 1)]
 
 
-@pytest.mark.row("S-12")
 async def test_the_lines_of_each_person_are_answered_in_order_by_several_processes(installation: Installation) -> None:
     bot = counting(installation)
     await bot.start()
@@ -79,7 +78,6 @@ def persons_in(keys: list[str]) -> set[tuple[int, str]]:
     return {(int(match[1]), match[2]) for match in found if match}
 
 
-@pytest.mark.row("S-12")
 async def test_task_state_variables_and_runs_of_a_person_stand_in_its_shard(installation: Installation) -> None:
     bot = counting(installation)
     store, people = bot.stack.store, People(bot.stack.store, TENANT)
@@ -156,7 +154,6 @@ async def bot_on_cluster(whole: Cluster, shards: int, tmp_path: Path) -> AsyncIt
     await stack.close()
 
 
-@pytest.mark.row("S-12")
 async def test_the_people_of_a_bot_stand_on_all_primaries_of_a_cluster(
     bot_on_cluster: Installation, cluster: Cluster
 ) -> None:
@@ -178,7 +175,6 @@ async def test_the_people_of_a_bot_stand_on_all_primaries_of_a_cluster(
     assert {one async for one in People(store, TENANT).all()} == {("echo", one) for one in PEOPLE}
 
 
-@pytest.mark.row("S-12")
 async def test_people_of_the_other_primaries_are_answered_while_one_is_frozen(
     bot_on_cluster: Installation, cluster: Cluster
 ) -> None:

@@ -16,10 +16,6 @@ from tests.support.limits import bounded
 from tests.support.servers import Server
 
 
-@pytest.mark.row("C-37")
-@pytest.mark.row("C-92")
-@pytest.mark.row("C-29")
-@pytest.mark.row("C-31")
 @pytest.mark.timeout(300)
 def test_a_run_with_crashes_at_any_point_ends_as_without_and_sends_each_message_once(server: Server) -> None:
     with asyncio.Runner() as runner:

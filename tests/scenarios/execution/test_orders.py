@@ -211,7 +211,6 @@ async def test_a_stranger_and_a_person_without_groups_are_told_so(school: Instal
     assert school.texts == [f"Not sent: {code}"]
 
 
-@pytest.mark.row("C-92")
 async def test_a_selection_and_an_order_survive_the_death_of_a_process_at_each_step(school: Installation) -> None:
     for step in range(4):
         first = await school.start(lease=timedelta(seconds=1))

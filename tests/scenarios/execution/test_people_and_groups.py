@@ -52,7 +52,6 @@ def form(installation: Installation) -> Installation:
     return installation.write("triggers.yaml", triggers).write("scenarios/form.yaml", CAPTURE)
 
 
-@pytest.mark.row("C-66", "C-63", "C-64", "C-05")
 async def test_a_request_is_captured_in_two_steps_with_a_state(form: Installation) -> None:
     await form.start()
     for text in ("/ask", "Нет света", "спасибо", "/list"):
@@ -65,7 +64,6 @@ async def test_a_request_is_captured_in_two_steps_with_a_state(form: Installatio
     assert (stored.user_id, stored.channel, stored.info) == (PERSON, "echo", f"из чата {PERSON}")
 
 
-@pytest.mark.row("C-66", "C-92")
 async def test_a_process_that_dies_after_the_state_was_cleared_still_ends_the_run(form: Installation) -> None:
     """The repeat of the event finds its run; by the state, which is cleared now, it would start nothing."""
     reached, goes_on = asyncio.Event(), asyncio.Event()
@@ -93,7 +91,6 @@ async def test_a_process_that_dies_after_the_state_was_cleared_still_ends_the_ru
     assert len(await Requests(form.stack.store, TENANT).newest()) == 1
 
 
-@pytest.mark.row("C-20")
 async def test_each_event_refreshes_the_record_of_its_person(form: Installation) -> None:
     await form.start()
     await form.play("привет", username="anna", first_name="Анна")
@@ -102,7 +99,6 @@ async def test_each_event_refreshes_the_record_of_its_person(form: Installation)
     assert (person.username, person.first_name, person.chats) == ("anna", "Анна", (PERSON,))
 
 
-@pytest.mark.row("C-68")
 async def test_a_refused_role_fails_the_action_and_the_chain_goes_on_from_there(installation: Installation) -> None:
     installation.write("bot.yaml", f"roles: {{admin: {{permissions: [mute], users: [{BORIS}]}}}}")
     installation.actions("""
@@ -136,7 +132,6 @@ async def play(group: Installation, event: Mapping[str, Any], text: str = "x") -
     return group.texts
 
 
-@pytest.mark.row("C-72")
 async def test_who_joins_a_group_is_welcomed(group: Installation) -> None:
     group.write("group_triggers.yaml", 'new_member: {group: {"Клуб": w.club}, default: w.other}')
     group.write(
@@ -150,7 +145,6 @@ async def test_who_joins_a_group_is_welcomed(group: Installation) -> None:
     assert group.courier.attempted[0].address == str(GROUP)
 
 
-@pytest.mark.row("C-69", "C-71")
 async def test_an_administrator_mutes_who_is_named_in_the_text(group: Installation, bot_api: BotApi) -> None:
     group.write("group_triggers.yaml", "text: {starts_with: {/mute: m.mute}}")
     group.write(
@@ -176,7 +170,6 @@ mute:
     assert (await bot_api.bot.get_chat_member(GROUP, ANNA)).status == "restricted"
 
 
-@pytest.mark.row("C-62", "C-70")
 async def test_members_get_an_invite_link_and_others_are_asked_to_join(group: Installation, bot_api: BotApi) -> None:
     group.actions("""
     - {type: validator, rules: {user_id: [{rule: is_member, value: "@club"}]}}

@@ -26,7 +26,6 @@ CHAIN = """
 """
 
 
-@pytest.mark.row("C-39")
 async def test_each_action_says_what_released_or_dropped_it_and_when(installation: Installation) -> None:
     installation.actions(CHAIN)
     await installation.start()
@@ -49,7 +48,6 @@ async def test_each_action_says_what_released_or_dropped_it_and_when(installatio
     assert datetime.fromisoformat(run.ended) >= datetime.fromisoformat(third.ended_at)
 
 
-@pytest.mark.row("C-39")
 async def test_a_run_is_shown_on_the_command_line(installation: Installation) -> None:
     installation.actions(CHAIN)
     await installation.start()
@@ -68,7 +66,6 @@ VALUES = """
 """
 
 
-@pytest.mark.row("C-39")
 async def test_a_run_shows_texts_and_values_of_each_step_without_secrets(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +105,6 @@ LEAKS = """
 """
 
 
-@pytest.mark.row("C-39")
 async def test_a_secret_is_hidden_wherever_its_value_stands(installation: Installation) -> None:
     """Only fields with the name of a secret, and variables in the bot's files, were hidden."""
     installation.types["echo"] = ActionType("echo", "Echoes.", other_fields=True, execute=echo)
@@ -157,7 +153,6 @@ bad:
 """
 
 
-@pytest.mark.row("W-19")
 async def test_the_runs_of_a_tenant_are_found_by_scenario_state_person_and_time(installation: Installation) -> None:
     installation.write("triggers.yaml", 'text: {exact: {bad: s.bad}, "*": s.good}').write("scenarios/s.yaml", TWO)
     await installation.start()
@@ -186,7 +181,6 @@ async def test_the_runs_of_a_tenant_are_found_by_scenario_state_person_and_time(
     assert (summary.faults, summary.text, summary.scenarios) == (1, "bad", ["s.bad"])
 
 
-@pytest.mark.row("W-19")
 async def test_a_run_that_waits_is_driven_on_or_dropped_and_the_next_event_of_the_person_follows(
     bare: Installation,
 ) -> None:

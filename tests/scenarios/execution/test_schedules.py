@@ -31,7 +31,6 @@ def scheduled(installation: Installation) -> Installation:
     return installation
 
 
-@pytest.mark.row("C-96", "S-12")
 @pytest.mark.parametrize("shards", [1, 16])
 async def test_a_moment_starts_one_run_for_each_person_also_with_two_processes(scheduled: Installation) -> None:
     await scheduled.start()
@@ -49,7 +48,6 @@ async def test_a_moment_starts_one_run_for_each_person_also_with_two_processes(s
     assert sorted(scheduled.texts) == ["remind 1"] * 3 + ["remind 2"] * 3
 
 
-@pytest.mark.row("C-96")
 async def test_a_person_is_due_before_its_own_date_once(scheduled: Installation) -> None:
     await scheduled.start()
     exam = datetime.now(UTC) + timedelta(days=1, minutes=7)

@@ -42,12 +42,10 @@ async def sent(installation: Installation, action: str, **event: Any) -> tuple[s
         ("{type: send, text: '*bold*', parse_mode: MarkdownV2}", Content(ParseMode.MARKDOWN_V2)),
     ],
 )
-@pytest.mark.row("C-40")
 async def test_a_text_has_its_parse_mode(installation: Installation, action: str, content: Content | None) -> None:
     assert (await sent(installation, action))[1] == content
 
 
-@pytest.mark.row("C-45")
 async def test_additional_text_is_appended_and_its_placeholders_are_replaced(installation: Installation) -> None:
     action = "{type: send, text: 'Hello, ', additional_text: '{event_text|upper}!'}"
     assert (await sent(installation, action))[0] == "Hello, X!"
@@ -56,7 +54,6 @@ async def test_additional_text_is_appended_and_its_placeholders_are_replaced(ins
 INLINE = [[Button("Да", data="da"), Button("Назад", data=":menu")], [Button("Сайт", url="https://a.example")]]
 
 
-@pytest.mark.row("C-41")
 @pytest.mark.parametrize(
     ("keyboard", "content"),
     [
@@ -72,8 +69,6 @@ async def test_a_keyboard_goes_to_the_courier(installation: Installation, keyboa
     assert found == content
 
 
-@pytest.mark.row("C-42")
-@pytest.mark.row("C-43", "C-48", "C-102")
 @pytest.mark.parametrize(
     ("options", "event", "content"),
     [
@@ -95,7 +90,6 @@ async def test_a_message_edits_answers_or_removes_another_one(
     assert (await sent(installation, f"{{type: send, text: x{options}}}", **event))[1] == content
 
 
-@pytest.mark.row("C-43")
 async def test_a_private_answer_goes_to_the_person_and_concerns_no_message_of_the_group(
     installation: Installation,
 ) -> None:
@@ -106,7 +100,6 @@ async def test_a_private_answer_goes_to_the_person_and_concerns_no_message_of_th
     assert installation.courier.addresses == ["7"]
 
 
-@pytest.mark.row("C-44")
 async def test_files_below_the_folder_addresses_and_ids_are_attached_and_others_left_out(
     installation: Installation, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -138,15 +131,12 @@ async def test_a_file_of_two_gigabytes_is_left_out_and_the_text_is_sent(installa
     assert await sent(installation, "{type: send, text: x, attachment: huge.bin}") == ("x", None)
 
 
-@pytest.mark.row("C-46")
-@pytest.mark.row("C-44")
 async def test_a_caption_is_shorter_than_a_text(installation: Installation) -> None:
     installation.write("a.png", "content")
     text, _ = await sent(installation, "{type: send, text: '{event_text}', attachment: a.png}", text="x" * 2000)
     assert text == "x" * 1021 + "..."
 
 
-@pytest.mark.row("C-47")
 async def test_nothing_to_send_and_a_refused_message_fail_with_an_error(installation: Installation) -> None:
     installation.actions("""
     - {type: send}
@@ -166,7 +156,6 @@ async def test_nothing_to_send_and_a_refused_message_fail_with_an_error(installa
     ]
 
 
-@pytest.mark.row("C-25")
 async def test_an_author_chooses_what_follows_a_message_of_which_nobody_knows_whether_it_arrived(
     installation: Installation,
 ) -> None:
@@ -187,7 +176,6 @@ async def test_an_author_chooses_what_follows_a_message_of_which_nobody_knows_wh
     assert installation.texts[-1] == "it is unknown whether the message was sent"
 
 
-@pytest.mark.row("C-48")
 async def test_a_message_returns_its_id_and_its_delivery(installation: Installation) -> None:
     installation.actions("    - {type: send, text: x}")
     await installation.start()
@@ -237,7 +225,6 @@ async def test_a_broadcast_returns_its_verdict(installation: Installation) -> No
     assert installation.texts[-1] == "all_reached 2 -"
 
 
-@pytest.mark.row("D-44")
 @pytest.mark.parametrize(
     ("to", "text", "texts"),
     [

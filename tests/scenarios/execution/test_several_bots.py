@@ -60,7 +60,6 @@ async def said(installation: Installation, *texts: str) -> None:
     await until(lambda: sorted(installation.texts) == sorted(texts), within=WITHIN)
 
 
-@pytest.mark.row("C-100")
 async def test_the_same_events_of_the_same_person_are_answered_by_each_bot_from_what_it_remembers(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -72,7 +71,6 @@ async def test_the_same_events_of_the_same_person_are_answered_by_each_bot_from_
     await said(installation, "A 1", "A 2", "B 1", "B 2", "B 3")
 
 
-@pytest.mark.row("C-100")
 async def test_an_answer_goes_to_the_question_of_its_own_bot(installation: Installation, tmp_path: Path) -> None:
     await both(installation, tmp_path)
     for tenant in (TENANT, OTHER):
@@ -92,7 +90,6 @@ async def test_an_answer_goes_to_the_question_of_its_own_bot(installation: Insta
     }
 
 
-@pytest.mark.row("C-100")
 async def test_runs_and_the_bot_in_force_are_shown_to_their_tenant_only(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -109,7 +106,6 @@ async def test_runs_and_the_bot_in_force_are_shown_to_their_tenant_only(
     assert folders == [str(installation.folder), str(tmp_path / "other")]
 
 
-@pytest.mark.row("C-100")
 async def test_an_event_waits_for_the_bot_of_its_tenant_and_no_other_one_handles_it(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -128,7 +124,6 @@ async def test_an_event_waits_for_the_bot_of_its_tenant_and_no_other_one_handles
         await BotReader(installation.stack.store).show(OTHER)
 
 
-@pytest.mark.row("C-100")
 async def test_mistakes_of_one_bot_and_a_fault_of_its_actions_leave_the_others_working(
     installation: Installation, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,7 +138,6 @@ async def test_mistakes_of_one_bot_and_a_fault_of_its_actions_leave_the_others_w
     await said(installation, "new A 1", "B 1")
 
 
-@pytest.mark.row("C-100")
 async def test_a_schedule_of_the_same_name_starts_the_scenario_of_each_bot_once(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -157,7 +151,6 @@ async def test_a_schedule_of_the_same_name_starts_the_scenario_of_each_bot_once(
     await said(installation, "A", "B")
 
 
-@pytest.mark.row("C-100")
 async def test_a_busy_tenant_does_not_starve_another(installation: Installation, tmp_path: Path) -> None:
     stack = installation.stack
     await both(installation, tmp_path, concurrency=5)

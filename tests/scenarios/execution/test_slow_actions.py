@@ -35,7 +35,6 @@ async def speaking(bare: Installation, openai: OpenAi, tmp_path: Path) -> Instal
     return bare
 
 
-@pytest.mark.row("C-78")
 async def test_the_answer_of_a_model_is_sent_escaped(speaking: Installation) -> None:
     speaking.actions(ASK_AND_SEND)
     await speaking.start()
@@ -44,7 +43,6 @@ async def test_the_answer_of_a_model_is_sent_escaped(speaking: Installation) -> 
     assert speaking.texts == ["first of a &lt; b", "Answer to: a &lt; b"]
 
 
-@pytest.mark.row("C-74")
 @pytest.mark.usefixtures("programs")
 async def test_a_file_of_to_speech_is_sent_as_a_voice_message(speaking: Installation) -> None:
     speaking.actions("""
@@ -60,7 +58,6 @@ async def test_a_file_of_to_speech_is_sent_as_a_voice_message(speaking: Installa
     assert probe(Path(attachment.path))["codec_name"] == "opus"
 
 
-@pytest.mark.row("C-22", "C-76")
 async def test_slow_models_delay_no_message_and_run_ten_at_once(speaking: Installation, state: SandboxState) -> None:
     """Fifteen people wait for a model that does not answer; what is sent to them before, and to others, arrives."""
     state.add_rule(Rule("models", Fault("timeout"), method="completion"))
@@ -77,7 +74,6 @@ async def test_slow_models_delay_no_message_and_run_ten_at_once(speaking: Instal
     assert state.counter("models", "completion") == CONCURRENCY
 
 
-@pytest.mark.row("C-86")
 async def test_without_a_model_the_chain_goes_on_as_failed(installation: Installation) -> None:
     installation.actions(ASK_AND_SEND)
     await installation.start()
@@ -86,7 +82,6 @@ async def test_without_a_model_the_chain_goes_on_as_failed(installation: Install
     assert installation.texts[1].startswith("AI_NOT_SET_UP: ")
 
 
-@pytest.mark.row("C-77")
 async def test_people_who_ask_the_same_get_one_answer(speaking: Installation, state: SandboxState) -> None:
     speaking.actions(ASK_AND_SEND)
     await speaking.start()
@@ -96,7 +91,6 @@ async def test_people_who_ask_the_same_get_one_answer(speaking: Installation, st
     assert speaking.texts[-1] == "Answer to: same"
 
 
-@pytest.mark.row("C-85")
 async def test_a_process_that_stops_gives_its_slow_work_to_the_next(
     speaking: Installation, state: SandboxState
 ) -> None:

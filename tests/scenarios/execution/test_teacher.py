@@ -95,7 +95,6 @@ async def test_a_teacher_links_its_chat_and_writes_to_its_group(school: Installa
     await says(school, "/help", "Я передаю сообщения вашего университета.")
 
 
-@pytest.mark.row("C-92")
 async def test_the_dialog_goes_on_in_another_process_at_each_step(school: Installation, outbox: Outbox) -> None:
     running = await school.start()
     await link(school, outbox)

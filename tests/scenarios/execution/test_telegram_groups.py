@@ -165,7 +165,6 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     await courier.close()
 
 
-@pytest.mark.row("C-66", "C-65", "C-68")
 async def test_a_question_is_asked_taken_and_shown_to_the_staff(town: Town) -> None:
     assert await town.answer(ANNA, "/ask") == "Ваш вопрос?"
     assert await town.answer(ANNA, "Где <ключ>?") == "Записано: Где <ключ>?"
@@ -175,7 +174,6 @@ async def test_a_question_is_asked_taken_and_shown_to_the_staff(town: Town) -> N
     assert await town.answer(ANNA, "/list") == "Не для вас"
 
 
-@pytest.mark.row("C-69", "C-70", "C-72", "C-102")
 async def test_an_administrator_gets_a_link_and_who_joins_by_it_is_welcomed(town: Town) -> None:
     link = await town.answer(BORIS, "/link", GROUP, shown_in=BORIS)
     assert link.startswith("https://t.me/+")
@@ -186,7 +184,6 @@ async def test_an_administrator_gets_a_link_and_who_joins_by_it_is_welcomed(town
     assert await town.answer(ANNA, "/link", GROUP) == "Нельзя"
 
 
-@pytest.mark.row("C-102")
 async def test_each_edit_of_a_message_is_answered(town: Town) -> None:
     people = town.bot_api.server.people
     await town.answer(ANNA, "черновик")
@@ -194,7 +191,6 @@ async def test_each_edit_of_a_message_is_answered(town: Town) -> None:
         assert await town.next_text(ANNA, lambda text=text: people.edit(ANNA, 1, text)) == f"Теперь: {text}"
 
 
-@pytest.mark.row("C-102")
 async def test_who_leaves_a_group_is_named_once(town: Town) -> None:
     joining = town.bot_api.server.joining
     anna = town.bot_api.server.people.set_person(ANNA, name="Анна")
@@ -207,7 +203,6 @@ async def test_who_leaves_a_group_is_named_once(town: Town) -> None:
     assert len([text for text in town.texts(GROUP) if "больше не с нами" in text]) == 1
 
 
-@pytest.mark.row("C-102")
 async def test_who_is_promoted_and_who_is_restricted_is_named(town: Town) -> None:
     joining, people = town.bot_api.server.joining, town.bot_api.server.people
     for user, name in ((ANNA, "Анна"), (BORIS, "Борис")):
@@ -244,7 +239,6 @@ async def test_an_inline_query_gets_the_results_of_the_scenario(town: Town) -> N
     assert (answer["is_personal"], answer["cache_time"]) == (True, 0)
 
 
-@pytest.mark.row("C-102")
 @pytest.mark.parametrize(
     ("button", "text", "alert"),
     [("Да", "Место за вами, Анна!", True), ("Нет", f"{'н' * 199}…", False), ("Подробнее", "", False)],
@@ -265,7 +259,6 @@ async def test_a_press_is_answered_once_by_the_scenario_or_without_a_text(
     assert town.bot_api.state.counter("telegram-bot", "answerCallbackQuery") == 1
 
 
-@pytest.mark.row("C-102")
 async def test_a_qr_code_that_opens_the_bot_is_sent_as_a_photo(town: Town) -> None:
     people = town.bot_api.server.people
     people.write(ANNA, "/card")

@@ -73,7 +73,6 @@ async def wait_until_parked(installation: Installation) -> None:
     await until(lambda: no_event_is_handled(installation), within=WITHIN)
 
 
-@pytest.mark.row("C-36", "K-12")
 async def test_the_next_line_of_a_person_waits_for_a_parked_answer_and_other_people_do_not(
     installation: Installation,
 ) -> None:
@@ -110,7 +109,6 @@ async def test_after_ten_minutes_without_a_courier_the_next_line_goes_on_and_no_
     assert sorted(bare.texts[2:]) == ["a 2", "b 2"]
 
 
-@pytest.mark.row("S-07")
 async def test_a_run_whose_delivery_was_lost_with_a_promotion_goes_on_with_unknown(bare: Installation) -> None:
     bare.actions(TWO_ANSWERS.replace("chain: completed", "chain: failed"))
     await bare.start(patience=PATIENCE)
@@ -136,7 +134,6 @@ async def start_with_slow_action(
     await installation.start(lease=10 * HOUR)
 
 
-@pytest.mark.row("C-76")
 async def test_a_slow_action_holds_the_next_line_up_for_a_minute(installation: Installation) -> None:
     gate = Gate()
     await start_with_slow_action(installation, gate)
@@ -151,7 +148,6 @@ async def test_a_slow_action_holds_the_next_line_up_for_a_minute(installation: I
         await installation.over(run)
 
 
-@pytest.mark.row("C-36")
 async def test_a_line_whose_slow_action_takes_longer_is_answered_before_the_later_lines_of_its_person(
     installation: Installation,
 ) -> None:
@@ -201,7 +197,6 @@ async def test_a_message_that_is_to_be_sent_later_holds_nothing_up(bare: Install
         assert states(await bare.over(run)) == ["completed"]
 
 
-@pytest.mark.row("C-37")
 async def test_a_run_that_waits_for_hours_outlives_the_expiry_of_its_event(installation: Installation) -> None:
     gate = Gate()
     await start_with_slow_action(installation, gate, "{type: validator, chain: completed}")

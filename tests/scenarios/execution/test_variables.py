@@ -18,7 +18,6 @@ pytestmark = pytest.mark.parametrize("shards", [1, 16])
 EVENT = {"channel": "echo", "user_id": "7", "chat_id": "-100"}
 
 
-@pytest.mark.row("C-93")
 async def test_a_variable_outlives_its_run_and_belongs_to_its_person_or_chat(installation: Installation) -> None:
     installation.write("variables.yaml", "person: {visits: {type: number, default: 0}}\nchat: {topic: text}")
     installation.actions("""
@@ -34,7 +33,6 @@ async def test_a_variable_outlives_its_run_and_belongs_to_its_person_or_chat(ins
     assert [text for text in installation.texts if "before" in text] == ["before: 0 ", "before: 1 a", "before: 0 b"]
 
 
-@pytest.mark.row("C-93")
 async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Installation) -> None:
     store = installation.stack.store
     variables = Variables(store, TENANT)
@@ -50,7 +48,6 @@ async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Instal
     assert await variables.stored("person", EVENT, now + 61_000) == {}
 
 
-@pytest.mark.row("C-93", "C-98")
 @pytest.mark.parametrize("scope", ["person", "run"])
 @pytest.mark.parametrize("element", ["x", "y" * 64], ids=["more than 1000 elements", "more than 64 KiB"])
 async def test_a_dry_run_ends_as_the_real_one_with_a_long_list(
@@ -74,7 +71,6 @@ async def test_a_dry_run_ends_as_the_real_one_with_a_long_list(
     assert any(action.error for action in real.actions)
 
 
-@pytest.mark.row("C-93")
 async def test_an_event_keeps_a_variable_that_lasts_longer_than_its_person(installation: Installation) -> None:
     store, seconds = installation.stack.store, 500 * 86400
     await Variables(store, TENANT).change("run:3", EVENT, [Change("person", "x", "set", "y", seconds)])
@@ -86,7 +82,6 @@ async def test_an_event_keeps_a_variable_that_lasts_longer_than_its_person(insta
     assert left > in_ms(timedelta(days=499))
 
 
-@pytest.mark.row("C-93")
 async def test_an_element_is_added_to_a_variable_that_was_a_text_before(installation: Installation) -> None:
     variables = Variables(installation.stack.store, TENANT)
     await variables.change("run:4", EVENT, [Change("person", "l", "set", "old", 0)])

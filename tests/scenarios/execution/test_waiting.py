@@ -45,7 +45,6 @@ async def parked(installation: Installation) -> int:
     return int(await installation.stack.redis.zcard("runs:{0}:parked"))
 
 
-@pytest.mark.row("C-30")
 async def test_a_run_whose_delivery_takes_long_is_parked_and_goes_on_when_it_ends(installation: Installation) -> None:
     gate = Gate()
     installation.courier.respond = gate.respond
@@ -92,7 +91,6 @@ async def test_a_delivery_that_ended_while_no_process_ran_wakes_its_run(installa
     assert states(await installation.over(run)) == ["completed", "completed"]
 
 
-@pytest.mark.row("C-76")
 async def test_a_slow_action_delays_no_message_and_its_chain_goes_on(installation: Installation) -> None:
     gate = Gate()
     installation.types["slow"] = ActionType("slow", "", execute=gate.execute, tube="test.slow")
@@ -112,7 +110,6 @@ async def test_a_slow_action_delays_no_message_and_its_chain_goes_on(installatio
     assert gate.entered == 2
 
 
-@pytest.mark.row("C-76")
 async def test_at_most_ten_slow_actions_run_at_once_in_a_process(installation: Installation) -> None:
     gate = Gate()
     installation.types["slow"] = ActionType("slow", "", execute=gate.execute, tube="test.slow")

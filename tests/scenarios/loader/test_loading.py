@@ -110,7 +110,6 @@ def test_each_trigger_file_has_its_own_triggers(tmp_path: Path) -> None:
     assert bot.triggers.new_member["creator"] == ()
 
 
-@pytest.mark.row("C-35")
 def test_a_scenario_is_found_by_its_full_name_and_by_a_bare_name_that_is_unique(tmp_path: Path) -> None:
     files = {
         "scenarios/a.yaml": "one: {}\nsame: {}\n",
@@ -133,7 +132,6 @@ def test_a_scenario_is_found_by_its_full_name_and_by_a_bare_name_that_is_unique(
     assert [scenario and scenario.name for scenario in found_by] == ["a.same", "b.same", None]
 
 
-@pytest.mark.row("C-35")
 def test_an_unknown_scenario_of_a_trigger_is_reported_and_the_other_triggers_work(tmp_path: Path) -> None:
     files = {"scenarios/menu.yaml": MENU, "triggers.yaml": "text:\n  exact:\n    a: strat\n    b: menu.start\n"}
     result = loaded(tmp_path, files)
@@ -149,7 +147,6 @@ def test_a_bare_name_of_several_scenarios_is_reported_with_all_of_them(tmp_path:
     assert "a.start, b.start" in result.problems[0].message
 
 
-@pytest.mark.row("C-04")
 def test_a_pattern_that_does_not_compile_is_reported_and_the_others_work(tmp_path: Path) -> None:
     triggers = "text:\n  regex:\n    '^(a': start\n    '^b': start\n"
     result = loaded(tmp_path, {"scenarios/menu.yaml": MENU, "triggers.yaml": triggers})

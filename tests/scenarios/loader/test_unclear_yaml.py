@@ -23,7 +23,6 @@ help:
 """Three names in triggers.yaml, and three in another file, are those of the file that cannot be read."""
 
 
-@pytest.mark.row("C-88")
 @pytest.mark.parametrize(
     ("text", "line", "column", "words"),
     [

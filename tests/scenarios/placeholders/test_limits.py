@@ -9,7 +9,6 @@ from tests.support.work import calls_of
 HOSTILE = [("(?:a|aa)+$", "a" * 60 + "!"), ("(a|a)*$", "a" * 60 + "!"), (r"^(\w|\w\w)+$", "я" * 60 + "?")]
 
 
-@pytest.mark.row("C-56")
 @pytest.mark.parametrize(("pattern", "text"), HOSTILE)
 def test_a_pattern_that_backtracks_exponentially_ends_with_a_warning(pattern: str, text: str) -> None:
     result = render(f"{{x|regex:{pattern}}}", Scope({"x": text}))
@@ -42,7 +41,6 @@ def test_the_size_of_a_pattern_counts_its_repetitions(source: str, size: int) ->
     assert size_of(source) == size
 
 
-@pytest.mark.row("C-52")
 def test_the_depth_cap_leaves_the_placeholder_as_it_stands_with_a_warning() -> None:
     scope = Scope({"a": "{b}", "b": "{c}", "c": "text"}, max_depth=2)
     result = render("x {a} {b}", scope)
@@ -50,7 +48,6 @@ def test_the_depth_cap_leaves_the_placeholder_as_it_stands_with_a_warning() -> N
     assert [(one.code, one.placeholder, one.offset) for one in result.warnings] == [("TOO_DEEP", "{c}", 2)]
 
 
-@pytest.mark.row("C-52")
 @pytest.mark.parametrize("value", ["{a}", "-{a}", "{b}"])
 def test_a_value_that_names_itself_ends_with_a_warning(value: str) -> None:
     result = render("{a}", Scope({"a": value, "b": "{a}"}))
@@ -58,7 +55,6 @@ def test_a_value_that_names_itself_ends_with_a_warning(value: str) -> None:
     assert result.warnings[0].code == "TOO_DEEP"
 
 
-@pytest.mark.row("C-52")
 @pytest.mark.parametrize("depth", [100, 10_000])
 @pytest.mark.parametrize(
     ("before", "after"), [("{", "}"), ("{x|fallback:", "}"), ("{x|regex:", "}"), ("{", ""), ("{x|regex:[", "")]
@@ -69,7 +65,6 @@ def test_placeholders_nested_very_deep_end_in_bounded_time(depth: int, before: s
     assert isinstance(result.value, str)
 
 
-@pytest.mark.row("C-52")
 def test_placeholders_nested_100_deep_stay_from_the_cap_on() -> None:
     text = "{x|fallback:" * 100 + "{a}" + "}" * 100
     result = render(text, Scope({"a": 1}))

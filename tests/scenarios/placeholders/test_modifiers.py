@@ -152,14 +152,12 @@ def rendered(value: Any, modifier: str, **more: Any) -> Any:
     return result.value
 
 
-@pytest.mark.row("C-51")
 @pytest.mark.parametrize(("value", "modifier", "result"), [*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *DATES, *CONDITIONS])
 def test_a_modifier_returns_what_the_table_says(value: Any, modifier: str, result: Any) -> None:
     found = rendered(value, modifier)
     assert (found, type(found)) == (result, type(result))
 
 
-@pytest.mark.row("C-51")
 @pytest.mark.parametrize(
     ("modifier", "result"),
     [
@@ -171,7 +169,6 @@ def test_conditions_and_replacements_also_apply_to_a_missing_field(modifier: str
     assert render(f"{{x|{modifier}}}", Scope({})).value == result
 
 
-@pytest.mark.row("C-51")
 def test_conditions_are_followed_by_texts_for_both_cases() -> None:
     text = "{role|equals:admin|value:Да|fallback:Нет}"
     assert [render(text, Scope({"role": role})).value for role in ("admin", "user", None)] == ["Да", "Нет", "Нет"]
@@ -197,7 +194,6 @@ def test_hours_pass_when_the_clock_is_put_forward_and_days_do_not_change_the_tim
     assert rendered("2024-03-30T12:00:00+01:00", "shift:+24 hours", zone=berlin) == "2024-03-31 13:00:00+02:00"
 
 
-@pytest.mark.row("C-51", "C-56")
 @pytest.mark.parametrize(
     ("value", "modifier"),
     [
@@ -223,7 +219,6 @@ def test_an_error_leaves_the_value_as_it_is_and_is_reported(value: Any, modifier
     assert warning.code == ("MODIFIER_UNKNOWN" if modifier in ("", "nonsense", "nonsense:5") else "MODIFIER_FAILED")
 
 
-@pytest.mark.row("C-56")
 def test_the_modifiers_after_an_error_and_the_other_placeholders_still_work() -> None:
     result = render("{x|+1|upper}, {x|nonsense|title}, {x}", Scope({"x": "ten"}))
     assert result.value == "TEN, Ten, ten"

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -26,7 +25,6 @@ async def forecast(request: web.Request) -> web.Response:
     return web.Response(text=f"+5, rain over {request.query['town']}")
 
 
-@pytest.mark.row("C-79", "C-32")
 async def test_the_forecast_of_the_guide_stands_in_the_authors_text(installation: Installation) -> None:
     app = web.Application()
     app.router.add_get("/today", forecast)

@@ -1,13 +1,11 @@
 """What needs each other starts in order; a missing need and a cycle are named, and the rest starts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.plugins.starting import plan
 
 
-@pytest.mark.row("C-79")
 def test_each_starts_after_what_it_needs() -> None:
     found = plan({"bot": ["cache", "log"], "cache": ["store"], "store": [], "log": ["redis"]}, ["redis"], {})
     assert not found.off
@@ -15,14 +13,12 @@ def test_each_starts_after_what_it_needs() -> None:
     assert set(found.order) == {"bot", "cache", "store", "log"}
 
 
-@pytest.mark.row("C-79")
 def test_a_missing_need_is_named_and_what_depends_on_it_is_off() -> None:
     found = plan({"a": ["b"], "b": ["nothing"], "c": []}, [], {})
     assert found.off == {"b": "it needs nothing, which is not there", "a": "it needs b, which is off"}
     assert found.order == ("c",)
 
 
-@pytest.mark.row("C-79")
 def test_a_cycle_is_named_and_what_depends_on_it_is_off() -> None:
     found = plan({"a": ["b"], "b": ["a"], "c": ["a"], "d": []}, [], {})
     assert set(found.off) == {"a", "b", "c"}

@@ -81,7 +81,6 @@ async def ending_of(platform: Platform, name: str, stack: Stack) -> Ending:
     return ending
 
 
-@pytest.mark.row("C-79")
 async def test_plugins_open_in_the_order_of_their_needs_and_close_in_the_opposite_one(
     services: ScenarioServices, stack: Stack
 ) -> None:
@@ -90,7 +89,6 @@ async def test_plugins_open_in_the_order_of_their_needs_and_close_in_the_opposit
     assert events == ["open cache beside []", "open weather beside ['cache']", "close weather", "close cache"]
 
 
-@pytest.mark.row("C-79")
 async def test_a_missing_need_switches_off_what_depends_on_it_and_the_rest_runs(
     services: ScenarioServices, stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -101,7 +99,6 @@ async def test_a_missing_need_switches_off_what_depends_on_it_and_the_rest_runs(
     assert "weather is off: it needs cache, which is not there" in caplog.text
 
 
-@pytest.mark.row("C-86")
 async def test_a_plugin_that_does_not_start_switches_off_its_actions_and_not_the_process(
     services: ScenarioServices, stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -111,7 +108,6 @@ async def test_a_plugin_that_does_not_start_switches_off_its_actions_and_not_the
     assert "broken is off: it does not start: ConnectionError: no route to the server" in caplog.text
 
 
-@pytest.mark.row("C-86")
 async def test_without_a_token_of_telegram_only_its_actions_are_off(services: ScenarioServices, stack: Stack) -> None:
     async with platform_of(services, WEATHER, CACHE) as platform:
         ending = await ending_of(platform, "restrict", stack)
@@ -120,7 +116,6 @@ async def test_without_a_token_of_telegram_only_its_actions_are_off(services: Sc
     assert "send" not in platform.off
 
 
-@pytest.mark.row("C-81")
 async def test_settings_switch_a_plugin_off_with_what_depends_on_it(services: ScenarioServices, stack: Stack) -> None:
     async with platform_of(services, WEATHER, CACHE, settings={"cache": {"enabled": False}}) as platform:
         assert platform.off["cache"] == "settings.yaml switches it off"
@@ -133,7 +128,6 @@ def point(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, "ada.plugins")
 
 
-@pytest.mark.row("C-79")
 def test_plugins_are_found_by_entry_points_and_broken_ones_are_named() -> None:
     found, broken = installed_plugins(
         [
@@ -157,7 +151,6 @@ async def test_a_second_action_with_a_name_does_not_switch_off_the_first(
         assert "dice" in platform.off
 
 
-@pytest.mark.row("C-81")
 async def test_settings_override_defaults_and_switch_actions_off(installation: Installation) -> None:
     installation.actions("    - {type: send, text: one}\n    - {type: user, user_state: x}\n")
     installation.write("settings.yaml", "user: {enabled: false}\nsend: {additional_text: ' and two'}\n")

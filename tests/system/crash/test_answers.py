@@ -95,7 +95,6 @@ async def assert_counted_once(installation: Installation, channel: Channel, acce
     await installation.audit()
 
 
-@pytest.mark.row("R-02")
 @pytest.mark.parametrize("channel", [TELEGRAM_BOT, VK, MAX], ids=lambda channel: channel.name)
 async def test_a_press_is_counted_and_shown_in_each_channel(installation: Installation, channel: Channel) -> None:
     api = installation.start_api(ADA_BOT_TENANT=TENANT)
@@ -105,7 +104,6 @@ async def test_a_press_is_counted_and_shown_in_each_channel(installation: Instal
     await assert_counted_once(installation, channel, accepted, people)
 
 
-@pytest.mark.row("R-07")
 @pytest.mark.parametrize("channel", [TELEGRAM_BOT, VK, MAX], ids=lambda channel: channel.name)
 async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_next(
     installation: Installation, channel: Channel
@@ -136,7 +134,6 @@ async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_ne
     await installation.audit()
 
 
-@pytest.mark.row("R-09")
 async def test_a_process_killed_between_giving_a_place_and_telling_leaves_it_to_the_next(
     installation: Installation,
 ) -> None:

@@ -60,7 +60,6 @@ async def is_finished(api: ApiClient, delivery_id: str) -> bool:
     return bool(history["channels"]["sms"].get(Status.SENT) == 1 and history["state"] == "finished")
 
 
-@pytest.mark.row("D-39")
 async def test_after_the_api_is_killed_before_its_response_a_retry_makes_no_second_delivery(
     installation: Installation,
 ) -> None:
@@ -80,7 +79,6 @@ async def test_after_the_api_is_killed_before_its_response_a_retry_makes_no_seco
     await assert_delivered_once(installation, again)
 
 
-@pytest.mark.row("D-39")
 async def test_after_a_lost_response_a_retry_gets_the_first_response(installation: Installation) -> None:
     api = await installation.client_of(installation.start_api())
     link = await installation.link(int(api.url.rpartition(":")[2]))
@@ -97,7 +95,6 @@ async def test_after_a_lost_response_a_retry_gets_the_first_response(installatio
     await assert_delivered_once(installation, api)
 
 
-@pytest.mark.row("D-39")
 async def test_a_broken_connection_to_the_server_after_the_script_is_hidden_from_the_caller(
     installation: Installation,
 ) -> None:
@@ -115,7 +112,6 @@ async def test_a_broken_connection_to_the_server_after_the_script_is_hidden_from
     await assert_delivered_once(installation, api)
 
 
-@pytest.mark.row("D-39")
 async def test_a_broken_connection_after_the_idempotency_key_was_stored_does_not_refuse_the_first_request(
     installation: Installation,
 ) -> None:

@@ -4,8 +4,6 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from core.redis.events.stream_reader import entry_fields
 from core.redis.keys import KEYS
 from tests.support.stack import HOUR, order
@@ -30,7 +28,6 @@ async def has_succeeded(api: ApiClient) -> bool:
     return (await cancel(api))[0] == 200
 
 
-@pytest.mark.row("D-42", "D-39", "K-31")
 async def test_a_server_killed_in_the_middle_of_cancelling_leaves_nothing_out_and_cancels_nothing_twice(
     own_installation: Installation,
 ) -> None:

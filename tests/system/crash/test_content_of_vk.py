@@ -11,7 +11,6 @@ from tests.support.waiting import until
 from tests.system.crash.installation import VK, Installation, person
 
 
-@pytest.mark.row("C-49", "C-91", "D-21")
 @pytest.mark.parametrize("method", ["photos.getMessagesUploadServer", "photos.saveMessagesPhoto", "execute"])
 async def test_killed_before_the_response_to_a_step_the_message_is_received_once_with_its_photo(
     installation: Installation, tmp_path: Path, method: str

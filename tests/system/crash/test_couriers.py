@@ -31,7 +31,6 @@ def claim_of(channel: Channel) -> bytes:
 
 
 @one_channel_of_each_kind
-@pytest.mark.row("D-19", "K-30")
 async def test_killed_before_the_reply_to_its_claim_the_message_is_sent_once(
     installation: Installation, channel: Channel
 ) -> None:
@@ -45,7 +44,6 @@ async def test_killed_before_the_reply_to_its_claim_the_message_is_sent_once(
 
 
 @every_channel
-@pytest.mark.row("D-19", "D-38")
 async def test_killed_before_the_send_the_message_is_sent_once_or_is_unknown(
     installation: Installation, channel: Channel
 ) -> None:
@@ -62,7 +60,6 @@ async def test_killed_before_the_send_the_message_is_sent_once_or_is_unknown(
 
 
 @every_channel
-@pytest.mark.row("D-19", "D-21", "D-38")
 async def test_killed_between_the_send_and_its_response_the_message_is_received_once(
     installation: Installation, channel: Channel
 ) -> None:
@@ -78,7 +75,6 @@ async def test_killed_between_the_send_and_its_response_the_message_is_received_
     )
 
 
-@pytest.mark.row("D-19", "D-38", "M-07")
 async def test_killed_between_the_send_and_its_response_an_sms_of_a_profile_is_received_once_and_unknown(
     installation: Installation,
 ) -> None:
@@ -97,7 +93,6 @@ async def test_killed_between_the_send_and_its_response_an_sms_of_a_profile_is_r
 
 
 @every_channel
-@pytest.mark.row("D-19", "D-38")
 async def test_killed_between_the_response_and_settle_the_message_is_received_once(
     installation: Installation, channel: Channel
 ) -> None:
@@ -114,7 +109,6 @@ async def test_killed_between_the_response_and_settle_the_message_is_received_on
 
 
 @one_channel_of_each_kind
-@pytest.mark.row("D-19")
 async def test_killed_after_settle_the_outcome_stays_and_nothing_is_repeated(
     installation: Installation, channel: Channel
 ) -> None:
@@ -130,7 +124,6 @@ async def test_killed_after_settle_the_outcome_stays_and_nothing_is_repeated(
 
 
 @one_channel_of_each_kind
-@pytest.mark.row("D-19", "U-07")
 async def test_a_terminated_courier_finishes_the_attempts_under_way_and_releases_the_rest(
     installation: Installation, channel: Channel
 ) -> None:
@@ -158,7 +151,6 @@ async def test_a_terminated_courier_finishes_the_attempts_under_way_and_releases
     assert {recipient.outcomes[channel.name].attempts for recipient in history.recipients} == {1}
 
 
-@pytest.mark.row("D-06", "D-18")
 async def test_a_courier_that_was_down_at_the_due_time_delivers_later_unless_the_delivery_has_expired(
     installation: Installation,
 ) -> None:
@@ -174,7 +166,6 @@ async def test_a_courier_that_was_down_at_the_due_time_delivers_later_unless_the
     await installation.audit()
 
 
-@pytest.mark.row("D-19", "D-34")
 async def test_a_courier_that_crashes_at_every_message_does_not_stop_other_channels(installation: Installation) -> None:
     await installation.courier(TELEGRAM)
     link, settings = await installation.link_to(SMS)
@@ -195,7 +186,6 @@ async def test_a_courier_that_crashes_at_every_message_does_not_stop_other_chann
 
 
 @one_channel_of_each_kind
-@pytest.mark.row("D-19", "D-33")
 async def test_two_processes_share_a_large_delivery_and_no_recipient_gets_it_twice(
     installation: Installation, channel: Channel
 ) -> None:
@@ -210,7 +200,6 @@ async def test_two_processes_share_a_large_delivery_and_no_recipient_gets_it_twi
     await installation.audit()
 
 
-@pytest.mark.row("D-19", "D-33")
 async def test_one_of_two_processes_is_killed_during_a_large_delivery_and_every_recipient_gets_it_once(
     installation: Installation,
 ) -> None:

@@ -14,7 +14,6 @@ MANY = 600
 
 
 @every_channel
-@pytest.mark.row("D-19", "K-30", "S-07")
 async def test_what_it_has_sent_before_is_recorded(installation: Installation, channel: Channel) -> None:
     link, settings = await installation.link_to(channel)
     frozen = await installation.courier(channel, **settings)
@@ -35,7 +34,6 @@ async def test_what_it_has_sent_before_is_recorded(installation: Installation, c
     await installation.audit()
 
 
-@pytest.mark.row("D-19", "K-30", "S-07")
 async def test_what_it_has_sent_is_recorded_while_another_courier_repeats_it(installation: Installation) -> None:
     link, settings = await installation.link_to(VK)
     frozen = await installation.courier(VK, **settings)
@@ -62,7 +60,6 @@ async def test_what_it_has_sent_is_recorded_while_another_courier_repeats_it(ins
 
 
 @every_channel
-@pytest.mark.row("D-19", "D-38", "S-07")
 async def test_what_it_sends_late_causes_no_duplicate_and_is_recorded(
     installation: Installation, channel: Channel
 ) -> None:
@@ -85,7 +82,6 @@ async def test_what_it_sends_late_causes_no_duplicate_and_is_recorded(
     await installation.audit()
 
 
-@pytest.mark.row("D-13", "D-38", "S-07")
 async def test_of_many_messages_each_that_the_gateway_has_accepted_is_sent(installation: Installation) -> None:
     """Two couriers in turn are frozen again and again while they send; no person is left as unknown, nor gets two."""
     couriers = [await installation.courier(SMS) for _ in range(2)]

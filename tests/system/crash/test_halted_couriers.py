@@ -18,7 +18,6 @@ REFUSALS = {
 }
 
 
-@pytest.mark.row("D-19", "D-20", "M-01")
 @pytest.mark.parametrize("channel", REFUSALS)
 async def test_all_recipients_are_queued_again_and_get_the_message_when_the_account_works(
     installation: Installation, channel: str

@@ -34,7 +34,6 @@ async def is_idle(api: ApiClient) -> bool:
     return bool((await api.request("GET", "/v1/import"))[1]["state"] == "idle")
 
 
-@pytest.mark.row("D-31")
 @pytest.mark.parametrize(("state", "expected"), [("checking", 0), ("writing", COUNT)])
 async def test_after_the_api_is_killed_in_the_middle_all_rows_are_there_or_none(
     installation: Installation, state: str, expected: int
@@ -62,7 +61,6 @@ async def end_lease(installation: Installation) -> None:
         await installation.core.redis.pexpire(KEYS[name].at(0, TENANT), 1)
 
 
-@pytest.mark.row("D-31")
 async def test_an_import_goes_on_after_the_server_was_killed_and_restarted(own_installation: Installation) -> None:
     api = await own_installation.client_of(own_installation.start_api())
     importing = asyncio.create_task(api.import_csv("users", PEOPLE))

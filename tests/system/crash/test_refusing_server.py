@@ -71,7 +71,6 @@ STATES = {
 }
 
 
-@pytest.mark.row("D-27")
 @pytest.mark.parametrize("code", STATES)
 async def test_a_server_that_refuses_writes_is_named_everywhere_and_all_goes_on_afterwards(
     own_installation: Installation, tmp_path: Path, code: str

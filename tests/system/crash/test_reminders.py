@@ -16,7 +16,6 @@ REMIND = b"_remind\r\n"
 """Bytes in the request that makes a wave."""
 
 
-@pytest.mark.row("R-10")
 @pytest.mark.parametrize("point", ["between moment and wave", "between wave and its reply"])
 async def test_a_planned_reminder_survives_a_kill_and_goes_out_once(installation: Installation, point: str) -> None:
     link, settings = await installation.link_to_server()
@@ -42,7 +41,6 @@ async def test_a_planned_reminder_survives_a_kill_and_goes_out_once(installation
     await installation.audit()
 
 
-@pytest.mark.row("R-10")
 @pytest.mark.parametrize("channel", [TELEGRAM_BOT, MAX], ids=lambda channel: channel.name)
 async def test_a_killed_courier_doubles_no_reminder(installation: Installation, channel: Channel) -> None:
     """It is killed when the provider has the reminder, and the person answers before the next courier comes."""

@@ -68,8 +68,6 @@ async def kill_at(bot: Bot, steps: tuple[int, ...]) -> None:
     await bot.assert_completed_once(run, 1)
 
 
-@pytest.mark.row("C-37")
-@pytest.mark.row("C-92", "C-93")
 async def test_a_process_killed_at_steps_of_a_chain_leaves_it_to_the_next_one(bot: Bot) -> None:
     await kill_at(bot, SOME_STEPS)
 
@@ -80,7 +78,6 @@ async def test_a_process_killed_at_every_step_of_a_chain_leaves_it_to_the_next_o
     await kill_at(bot, tuple(range(STEPS)))
 
 
-@pytest.mark.row("C-49")
 async def test_a_courier_killed_at_each_message_of_a_chain_sends_each_once(bot: Bot) -> None:
     scenarios = bot.start()
     await scenarios.ready()
@@ -113,7 +110,6 @@ async def kill_server_at(bot: Bot, steps: tuple[int, ...]) -> None:
         await bot.assert_completed_once(run, number)
 
 
-@pytest.mark.row("C-37")
 async def test_a_server_killed_at_steps_of_a_chain_loses_and_repeats_nothing(own_bot: Bot) -> None:
     await kill_server_at(own_bot, SOME_STEPS)
 
@@ -124,7 +120,6 @@ async def test_a_server_killed_at_every_step_of_a_chain_loses_and_repeats_nothin
     await kill_server_at(own_bot, tuple(range(STEPS)))
 
 
-@pytest.mark.row("C-49")
 async def test_two_processes_of_everything_share_the_people_and_one_is_killed(bot: Bot) -> None:
     for _ in range(2):
         await bot.installation.courier(VK)
@@ -139,7 +134,6 @@ async def test_two_processes_of_everything_share_the_people_and_one_is_killed(bo
     assert second.is_running
 
 
-@pytest.mark.row("C-92")
 async def test_a_replayed_event_starts_nothing_also_after_a_restart(bot: Bot) -> None:
     await bot.installation.courier(VK)
     first = bot.start()
@@ -155,7 +149,6 @@ async def test_a_replayed_event_starts_nothing_also_after_a_restart(bot: Bot) ->
     await bot.assert_completed_once(run, 1)
 
 
-@pytest.mark.row("C-85")
 async def test_a_process_that_is_asked_to_stop_finishes_what_it_does(bot: Bot) -> None:
     await bot.installation.courier(VK)
     process = bot.start()

@@ -5,8 +5,6 @@ import time
 from statistics import median
 from typing import Any
 
-import pytest
-
 from core.model.delivery import Accepted
 from core.model.states import Status
 from tests.support.waiting import until
@@ -18,7 +16,6 @@ GROUP_SIZE = 25
 FULL = "STORE_FULL"
 
 
-@pytest.mark.row("D-18", "D-19", "D-39", "K-31")
 async def test_after_a_kill_and_a_restart_all_processes_continue_and_nothing_is_lost_or_duplicated(
     own_installation: Installation,
 ) -> None:
@@ -43,7 +40,6 @@ async def test_after_a_kill_and_a_restart_all_processes_continue_and_nothing_is_
     await installation.audit()
 
 
-@pytest.mark.row("D-19", "K-31")
 async def test_killed_between_a_send_and_its_settle_the_outcome_is_written_after_the_restart(
     own_installation: Installation,
 ) -> None:
@@ -65,7 +61,6 @@ async def test_killed_between_a_send_and_its_settle_the_outcome_is_written_after
     await installation.audit()
 
 
-@pytest.mark.row("D-19", "D-06")
 async def test_killing_pubsub_connections_every_100_ms_loses_and_delays_no_delivery(
     installation: Installation,
 ) -> None:
@@ -74,7 +69,6 @@ async def test_killing_pubsub_connections_every_100_ms_loses_and_delays_no_deliv
     assert sum(killed) > 30
 
 
-@pytest.mark.row("D-19")
 async def test_flushing_the_functions_repeatedly_loses_and_duplicates_nothing(installation: Installation) -> None:
     await installation.courier(SMS, ADA_LEASE="30s")
     flushed = await deliver_while_repeating(installation, 300, "FUNCTION FLUSH")
@@ -109,7 +103,6 @@ async def deliver_while_repeating(installation: Installation, count: int, comman
     return replies
 
 
-@pytest.mark.row("D-27")
 async def test_a_full_server_refuses_new_deliveries_and_delivers_the_accepted_ones(
     own_installation: Installation,
 ) -> None:

@@ -148,7 +148,6 @@ async def storm(installation: Installation, folder: Path, people: int, kills: in
     await one.assert_in_order()
 
 
-@pytest.mark.row("C-36", "C-37", "C-93", "C-95", "C-98", "K-12")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("people", "kills", "seed"), [(20, 0, 1), (40, 6, 1)])
 async def test_people_get_the_answers_to_all_lines_in_order(

@@ -264,7 +264,6 @@ async def storm(installation: Installation, root: Path, plan: Plan) -> TenantsSt
     return one
 
 
-@pytest.mark.row("C-36", "C-93", "C-95", "C-96", "C-97", "C-100", "C-102")
 @pytest.mark.timeout(600)
 async def test_two_bots_with_the_same_names_lose_double_and_mix_nothing(
     installation: Installation, tmp_path: Path
@@ -274,7 +273,6 @@ async def test_two_bots_with_the_same_names_lose_double_and_mix_nothing(
 
 
 @pytest.mark.long
-@pytest.mark.row("C-36", "C-93", "C-95", "C-96", "C-97", "C-100", "C-102")
 @pytest.mark.timeout(1200)
 async def test_four_minutes_of_kills_lose_double_and_mix_nothing(installation: Installation, tmp_path: Path) -> None:
     found = await storm(installation, tmp_path / "bots", Plan(people=20, seconds=240, seed=7))

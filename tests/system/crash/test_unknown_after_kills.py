@@ -24,7 +24,6 @@ async def wrongly_unknown(installation: Installation, channel: Channel, accepted
     return {address for address, status in statuses.items() if status is Status.UNKNOWN} - copies.keys()
 
 
-@pytest.mark.row("D-19", "D-38")
 @pytest.mark.parametrize("channel", [SMS, TELEGRAM_BOT], ids=lambda channel: channel.name)
 async def test_killed_before_the_reply_to_its_announcements_few_messages_are_unknown(
     installation: Installation, channel: Channel
@@ -42,7 +41,6 @@ async def test_killed_before_the_reply_to_its_announcements_few_messages_are_unk
     await installation.audit()
 
 
-@pytest.mark.row("D-19", "D-38")
 async def test_killed_before_data_no_mail_is_unknown(installation: Installation) -> None:
     link, settings = await installation.link_to(EMAIL)
     courier = await installation.courier(EMAIL, **settings)

@@ -118,7 +118,6 @@ async def assert_each_was_started_once(bot: HeldUp, schedule: str) -> None:
     await bot.installation.audit()
 
 
-@pytest.mark.row("C-96")
 @pytest.mark.parametrize("block", [BEFORE, AFTER], ids=["before", "after"])
 async def test_a_moment_starts_each_person_once_if_the_process_is_killed_between_two_people(
     scheduled: HeldUp, block: Block
@@ -131,7 +130,6 @@ async def test_a_moment_starts_each_person_once_if_the_process_is_killed_between
     await assert_each_was_started_once(scheduled, "yearly")
 
 
-@pytest.mark.row("C-96")
 @pytest.mark.parametrize("block", [BEFORE, AFTER], ids=["before", "after"])
 async def test_a_date_starts_each_person_once_if_the_process_is_killed_at_the_mark_of_its_search(
     scheduled: HeldUp, block: Block
@@ -168,7 +166,6 @@ async def other() -> AsyncIterator[HttpDouble]:
         double.answering.set()
 
 
-@pytest.mark.row("C-97")
 @pytest.mark.parametrize("is_answered", [False, True], ids=["while it is out", "before its result is stored"])
 @pytest.mark.parametrize(("fields", "end", "requests", "text"), REQUESTS)
 async def test_a_request_whose_process_is_killed_is_repeated_only_where_that_is_safe(
@@ -212,7 +209,6 @@ POINTS = [
 ]
 
 
-@pytest.mark.row("C-95")
 @pytest.mark.parametrize(("block", "at"), POINTS)
 async def test_an_answer_is_taken_once_if_the_process_is_killed(bot: HeldUp, block: Block, at: bytes) -> None:
     bot.write("variables.yaml", "person: {name: text, steps: list}").actions(FORM)

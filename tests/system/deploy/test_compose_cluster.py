@@ -48,7 +48,6 @@ def test_the_url_in_its_head_names_three_of_its_nodes() -> None:
 
 
 @needs_package("redis-tools", "redis-cli")
-@pytest.mark.row("S-18")
 @pytest.mark.long
 def test_the_first_start_joins_the_nodes_and_a_later_one_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from redis import Redis
 
@@ -65,7 +64,6 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
     return text
 
 
-@pytest.mark.row("S-05")
 def test_the_replica_follows_the_primary_and_a_sentinel_sees_both(tmp_path: Path) -> None:
     first, second, third = (free_port() for _ in range(3))
     words = {"valkey 6379": f"127.0.0.1 {first}", "26379": str(third)}

@@ -63,7 +63,6 @@ def test_the_file_of_sentinels_adds_its_services_to_those_of_a_profile(tmp_path:
     assert services["valkey"]["image"] == services["sentinel-1"]["image"]
 
 
-@pytest.mark.row("S-18")
 def test_the_file_of_a_cluster_adds_its_nodes_to_the_services_of_a_profile(tmp_path: Path) -> None:
     found = resolved(tmp_path, (FILE, "docker-compose.cluster.yml"), COMPOSE_PROFILES="valkey,sms")
     assert set(found["services"]) == {"serve", "sms", *NODES_OF_A_CLUSTER}

@@ -56,13 +56,11 @@ def every_set_of_values() -> list[dict[str, Any]]:
     return [{}, dict(EVERY_PROCESS), VOLUMES, FURTHER, {"processes": {"pigeon": OF_A_PACKAGE}}, *values_of_the_guide()]
 
 
-@pytest.mark.row("S-18")
 def test_helm_finds_no_fault_in_the_chart() -> None:
     found: list[dict[str, Any]] = helm.lint(str(HELM_CHART))["messages"]
     assert [one["error"] for one in found] == ["icon is recommended"]
 
 
-@pytest.mark.row("S-18")
 @pytest.mark.parametrize("version", ["1.30", "1.37"])
 def test_kubernetes_knows_every_field_of_every_manifest(version: str) -> None:
     kinds = set()
@@ -98,7 +96,6 @@ def test_values_with_a_mistake_are_refused_with_its_place(values: dict[str, Any]
     assert fault in str(refused.value)
 
 
-@pytest.mark.row("S-18")
 def test_every_setting_of_a_process_exists_in_the_code() -> None:
     sections = [(courier_module(channel).Settings, section_prefix(channel)) for channel in channels()]
     known = {name for kind, prefix in [(Settings, "ADA_"), *sections] for name in setting_names(kind, prefix)}
@@ -114,7 +111,6 @@ def test_without_values_the_api_alone_runs_twice() -> None:
     assert environment_of(container_of(deployment)).keys() == {"ADA_REDIS_URL_FILE", "ADA_API_KEY_FILE", "ADA_HTTP"}
 
 
-@pytest.mark.row("S-18")
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_a_process_has_the_verb_the_secrets_and_the_settings_that_it_has_in_compose(name: str) -> None:
     container = container_of(deployments(EVERY_PROCESS)[name])
@@ -132,7 +128,6 @@ def test_the_chart_has_the_processes_of_compose() -> None:
     assert list(VALUES["processes"]) == ADA_SERVICES
 
 
-@pytest.mark.row("S-18")
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_each_secret_that_a_process_names_is_a_file_that_is_mounted(name: str) -> None:
     deployment = deployments(EVERY_PROCESS)[name]
@@ -161,7 +156,6 @@ def test_a_process_is_an_ordinary_user_without_rights_on_a_file_system_that_is_n
     assert "cpu" not in container["resources"]["limits"]
 
 
-@pytest.mark.row("S-18")
 def test_the_program_and_the_port_are_those_of_the_image() -> None:
     entry = json.loads(re.findall(r"^ENTRYPOINT (.*)", DOCKERFILE, re.MULTILINE)[0])
     found = deployments(EVERY_PROCESS)
@@ -174,7 +168,6 @@ def test_the_program_and_the_port_are_those_of_the_image() -> None:
     assert serve["ports"] == [{"name": "http", "containerPort": 8080}]
 
 
-@pytest.mark.row("S-18")
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_each_process_is_probed_for_its_life_and_for_its_readiness(name: str) -> None:
     container = container_of(deployments(EVERY_PROCESS)[name])
@@ -204,7 +197,6 @@ def test_two_processes_of_one_telegram_account_never_run_at_the_same_time() -> N
     assert {name for name, one in found.items() if one["spec"].get("strategy") == {"type": "Recreate"}} == {"telegram"}
 
 
-@pytest.mark.row("S-18")
 def test_a_process_has_the_time_that_its_end_takes() -> None:
     settings = [courier_module(channel).Settings for channel in channels() if channel != "echo"]
     attempts = [kind.timeout.total_seconds() for kind in settings]

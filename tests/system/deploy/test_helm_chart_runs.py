@@ -48,7 +48,6 @@ class Pod:
             return bool(response.status == 200)
 
 
-@pytest.mark.row("S-18")
 @pytest.mark.timeout(300)
 async def test_processes_start_pass_their_probes_and_end_when_they_are_asked_to(
     own_server: Server, tmp_path: Path

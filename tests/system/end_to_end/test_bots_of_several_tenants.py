@@ -95,7 +95,6 @@ async def chats(own_server: Server, tmp_path: Path) -> AsyncIterator[Chats]:
     await sandbox.stop()
 
 
-@pytest.mark.row("C-100")
 async def test_two_bots_with_the_same_names_and_the_same_person_mix_nothing(chats: Chats) -> None:
     for _ in range(2):
         chats.write("school-A", "/start")
@@ -116,7 +115,6 @@ async def test_two_bots_with_the_same_names_and_the_same_person_mix_nothing(chat
     assert chats.bot_api.people.shown(PERSON)["messages"] == [], "the bot of no tenant says nothing"
 
 
-@pytest.mark.row("C-100")
 async def test_a_revoked_token_and_broken_files_stop_nothing_of_another_bot(chats: Chats, tmp_path: Path) -> None:
     chats.bot_api.revoked.add(token_of("school-A"))
     faults = BotFaults(chats.installation.core.store)
@@ -137,7 +135,6 @@ async def test_a_revoked_token_and_broken_files_stop_nothing_of_another_bot(chat
     assert await faults.of("school-A") == []
 
 
-@pytest.mark.row("C-100")
 async def test_a_bot_that_comes_while_it_runs_is_served_until_its_folder_goes(chats: Chats, tmp_path: Path) -> None:
     folder = write_bot(tmp_path / "bots", "school-C").folder
     chats.write("school-C", "/start")
@@ -151,7 +148,6 @@ async def test_a_bot_that_comes_while_it_runs_is_served_until_its_folder_goes(ch
     await chats.reads("school-A", "school-A 1")
 
 
-@pytest.mark.row("C-100")
 async def test_twenty_idle_bots_cost_as_much_as_two(chats: Chats, tmp_path: Path) -> None:
     redis, polled = chats.installation.core.redis, chats.installation.sandbox.state
     await chats_are_polled(chats, "school-A", "school-B")

@@ -116,7 +116,6 @@ async def find(installation: Installation, wanted: Callable[[dict[str, Any]], bo
     return dict(message)
 
 
-@pytest.mark.row("C-91", "C-102", "M-06")
 async def test_the_same_scenario_serves_telegram_vk_max_sms_and_the_web(
     installation: Installation, tmp_path: Path
 ) -> None:

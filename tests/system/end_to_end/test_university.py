@@ -15,7 +15,6 @@ STUDENTS, MANY_STUDENTS = 2_000, 10_000
 """In the short and in the long form; a delivery has at most 10,000 recipients."""
 
 
-@pytest.mark.row("D-01", "D-02", "D-08", "D-09", "D-17", "D-24", "D-28", "D-31", "D-32", "D-33")
 @pytest.mark.timeout(900)
 async def test_a_university_works_while_all_its_processes_are_killed(campus: Campus, long_form: bool) -> None:
     university = University(MANY_STUDENTS if long_form else STUDENTS)

@@ -24,7 +24,6 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
         yield opened
 
 
-@pytest.mark.row("S-05", "S-06", "S-10")
 async def test_lost_primaries_lose_and_double_nothing_that_was_accepted(
     replica_set: ReplicaSet, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -34,7 +33,6 @@ async def test_lost_primaries_lose_and_double_nothing_that_was_accepted(
     assert outcome.statuses["sms sent"] > 10
 
 
-@pytest.mark.row("S-10", "S-01")
 async def test_lost_primaries_of_a_cluster_lose_double_and_reorder_nothing_that_was_accepted(
     cluster: Cluster, sandbox: Sandbox, tmp_path: Path
 ) -> None:

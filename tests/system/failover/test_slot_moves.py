@@ -34,7 +34,6 @@ async def stack(cluster: Cluster, request: pytest.FixtureRequest) -> AsyncIterat
     await opened.close()
 
 
-@pytest.mark.row("S-14", "S-11", "S-01")
 @pytest.mark.parametrize(("stack", "moves"), [(Durability.LOCAL, 200), (Durability.REPLICA, 64)], indirect=["stack"])
 async def test_slots_that_move_under_load_lose_double_and_reorder_nothing(
     stack: Stack, cluster: Cluster, moves: int

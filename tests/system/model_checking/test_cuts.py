@@ -14,7 +14,6 @@ from tests.system.model_checking.cuts import Cutter, record
 LAST_BYTES = 4000
 
 
-@pytest.mark.row("K-31", "K-17")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("kind", "last_bytes", "every"), [("valkey", 700, 70), ("redis", 300, 100)])
 async def test_a_server_started_on_a_cut_file_has_no_half_script_and_nothing_is_stuck(

@@ -64,7 +64,6 @@ async def explored_delivery(shards: ManyShards, variant: DeliveryVariant, depth:
     return explorer
 
 
-@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
 @every_tube_variant
 async def test_no_order_of_scripts_leaves_a_task_stuck(
     shards: ManyShards, variant: TubeVariant, long_form: bool
@@ -73,7 +72,6 @@ async def test_no_order_of_scripts_leaves_a_task_stuck(
     assert (await explored(shards, variant, depth)).steps > least, "this many scripts were really tried"
 
 
-@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
 @pytest.mark.long
 @every_tube_variant
 @pytest.mark.parametrize("server", ["redis"], indirect=True)
@@ -84,7 +82,6 @@ async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(
     assert (await explored(shards, variant, depth)).steps > least, "this many scripts were really tried"
 
 
-@pytest.mark.row("D-42", "D-40")
 @every_delivery_variant
 async def test_no_order_of_scripts_leaves_a_delivery_stuck(
     shards: ManyShards, variant: DeliveryVariant, long_form: bool

@@ -15,7 +15,6 @@ from tests.support.stored_tasks import stored_facts
 from tests.system.model_checking.recorded_log import items
 
 
-@pytest.mark.row("K-43")
 async def test_the_settings_limit_the_attempts_of_a_task(stack: Stack) -> None:
     await stack.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
     task_id = await stack.queue.put("t", NewTask(""))
@@ -26,7 +25,6 @@ async def test_the_settings_limit_the_attempts_of_a_task(stack: Stack) -> None:
     assert await stack.state(task_id) == "buried"
 
 
-@pytest.mark.row("D-42")
 async def test_two_recipients_cancelled_one_by_one_in_a_taken_parcel_are_both_skipped(
     stack: Stack,
 ) -> None:
@@ -42,7 +40,6 @@ async def test_two_recipients_cancelled_one_by_one_in_a_taken_parcel_are_both_sk
     assert [record.outcomes["echo"].status for record in records] == ["cancelled", "cancelled", "sent"]
 
 
-@pytest.mark.row("D-38", "D-42")
 @pytest.mark.parametrize("announces", [True, False])
 async def test_a_recipient_who_may_have_been_sent_to_before_a_crash_is_unknown_after_a_cancel(
     stack: Stack, announces: bool
@@ -63,14 +60,12 @@ async def test_a_recipient_who_may_have_been_sent_to_before_a_crash_is_unknown_a
     assert [(one.status, one.reason) for one in outcomes] == [("unknown", "crashed"), unannounced]
 
 
-@pytest.mark.row("D-42", "K-08")
 async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and_not_finished(stack: Stack) -> None:
     key = (await stack.deliver(person(1))).key
     await stack.queue.cancel(f"0.{key.ns}.{key.sender}.echo.0")
     assert (await stack.history(key)).state is DeliveryState.CANCELLED
 
 
-@pytest.mark.row("K-26")
 async def test_each_claim_adds_to_the_used_pace_of_a_tube(stack: Stack) -> None:
     """20 tasks per second, two at once at most: the third one adds 50 ms to those of the first two."""
     await Tubes(stack.store).create(Tube("t", pace=20))
@@ -85,7 +80,6 @@ async def test_each_claim_adds_to_the_used_pace_of_a_tube(stack: Stack) -> None:
         stack.advance_clock(timedelta(milliseconds=50))
 
 
-@pytest.mark.row("K-26")
 async def test_a_throttle_returns_its_end_and_does_not_shorten_a_longer_one(stack: Stack) -> None:
     now = (await stack.claim()).now
     longer, was_throttled = await stack.store.run("throttle", 0, "t", "account:a", 60_000)
@@ -94,7 +88,6 @@ async def test_a_throttle_returns_its_end_and_does_not_shorten_a_longer_one(stac
     assert await stack.store.run("throttle", 0, "t", "account:a", 1_000) == [longer, 1]
 
 
-@pytest.mark.row("D-16")
 async def test_large_events_leave_the_stream_after_a_minute(stack: Stack) -> None:
     stream = KEYS["events"].at(0)
     for n in range(1, 30):
@@ -107,7 +100,6 @@ async def test_large_events_leave_the_stream_after_a_minute(stack: Stack) -> Non
     assert "outcomes" in str(left)
 
 
-@pytest.mark.row("K-05")
 async def test_a_tenant_that_puts_while_it_waits_keeps_its_turn(stack: Stack) -> None:
     for _ in range(12):
         await stack.queue.put("t", NewTask("a", tenant="a"))
@@ -118,7 +110,6 @@ async def test_a_tenant_that_puts_while_it_waits_keeps_its_turn(stack: Stack) ->
     assert served == "ab" * 5
 
 
-@pytest.mark.row("K-17")
 @pytest.mark.parametrize("index", ["lease", "expires"])
 async def test_index_members_without_a_task_are_removed_by_ticks(stack: Stack, index: str) -> None:
     """A full page of them would hide every task behind it."""
@@ -130,7 +121,6 @@ async def test_index_members_without_a_task_are_removed_by_ticks(stack: Stack, i
     assert await stack.take() == []
 
 
-@pytest.mark.row("K-34")
 async def test_a_kept_ended_task_has_no_token_and_no_owner(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=HOUR))
     task_id = await stack.queue.put("t", NewTask(""))
@@ -142,7 +132,6 @@ async def test_a_kept_ended_task_has_no_token_and_no_owner(stack: Stack) -> None
     await stack.queue.purge()
 
 
-@pytest.mark.row("K-43")
 async def test_a_release_uncounts_its_own_attempt_only(stack: Stack) -> None:
     await stack.queue.put("t", NewTask(""))
     await stack.take()
@@ -176,7 +165,6 @@ async def test_the_order_key_of_a_rescheduled_delivery_expires_at_the_new_time(s
     assert ends == int(moved.deliver_at.timestamp() * 1000)
 
 
-@pytest.mark.row("D-04")
 async def test_a_history_key_is_reserved_for_one_tenant_and_not_at_all_once_it_is_used(stack: Stack) -> None:
     used, free = (await stack.deliver(person(1))).key, "7:1763712000000000000"
     assert await stack.store.run("reserve", 0, used.suffix, TENANT, 60_000) == 0
@@ -185,7 +173,6 @@ async def test_a_history_key_is_reserved_for_one_tenant_and_not_at_all_once_it_i
     assert await stack.store.run("reserve", 0, free, "another", 60_000) == 0
 
 
-@pytest.mark.row("K-24")
 async def test_only_the_keeper_releases_the_timer_and_that_wakes_the_sleepers_of_every_channel(
     stack: Stack,
 ) -> None:
@@ -200,7 +187,6 @@ async def test_only_the_keeper_releases_the_timer_and_that_wakes_the_sleepers_of
     assert (await stack.claim("echo", owner="another")).keeper
 
 
-@pytest.mark.row("D-40")
 async def test_a_retried_channel_reports_again_and_the_other_channel_is_still_awaited(stack: Stack) -> None:
     key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
     for status in (Status.FAILED, Status.SENT):
@@ -213,7 +199,6 @@ async def test_a_retried_channel_reports_again_and_the_other_channel_is_still_aw
     assert (history.reported, history.finished_at) == (1, None)
 
 
-@pytest.mark.row("K-33")
 async def test_a_task_buried_by_its_worker_keeps_its_checkpoint_for_a_kick(stack: Stack) -> None:
     task_id = await stack.queue.put("t", NewTask(""))
     (task,) = await stack.take()
@@ -232,7 +217,6 @@ async def test_an_attempt_after_a_retry_has_a_start_of_its_own(stack: Stack) -> 
     assert again.started == again.claimed
 
 
-@pytest.mark.row("K-12")
 async def test_a_script_that_writes_more_than_one_command_can_take_writes_all(stack: Stack) -> None:
     """Pages keep scripts shorter than that; a longer page may cost time but no task."""
     stack.queue.puts.page = 1500

@@ -39,7 +39,6 @@ async def finished(stack: Stack) -> HistoryKey:
     return key
 
 
-@pytest.mark.row("K-44")
 async def test_the_repair_scripts_change_nothing_that_is_intact(stack: Stack) -> None:
     """Runs every repair script on every state."""
     queue, run = stack.queue, stack.store.run
@@ -77,7 +76,6 @@ async def test_the_repair_scripts_change_nothing_that_is_intact(stack: Stack) ->
         assert await run("repair_history", 0, TENANT, key.suffix) == []
 
 
-@pytest.mark.row("K-44")
 async def test_a_delivery_missing_from_the_list_is_listed_again(stack: Stack) -> None:
     key = await finished(stack)
     await stack.redis.zrem(at("listed", TENANT), key.suffix)
@@ -85,7 +83,6 @@ async def test_a_delivery_missing_from_the_list_is_listed_again(stack: Stack) ->
     assert (await stack.history(key)).state is DeliveryState.FINISHED
 
 
-@pytest.mark.row("K-44")
 async def test_a_key_without_a_ttl_gets_the_ttl_of_its_delivery(stack: Stack) -> None:
     key = await finished(stack)
     member = f"{TENANT}|{key.suffix}"
@@ -97,7 +94,6 @@ async def test_a_key_without_a_ttl_gets_the_ttl_of_its_delivery(stack: Stack) ->
     assert await stack.redis.pexpiretime(at("outcomes", key.suffix)) == drop_at + DAY_MS
 
 
-@pytest.mark.row("K-44")
 async def test_a_delivery_missing_from_the_retained_is_kept_as_long_as_the_settings_demand(stack: Stack) -> None:
     await stack.redis.hset(at("settings"), "retention_ms", 2 * DAY_MS)
     now = (await stack.claim(limit=0)).now
@@ -110,7 +106,6 @@ async def test_a_delivery_missing_from_the_retained_is_kept_as_long_as_the_setti
         assert await repaired(stack) == ["added to the retained"]
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("damage", ["wrong", "gone"])
 async def test_the_reached_bitmap_of_a_finished_delivery_is_rebuilt_with_its_ttl(stack: Stack, damage: str) -> None:
     key = await finished(stack)
@@ -124,7 +119,6 @@ async def test_the_reached_bitmap_of_a_finished_delivery_is_rebuilt_with_its_ttl
     assert abs(await stack.redis.pexpiretime(reached) - ends) < 1000
 
 
-@pytest.mark.row("K-44")
 async def test_a_deferred_task_that_is_wrongly_in_a_lane_leaves_it_to_the_taken_one(stack: Stack) -> None:
     deferred = (await stack.queue.put("t", NewTask("later", lane="x", due=stack.now() + HOUR))).partition(".")[2]
     await stack.queue.put("t", NewTask("now", lane="x"))
@@ -135,7 +129,6 @@ async def test_a_deferred_task_that_is_wrongly_in_a_lane_leaves_it_to_the_taken_
     assert await stack.redis.zrange(at("lane", "t", "x"), 0, -1) == []
 
 
-@pytest.mark.row("K-44")
 async def test_a_taken_task_becomes_first_again_and_the_wrong_first_goes_behind_it(stack: Stack) -> None:
     first = (await stack.queue.put("t", NewTask("first", lane="x"))).partition(".")[2]
     second = (await stack.queue.put("t", NewTask("second", lane="x"))).partition(".")[2]
@@ -152,7 +145,6 @@ async def test_a_taken_task_becomes_first_again_and_the_wrong_first_goes_behind_
     assert await stack.finish_all() == ["second", "third"]
 
 
-@pytest.mark.row("K-44")
 @pytest.mark.parametrize("lane_first", [False, True])
 async def test_a_lost_first_task_is_first_again(stack: Stack, lane_first: bool) -> None:
     """Also when the repair of the lane comes first and moves the next task up."""
@@ -167,7 +159,6 @@ async def test_a_lost_first_task_is_first_again(stack: Stack, lane_first: bool) 
     assert await stack.finish_all() == ["first", "second", "third"]
 
 
-@pytest.mark.row("K-44")
 async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) -> None:
     """A task that backs off can wait as a deferred one; no task of the lane starts beside a taken one."""
     backing = await stack.queue.put("t", NewTask("backing off", lane="x"))
@@ -184,7 +175,6 @@ async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) 
     assert await stack.finish_all() == ["backing off"]
 
 
-@pytest.mark.row("K-44")
 async def test_a_task_that_backs_off_gets_its_place_in_the_lane_back(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("first", lane="x"))
     await stack.queue.put("t", NewTask("second", lane="x"))

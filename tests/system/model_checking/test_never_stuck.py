@@ -31,7 +31,6 @@ def in_ms(stack: Stack, time: timedelta) -> int:
     return int((stack.now() + time).timestamp() * 1000)
 
 
-@pytest.mark.row("K-17")
 async def test_a_release_with_a_delay_blocks_the_lane_no_longer_than_that_delay(stack: Stack) -> None:
     claimed = await taken_and_next(stack)
     assert await stack.queue.release(claimed, in_ms(stack, MINUTE)) == "waiting"
@@ -40,7 +39,6 @@ async def test_a_release_with_a_delay_blocks_the_lane_no_longer_than_that_delay(
     assert await stack.finish_all() == ["first", "second"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_tube_that_parks_retries_continues_the_lane_at_once(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", retry="park"))
     claimed = await taken_and_next(stack)
@@ -50,7 +48,6 @@ async def test_a_tube_that_parks_retries_continues_the_lane_at_once(stack: Stack
     assert await stack.finish_all() == ["first"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_first_task_that_expires_while_it_waits_frees_the_lane(stack: Stack) -> None:
     claimed = await taken_and_next(stack)
     await stack.queue.release(claimed, in_ms(stack, HOUR))
@@ -58,7 +55,6 @@ async def test_a_first_task_that_expires_while_it_waits_frees_the_lane(stack: St
     assert await stack.finish_all() == ["second"], "the first expired while it waited"
 
 
-@pytest.mark.row("K-17")
 async def test_a_taken_task_that_expires_stays_with_its_worker(stack: Stack) -> None:
     claimed = await taken_and_next(stack)
     await stack.queue.extend(claimed, HOUR)
@@ -68,14 +64,12 @@ async def test_a_taken_task_that_expires_stays_with_its_worker(stack: Stack) -> 
     assert await stack.finish_all() == ["second"]
 
 
-@pytest.mark.row("K-17")
 async def test_an_expired_task_whose_worker_died_frees_the_lane(stack: Stack) -> None:
     await taken_and_next(stack)
     stack.advance_clock(2 * MINUTE + LEASE)
     assert await stack.finish_all() == ["second"], "its lease is over and it has expired, so it is not attempted again"
 
 
-@pytest.mark.row("K-17", "K-15")
 async def test_a_cancelled_taken_task_frees_the_lane_when_its_worker_settles(stack: Stack) -> None:
     claimed = await taken_and_next(stack)
     assert await stack.queue.cancel(claimed.task_id) == CancelResult(0, 1)
@@ -83,7 +77,6 @@ async def test_a_cancelled_taken_task_frees_the_lane_when_its_worker_settles(sta
     assert await stack.finish_all() == ["second"]
 
 
-@pytest.mark.row("K-17")
 async def test_a_cancelled_taken_task_frees_the_lane_after_its_lease_when_its_worker_is_gone(stack: Stack) -> None:
     claimed = await taken_and_next(stack)
     await stack.queue.cancel(claimed.task_id)
@@ -94,7 +87,6 @@ async def test_a_cancelled_taken_task_frees_the_lane_after_its_lease_when_its_wo
         await stack.state(claimed.task_id)
 
 
-@pytest.mark.row("K-17")
 async def test_purge_and_bury_leave_a_taken_task_to_its_worker(stack: Stack) -> None:
     claimed = await taken_and_next(stack)
     assert await stack.store.run("bury", 0, claimed.id) == 0

@@ -9,8 +9,6 @@ Found by tests/system/model_checking/test_interleavings.py.
 
 import asyncio
 
-import pytest
-
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
@@ -25,7 +23,6 @@ async def status_of_ben(stack: Stack, key: HistoryKey) -> Status:
     return next(record.outcomes["echo"].status for record in records if record.id == 2)
 
 
-@pytest.mark.row("D-40")
 async def test_the_first_parcel_is_settled_after_the_retry_and_the_delivery_is_not_finished(stack: Stack) -> None:
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
@@ -42,7 +39,6 @@ async def test_the_first_parcel_is_settled_after_the_retry_and_the_delivery_is_n
     assert courier.addresses == ["p2"]
 
 
-@pytest.mark.row("D-40")
 async def test_a_courier_that_takes_over_the_first_parcel_skips_the_retried_recipient(stack: Stack) -> None:
     """Ben is rejected and the attempt for Anna hangs; the courier dies; Ben is retried."""
     gate = asyncio.Event()
@@ -84,7 +80,6 @@ async def test_a_courier_that_continues_a_parcel_skips_a_recipient_reported_as_f
     assert courier.addresses == ["p1"]
 
 
-@pytest.mark.row("D-40")
 async def test_a_retried_recipient_of_a_cancelled_delivery_is_cancelled(stack: Stack) -> None:
     """The bug: the record stayed `queued` for ever, while the counts had `cancelled`."""
     key = (await stack.deliver(*people(2))).key
@@ -98,7 +93,6 @@ async def test_a_retried_recipient_of_a_cancelled_delivery_is_cancelled(stack: S
     assert history.counts[Status.CANCELLED] == 2
 
 
-@pytest.mark.row("D-40")
 async def test_the_audit_counts_a_retried_recipient_to_the_later_parcel(stack: Stack) -> None:
     """The bug: a false alarm while the first parcel was not settled."""
     key = (await stack.deliver(*people(2))).key
@@ -111,7 +105,6 @@ async def test_the_audit_counts_a_retried_recipient_to_the_later_parcel(stack: S
     assert await stack.queue.settle(first, outcomes=[anna.item(Status.SENT, attempts=1)]) == "done"
 
 
-@pytest.mark.row("D-40")
 async def test_two_recipients_retried_one_by_one_belong_to_a_parcel_each(stack: Stack) -> None:
     """There are two later parcels, and the courier of the first parcel reports an outcome for both recipients."""
     key = (await stack.deliver(*people(3))).key

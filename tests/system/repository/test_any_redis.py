@@ -141,7 +141,6 @@ async def test_a_server_that_would_lose_messages_is_reported_with_the_command_th
 
 
 @pytest.mark.parametrize(("policy", "found"), [("volatile-lru", ["maxmemory-policy"]), ("noeviction", [])])
-@pytest.mark.row("S-18")
 async def test_a_managed_server_without_config_is_refused_if_it_evicts(
     server: Server, client: Redis, policy: str, found: list[str]
 ) -> None:

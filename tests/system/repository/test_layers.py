@@ -23,7 +23,6 @@ def test_every_package_is_in_the_contracts() -> None:
     assert packages == set(contracts()["root_packages"])  # type: ignore[call-overload]
 
 
-@pytest.mark.row("C-80")
 @pytest.mark.parametrize(("imported", "is_kept"), [("core", True), ("sandbox", False)])
 def test_an_import_against_the_directions_is_found(tmp_path: Path, imported: str, is_kept: bool) -> None:
     for package in ("core", "sandbox", "scenarios"):

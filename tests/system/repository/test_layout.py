@@ -37,7 +37,6 @@ async def test_data_of_another_layout_is_refused_and_unchanged(server: Server, c
     assert await client.get("layout:{1}") == found
 
 
-@pytest.mark.row("S-02")
 async def test_another_number_of_shards_is_refused_with_what_to_do(server: Server) -> None:
     await start(server, 2)
     before = server.all_keys()

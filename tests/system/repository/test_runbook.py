@@ -92,7 +92,6 @@ def rows(heading: str) -> list[str]:
     return [re.split(r"(?<!\\) \| ", line[2:])[0] for line in lines]
 
 
-@pytest.mark.row("S-18")
 def test_the_runbook_has_every_line_of_doctor() -> None:
     lines, found = rows("Lines of doctor"), list(findings())
     assert len(found) > 25
@@ -129,7 +128,6 @@ def codes_in_the_source() -> set[str]:
     return found - OWN_NAMES
 
 
-@pytest.mark.row("S-18")
 def test_the_runbook_has_every_code_of_the_store_and_of_the_server_side() -> None:
     ours = codes_in_the_source() | {code for code, kind in CODES.items() if kind.status >= 500}
     assert {code for row in rows("Codes") for code in re.findall(r"`([A-Z_]+)`", row)} == ours
@@ -159,7 +157,6 @@ def test_the_runbook_has_every_exit_code() -> None:
     assert codes == [SUCCESS, FAILURE, WRONG_USAGE, OPERATOR_NEEDED]
 
 
-@pytest.mark.row("S-18")
 def test_each_alarm_has_its_row_and_reads_metrics_that_exist() -> None:
     [block] = [one for one in blocks_of(PAGE) if one.about == "ada-alerts.yml"]
     rules = yaml.safe_load(block.text)["groups"][0]["rules"]

@@ -15,7 +15,6 @@ SEED = 20261121
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.row("K-12", "K-13", "K-17", "K-24", "K-30", "K-31", "K-32")
 async def test_faults_lose_double_and_reorder_nothing(tmp_path: Path, long_form: bool) -> None:
     """For longer soaks: `./ada soak --minutes 30`."""
     log: list[str] = []
