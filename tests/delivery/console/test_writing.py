@@ -119,6 +119,7 @@ async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> N
     await person.presses("Начать повторять")
     await person.sees("Непонятно, когда повторять")
     await person.presses("Изменить")
+    await person.browser.wait_for("document.querySelector('#every') !== null")
     await person.browser.run("document.querySelector('#every').value = 'каждый понедельник в 8:00'")
     await person.browser.run("document.querySelector('#every').dispatchEvent(new Event('change'))")
     await person.keeps_picture("write-repeat-ru-390")
