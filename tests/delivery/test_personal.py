@@ -44,8 +44,8 @@ async def test_values_come_with_the_recipients_and_each_text_is_in_the_history(a
     listed = (await api.call("GET", f"{made.headers['Location']}/recipients")).json["recipients"]
     assert {one["id"]: one["text"] for one in listed} == expected
     rows = (await api.call("GET", f"{made.headers['Location']}/recipients.csv")).body.decode().splitlines()
-    assert rows[0].endswith(",text")
-    assert rows[1].endswith('"Anna, your mark is 5."')
+    assert rows[0].endswith(",text,detail")
+    assert rows[1].endswith(',"Anna, your mark is 5.",')
 
 
 async def test_every_missing_value_is_named_and_nothing_is_sent(api: Api) -> None:
