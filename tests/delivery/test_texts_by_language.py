@@ -83,3 +83,16 @@ async def test_wrong_texts_are_refused_by_their_code(api: Api) -> None:
             refused = await api.call("POST", path, given)
             codes = {refused.code, *(error["code"] for error in refused.json.get("errors", ()))}
             assert code in codes, (code, refused)
+
+
+@pytest.mark.row("W-26")
+async def test_programs_get_rows_for_programs_whatever_the_form_of_the_page(api: Api, courier: Couriers) -> None:
+    await courier("sms")
+    made = await api.call("POST", "/v1/deliveries", body())
+    await finished(api, made.headers["Location"])
+    for path in (f"{made.headers['Location']}/recipients.csv", "/v1/export/users"):
+        plain, excel = await api.call("GET", path), await api.call("GET", f"{path}?language=ru&excel")
+        raw = await api.call("GET", f"{path}?language=ru&excel&format=raw")
+        assert raw.body == plain.body
+        assert raw.body != excel.body
+        assert b"\xef\xbb\xbf" not in raw.body

@@ -28,7 +28,7 @@ from core.model.question import (
 )
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form, write_duration
-from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, Rows, is_for_excel, respond_csv
+from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 AnyRequest = Request[None, NoParameters]
@@ -215,10 +215,11 @@ class AnswerExportQuery(AnswerFilterQuery, frozen=True):
     """The form of the file, and which recipients."""
 
     excel: ForExcel | UnsetType = UNSET
+    format: RawFormat | UnsetType = UNSET
 
     @property
     def for_excel(self) -> bool:
-        return is_for_excel(self.excel)
+        return not self.format and is_for_excel(self.excel)
 
 
 class AnswerQuery(AnswerFilterQuery, frozen=True):

@@ -21,7 +21,7 @@ from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
-from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, Rows, is_for_excel, respond_csv
+from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 
@@ -57,11 +57,12 @@ class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
     """
 
     excel: ForExcel | UnsetType = UNSET
+    format: RawFormat | UnsetType = UNSET
     language: Literal["ru", "en"] | UnsetType = UNSET
 
     @property
     def for_excel(self) -> bool:
-        return is_for_excel(self.excel)
+        return not self.format and is_for_excel(self.excel)
 
 
 class ListedRecipient(RecipientHistory, kw_only=True):
@@ -131,7 +132,7 @@ async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse
     `language` for each recipient.
     """
     query, hidden = request.query, await is_hidden(request, "GET /v1/deliveries/{id}/recipients.csv")
-    if query.language:
+    if query.language and not query.format:
         history = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
         zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
         table = OutcomeTable(without_texts(history) if hidden else history, query.language, zone)

@@ -31,7 +31,7 @@ async def export_directory(request: ExportRequest) -> web.StreamResponse:
     if name not in EXPORTED:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(EXPORTED)}.")
     pages = Exporting(request.services.core.directory).pages(request.tenant, FileKind(name))
-    if request.query.language == "ru":
+    if request.query.language == "ru" and not request.query.format:
         pages = _in_russian(FileKind(name), pages)
     return await respond_csv(request, f"{name}.csv", pages, for_excel=request.query.for_excel)
 

@@ -57,6 +57,9 @@ ForExcel = Annotated[
 ]
 
 
+RawFormat = Annotated[Literal["raw"], Meta(description="the form for programs, whatever language and excel say")]
+
+
 def is_for_excel(excel: str | UnsetType) -> bool:
     """Return whether a query asks for the form of Excel."""
     return excel in ("", "1", "true")
@@ -66,7 +69,8 @@ class ExportQuery(RequestModel, frozen=True):
     """The form of the file."""
 
     excel: ForExcel | UnsetType = UNSET
+    format: RawFormat | UnsetType = UNSET
 
     @property
     def for_excel(self) -> bool:
-        return is_for_excel(self.excel)
+        return not self.format and is_for_excel(self.excel)
