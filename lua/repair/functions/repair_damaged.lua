@@ -31,7 +31,8 @@ local function close_lost_parcel(id)
     local recipient, type_of_id = Unclear.recipient_in(entry, facts[2])
     items[#items + 1] = { recipient, type_of_id, entry[2], entry[3], entry[4], 'unknown', 'crashed', '', -1 }
   end
-  local closed = Outcome.record(suffix, channel, Unclear.only_open(task, Parcels.own_items(suffix, channel, tonumber(n), items), false))
+  local open = Unclear.only_open(id, task, Parcels.own_items(suffix, channel, tonumber(n), items), false)
+  local closed = Outcome.record(suffix, channel, open)
   DeliveryEnd.close_entries(suffix, channel, closed)
   if closed > 0 then Repair.note(string.format('%.0f recipients unknown', closed)) end
 end
