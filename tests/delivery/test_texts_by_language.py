@@ -85,7 +85,6 @@ async def test_wrong_texts_are_refused_by_their_code(api: Api) -> None:
             assert code in codes, (code, refused)
 
 
-@pytest.mark.row("W-26")
 async def test_programs_get_rows_for_programs_whatever_the_form_of_the_page(api: Api, courier: Couriers) -> None:
     await courier("sms")
     made = await api.call("POST", "/v1/deliveries", body())

@@ -33,7 +33,6 @@ async def failed_message(person: Person) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.row("D-48")
 @pytest.mark.parametrize(
     ("language", "width", "button", "silent"),
     [("ru", 390, "Что ответил сервис", "неясно"), ("en", 1280, "What the service answered", "not clear")],
