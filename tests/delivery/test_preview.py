@@ -8,11 +8,11 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import ChannelFacts
+from core.model.content import Feature
 from core.model.display import Display, Limits
 from core.model.people import Group, User
 from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
-from couriers.email.courier import Email
 from couriers.sending.content.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.vk.courier import Vk
@@ -21,7 +21,7 @@ from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 
 NIGHT = datetime(2030, 1, 1, 23, 30, tzinfo=UTC)
-SMS = Display(as_text=display_of(object.__new__(Email)).as_text, limits=Limits(in_sms=True, price="4.20 ₽"))
+SMS = Display(as_text=frozenset({Feature.INLINE, Feature.REPLY}), limits=Limits(in_sms=True, price="4.20 ₽"))
 PREVIEW = "/v1/deliveries/preview"
 
 

@@ -86,8 +86,8 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
 
 /** The message that this one follows, and those that follow it. An id ends with the nanoseconds of its time. */
 function links({ follows, followed_by: followers = [] }) {
-  const link = (key, { id, of }) => h("li", {}, word(key, of), " ", h("a", { href: `#/message/${encodeURIComponent(id)}` }, moment(new Date(Number(id.split(".").pop().slice(0, -6))).toISOString())));
-  return (follows || followers.length > 0) && h("ul", { class: "plain-list" }, follows && link("message_follows", follows), followers.map((one) => link("message_followed", one)));
+  const link = (text, { id }) => h("li", {}, text, " ", h("a", { href: `#/message/${encodeURIComponent(id)}` }, moment(new Date(Number(id.split(".").pop().slice(0, -6))).toISOString())));
+  return (follows || followers.length > 0) && h("ul", { class: "plain-list" }, follows && link(t(`message_follows.${follows.of}`), follows), followers.map((one) => link(t(`message_followed.${one.of}`), one)));
 }
 
 /** The totals of the question, first what needs action, and what can be done. */

@@ -144,7 +144,7 @@ class Writing {
 
   /** Whom a follow-up goes to: nobody else. */
   followed() {
-    const { of, text } = this.draft.followUp, name = t(`write.follow_up_${of}`, { text: text.slice(0, LONGEST_TITLE) });
+    const { of, text } = this.draft.followUp, name = t(`write_follow_up.${of}`, { text: text.slice(0, LONGEST_TITLE) });
     return h("ul", { class: "chips", "aria-label": t("write.chosen") }, h("li", {}, h("button", { type: "button", class: "chip", dir: "auto", "aria-label": t("write.remove", { name }),
       onclick: () => { this.changed({ followUp: null }); this.paintForm(); } }, name, " ×")));
   }
@@ -253,7 +253,7 @@ class Writing {
   languages() {
     const { texts } = this.draft;
     return h("details", { key: "languages", open: Object.values(texts).some(Boolean) || undefined }, h("summary", {}, t("write.languages")), LANGUAGES.map((one) =>
-      field({ label: t(`write.text_${one}`) }, h("textarea", { id: `text-${one}`, rows: 4, dir: "auto", value: texts[one] || "", maxlength: LONGEST_TEXT, oninput: ({ target }) => this.changed({ texts: { ...this.draft.texts, [one]: target.value } }) }))));
+      field({ label: t(`write_text.${one}`) }, h("textarea", { id: `text-${one}`, rows: 4, dir: "auto", value: texts[one] || "", maxlength: LONGEST_TEXT, oninput: ({ target }) => this.changed({ texts: { ...this.draft.texts, [one]: target.value } }) }))));
   }
 
   /** Whether everybody is asked to confirm that the message was read. */

@@ -27,8 +27,8 @@ export function facts(said) {
   const lines = [
     ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
     ...used.filter(([, one]) => one.total_parts).map(([, one]) => (one.first === undefined || one.first === one.people ? paid({ ...one, fields: said.fields }) : lastResort(one))),
-    ...Object.entries(said.languages || {}).map(([language, count]) => t(`write.in_${language}`, { count })),
-    ...Object.entries(said.follow_up?.left_out || {}).map(([why, count]) => t(`write.left_out_${why}`, { count })),
+    ...Object.entries(said.languages || {}).map(([language, count]) => t(`write_in.${language}`, { count })),
+    ...Object.entries(said.follow_up?.left_out || {}).map(([why, count]) => t(`write_left_out.${why}`, { count })),
     said.follow_up?.waiting && t("write.follow_up_waiting", { count: said.follow_up.waiting }),
     said.duplicates && t("write.duplicates", { count: said.duplicates }),
     said.no_contact && t("write.no_contact", { count: said.no_contact }),
