@@ -82,8 +82,7 @@ class RecipientHistory(Struct):
 
     @classmethod
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "RecipientHistory":
-        reminders = [ReminderView.of(one) for one in record.reminders]
-        return cls(*recipient_fields(record), answer_of(record, question), reminders or UNSET)
+        return cls(*recipient_fields(record), answer_of(record, question), reminders_of(record))
 
 
 def recipient_fields(
@@ -93,6 +92,10 @@ def recipient_fields(
     outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
     text: str | UnsetType = UNSET if record.text is None else record.text
     return record.id, record.name, list(record.origin), list(record.received_in), outcomes, text
+
+
+def reminders_of(record: history.RecipientRecord) -> list[ReminderView] | UnsetType:
+    return [ReminderView.of(one) for one in record.reminders] or UNSET
 
 
 def answer_of(record: history.RecipientRecord, question: Question | None) -> AnswerView | UnsetType:

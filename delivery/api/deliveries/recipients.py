@@ -16,7 +16,7 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
-from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields
+from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields, reminders_of
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import Request, Response, next_page_link
@@ -72,7 +72,8 @@ class ListedRecipient(RecipientHistory, kw_only=True):
 
     @classmethod
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "ListedRecipient":
-        return cls(*recipient_fields(record), answer_of(record, question), why=why_not_reached(record))
+        answer, reminders = answer_of(record, question), reminders_of(record)
+        return cls(*recipient_fields(record), answer, reminders, why=why_not_reached(record))
 
 
 class ListedRecipients(Struct):

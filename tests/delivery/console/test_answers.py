@@ -16,20 +16,36 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
         "text": "Придёте?",
         "recipients": people,
         "channels": ["telegram-bot"],
-        "answer": {"kind": "choice", "options": [{"key": "yes", "text": "Приду"}, {"key": "no", "text": "Не приду"}]},
+        "answer": {
+            "kind": "choice",
+            "options": [{"key": "yes", "text": "Приду", "places": 1}, {"key": "no", "text": "Не приду"}],
+            "remind": {"after": "PT12H"},
+        },
     }
     made = await call("POST", "/v1/deliveries", body)
     await person.visit(f"message/{made['id']}", language="ru", width=390)
     await person.sees("пока без ответа: 2")
     await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[0]["id"], "value": "yes"})
     await person.sees("с ответом: 1")
-    await person.sees("Приду: 1")
+    await person.sees("Приду: 1 из 1, ждут места: 0")
+    await person.sees("Следующее напоминание")
+    await person.presses("Напомнить")
+    await person.confirms()
+    await person.sees("Напоминание уходит: 1 человеку.")
+    await person.sees("напоминание 1")
+    await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[1]["id"], "value": "yes"})
+    await person.sees("Приду: 1 из 1, ждут места: 1")
+    await person.sees("ждёт места")
     await person.keeps_picture("message-answers-ru-390")
     assert await person.sideways() <= 0
+    await person.visit(f"message/{made['id']}", width=1280)
+    await person.sees("waits for a place")
+    await person.keeps_picture("message-answers-en-1280")
+    await person.visit(f"message/{made['id']}", language="ru", width=390)
+    await person.sees("Закрыть вопрос")
     await person.presses("Закрыть вопрос")
     await person.confirms()
     await person.sees("Вопрос закрыт")
-    await person.sees("без ответа: 1")
 
 
 async def test_writing_asks_for_a_confirmation_with_one_tap(person: Person) -> None:

@@ -92,19 +92,27 @@ function links({ follows, followed_by: followers = [] }) {
 
 /** The totals of the question, first what needs action, and what can be done. */
 function answers(where, context, message, reread) {
-  const { answers: counts, answer: { options } } = message, mayWrite = mayChange(context, message);
+  const { answers: counts, answer: { options }, reminders: { sent, next_at: next } } = message, mayWrite = mayChange(context, message);
   const states = ["open", "silent", "unreachable", "late", "not_asked", "answered"].filter((state) => counts[state]);
   return h("section", { class: "reasons" },
     h("h2", {}, t("message.answers")),
     counts.closed_at && h("p", { class: "quiet" }, t("message.closed", { when: moment(counts.closed_at) })),
     h("ul", { class: "plain-list" },
       states.map((state) => h("li", {}, t("message.answer_count", { answer: word("answer_state", state), count: counts[state] }))),
-      options.map(({ key, text }) => h("li", { dir: "auto" }, t("message.answer_count", { answer: text, count: counts.options[key] })))),
+      options.map((one) => h("li", { dir: "auto" }, chosen(one, counts))),
+      sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
+      next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
     h("div", { class: "actions" },
+      mayWrite && counts.open > 0 && h("button", { onclick: () => remind(where, counts.open, reread) }, t("message.remind")),
       mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
 }
+
+/** How many have chosen an option, and how many of its places that are. */
+const chosen = ({ key, text, places }, { options, waiting }) => (places
+  ? t("message.places", { answer: text, count: options[key], places, waiting: waiting[key] })
+  : t("message.answer_count", { answer: text, count: options[key] }));
 
 /** Returns the names of the channels that have stopped and still have to send this message: nobody need wait for them. */
 async function haltedOf(message, signal) {
@@ -190,7 +198,12 @@ function showExchange(where, row) {
 }
 
 /** The state of the question for a person, and what it has answered. */
-const answered = ({ answer }) => [word("answer_state", answer.state), answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}${answer.note ? ` (${answer.note})` : ""}`)];
+const answered = ({ answer, reminders = [] }) => [
+  word("answer_state", answer.state),
+  answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
+  answer.waiting && h("span", { class: "quiet" }, ` (${t("message.waits")})`),
+  reminders.map((one) => h("span", { class: "outcome small" }, t("message.reminder", { number: one.wave }), " ", statusTag(one.status))),
+];
 
 const tried = ({ queued }) => toast(t("message.tried", { count: queued }), queued ? "good" : "bad");
 const cancelled = (answer) => toast(t("message.cancelled", { count: answer.cancelled, sent: answer.already_sent.length }));
@@ -204,6 +217,12 @@ async function cancel(where, count, reread) {
 async function close(where, reread) {
   if (!await confirm({ title: t("message.close"), text: t("message.close_text"), action: t("message.close") })) return;
   await shown(() => api.post(`${where}/answers:close`, {}));
+  reread();
+}
+
+async function remind(where, count, reread) {
+  if (!await confirm({ title: t("message.remind"), text: t("message.remind_text"), action: t("message.remind"), count })) return;
+  await shown(async () => toast(t("message.reminded", { count: (await api.post(`${where}/answers:remind`, {})).people })));
   reread();
 }
 
