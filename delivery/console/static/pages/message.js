@@ -11,6 +11,8 @@ import { timeField } from "../lib/when.js";
 import { verdict, writeAfter, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
+/** Reminders by hand of a question that plans none. */
+const MOST_REMINDERS = 3;
 
 export default {
   title: "page.message",
@@ -92,7 +94,9 @@ function links({ follows, followed_by: followers = [] }) {
 
 /** The totals of the question, first what needs action, and what can be done. */
 function answers(where, context, message, reread) {
-  const { answers: counts, answer: { options }, reminders: { sent, next_at: next } } = message, mayWrite = mayChange(context, message);
+  const { answers: counts, answer: { options, remind: plan }, reminders: { sent, next_at: next } } = message;
+  const mayRemind = counts.open > 0 && sent.length < (plan?.most || MOST_REMINDERS);
+  const mayWrite = mayChange(context, message);
   const states = ["open", "silent", "unreachable", "late", "not_asked", "answered"].filter((state) => counts[state]);
   return h("section", { class: "reasons" },
     h("h2", {}, t("message.answers")),
@@ -103,7 +107,7 @@ function answers(where, context, message, reread) {
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
       next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
     h("div", { class: "actions" },
-      mayWrite && counts.open > 0 && h("button", { onclick: () => remind(where, counts.open, reread) }, t("message.remind")),
+      mayWrite && mayRemind && h("button", { onclick: () => remind(where, counts.open, reread) }, t("message.remind")),
       mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
