@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.model.states import OPEN, RANK, Status
+from core.queue import Settlement
 from tests.system.model_checking.delivery_operations import (
     BOTH,
     CHANNEL,
+    CLOSED,
     FIRST,
     HISTORY,
     LABEL,
@@ -20,10 +22,11 @@ from tests.system.model_checking.delivery_operations import (
 )
 from tests.system.model_checking.invariants import changed, token_decides
 from tests.system.model_checking.many_shards import HOUR_MS, Call, ManyShards, PassTime, ShardState
-from tests.system.model_checking.task_operations import FLOOR_MS, HOUR_AFTER, Operation
+from tests.system.model_checking.task_operations import FLOOR_MS, HOUR_AFTER, Operation, task_with_token
 from tests.system.model_checking.tasks import with_tokens
 
 _CLAIM = Call("claim", (CHANNEL, "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
+_CLAIM_CLOSED = Call("claim", ("answers", "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
 _OVER = ("finished", "cancelled", "expired")
 # The replies of scripts that changed nothing.
 _REJECTED: Mapping[str, tuple[Any, ...]] = {
@@ -86,6 +89,9 @@ class Deliveries:
             states = [with_tokens(state, _CLAIM, reply) for state, reply in zip(states, replies, strict=True)]
             for task in (FIRST, SECOND, *REMINDERS):
                 await shards.run([_send(state, task, reply) for state, reply in zip(states, replies, strict=True)])
+        replies = await shards.run([_CLAIM_CLOSED] * len(states))
+        states = [with_tokens(state, _CLAIM_CLOSED, reply) for state, reply in zip(states, replies, strict=True)]
+        await shards.run([_finish(state, reply) for state, reply in zip(states, replies, strict=True)])
         return await shards.read(states)
 
 
@@ -151,3 +157,9 @@ def _events(state: ShardState) -> list[Mapping[str, str]]:
 def _send(state: ShardState, task: str, reply: Any) -> Call | None:
     is_claimed = any(name == task for name, *_ in reply[6:])
     return TOKEN_CALLS["send"](state, task, state.tokens[task][-1]) if is_claimed else None
+
+
+def _finish(state: ShardState, reply: Any) -> Call | None:
+    """Ends the task of what follows from a closing."""
+    is_claimed = any(name == CLOSED for name, *_ in reply[6:])
+    return Call("settle", Settlement().row(task_with_token(CLOSED, state.tokens[CLOSED][-1]))) if is_claimed else None

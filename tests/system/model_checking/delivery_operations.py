@@ -37,6 +37,7 @@ UNLIMITED = (0, 0, 0)
 
 LABEL = f"{CHANNEL}~1"
 REMINDERS = tuple(f"{NS}.7.{CHANNEL}~{wave}.0" for wave in (1, 2, 3))
+CLOSED = f"{NS}.code.closed"
 QUESTION = Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en")
 
 Ends = Mapping[Entry, Status]
