@@ -129,10 +129,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "reschedule": ("messages.deliveries", "change the time of a message that is not due yet"),
     "templates": ("messages.templates", "list, show, add and delete messages that are kept to be sent again"),
     "user": ("directory.users", "list, show, add, change and remove the people of the directory"),
-    "contact": ("directory.contacts", "list, add and remove the contacts of a person"),
+    "contact": ("directory.of_person", "list, add and remove the contacts of a person"),
     "group": ("directory.groups", "list, show, add, change and remove groups and their members"),
-    "supergroup": ("directory.supergroups", "list, show, add, change and remove sets of groups"),
-    "owner": ("directory.owners", "show and change who may write to which groups"),
+    "supergroup": ("directory.groups", "list, show, add, change and remove sets of groups"),
+    "owner": ("directory.of_person", "show and change who may write to which groups"),
     "import": (
         "directory.imports",
         "read people, groups and their relations from a CSV file: all of it or nothing",

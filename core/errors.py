@@ -10,7 +10,7 @@ AdaError
 │   ├── Forbidden        the key does not allow it (401/403)
 │   └── TooMany          a limit is reached; possible again later (429)
 │       └── QuotaExceeded the sender has used up its quota
-├── AiError              models and speech, in providers.models.errors: not set up, refused, unavailable, invalid answer
+├── AiError              models and speech, in providers.models.interface: not set up, refused, unavailable, invalid
 ├── MailError            e-mail, in couriers.email.errors: refused, deferred, unavailable, unclear
 ├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
 │   ├── LayoutUnknown    the data on the server has a layout that this version cannot work with

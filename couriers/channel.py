@@ -92,6 +92,7 @@ class Receiving:
 @dataclass(frozen=True, slots=True)
 class Channel:
     """A channel. `courier`: a module with `Settings` and `open`. `place`: where it stands in lists, the smallest first.
+    `title`: as people know it, "" for its name.
 
     `section`: in the names of its settings, ADA_<SECTION>_…; "" for its name. `account`: the setting that is the
     account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
@@ -113,6 +114,7 @@ class Channel:
     name: str
     courier: str
     place: int = 100
+    title: str = ""
     section: str = ""
     account: str = ""
     no_account: frozenset[str] = frozenset()

@@ -12,8 +12,8 @@ from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.limits import Limit
 from jobs.queries import Snapshot, query
+from jobs.recording.branches import Child, ChildFailed
 from jobs.recording.calls import RetryPolicy
-from jobs.recording.children import Child, ChildFailed
 from jobs.registry import Registry
 from jobs.signals import Finished, Found, NotDone, Pause, RollBack, Throttled, Unclear, UnitFailed
 from jobs.worker import JobWorker

@@ -14,8 +14,8 @@ from types import ModuleType
 
 from core.jobs import JobRecord
 from core.jobs.steps import COMPENSATION
+from jobs.failures import OWN_FOLDERS
 from jobs.job import Job
-from jobs.reasons import OWN_FOLDERS
 
 _VERBS = {"step": "step:", "effect": "effect:", "wait": "wait:", "compensate": COMPENSATION}
 """The methods that take a name → how a stored name of theirs begins."""

@@ -13,10 +13,9 @@ from core.jobs.record import OwnState, line_of, schedule_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import AlreadySettled, Attempt, Done, Result, Retry
-from jobs.failures import AfterFailure, Failure, most_of
+from jobs.failures import AfterFailure, Failure, most_of, reason_for_operator, reason_for_user
 from jobs.iteration import Iteration
 from jobs.job import Job
-from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.recording.guard import Guard
 from jobs.signals import Pause, Suspended
 

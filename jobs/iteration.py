@@ -17,9 +17,8 @@ from core.jobs.units import NULL, STEP
 from core.model.clock import to_ms
 from jobs.external_services import Outside
 from jobs.limits import Limit, Turns
-from jobs.recording.branches import Branches
+from jobs.recording.branches import Branches, Child, Children
 from jobs.recording.calls import Calls, RetryPolicy
-from jobs.recording.children import Child, Children
 from jobs.recording.effects import Call, Compensations, Effect, Exists, JobEffects
 from jobs.recording.guard import Guard, LiveLines
 from jobs.recording.names import UNIT, StepNames

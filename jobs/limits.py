@@ -18,7 +18,7 @@ from typing import Any
 from core.errors import AdaError, Invalid, SetupError, StoreError
 from core.jobs import Jobs, StoredJob
 from core.jobs.storage import key_name
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.queue import Queue, Suspend, Task
 from core.redis.store import Store
 from jobs.recording.guard import Guard

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from core.errors import Refused
 from core.jobs import JobId, Jobs, StoredJob
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import Done, Result, Retry
 from jobs.recording.guard import Guard
 

@@ -20,8 +20,7 @@ from bench.people.sizes import Sizes
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
-from core.model.delivery import NewDelivery, Sender
-from core.model.quota import Quota
+from core.model.delivery import NewDelivery, Quota, Sender
 from core.orders import Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store
 

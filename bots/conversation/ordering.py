@@ -19,7 +19,7 @@ from bots.services import BotServices
 from core.errors import Refused
 from core.model.delivery import REPLIES_TO_SENDER, NewDelivery, Repeat, Sender
 from core.model.people import Member, User
-from core.model.text.sms_parts import sms_parts
+from core.model.text.text_parts import sms_parts
 from core.orders import Caller, Order
 from core.orders.choices import addressee
 from core.orders.following import StatusTask, StatusTasks

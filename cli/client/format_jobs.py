@@ -7,8 +7,8 @@ from core.jobs.job_log import LogLine
 from core.jobs.steps import ResetPlan, StepView
 from core.jobs.units import UnitView
 from core.jobs.views import JobView, view_of
-from core.model.compact_json import compact_json
-from core.model.text.plurals import counted
+from core.model.json_form import compact_json
+from core.model.text.characters import counted
 
 
 def format_job(job: StoredJob) -> str:

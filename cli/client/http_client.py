@@ -14,8 +14,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from cli.client.first_api_key import read_api_key
-from cli.client.own_server import own_server, unreachable
+from cli.client.own_server import own_server, read_api_key, unreachable
 from cli.command import FAILURE, WRONG_USAGE, CommandFailed
 from cli.settings.parsing import Address
 from cli.settings.settings import Settings
@@ -214,3 +213,21 @@ def _place(error: JsonObject) -> str:
     if not error.get("row"):
         return str(error["path"])
     return f"row {error['row']}, column {error['column']}" if error.get("column") else f"row {error['row']}"
+
+
+_PAGE = "500"
+
+
+async def items(api: HttpClient, path: str, name: str, query: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    """Emit all items of a list, in the order of the API. `name`: the field of a page that has them."""
+    cursor: str | None = ""
+    while cursor is not None:
+        page = await api.call("GET", path, query={**query, "limit": _PAGE, **({"cursor": cursor} if cursor else {})})
+        for item in page[name]:
+            yield item
+        cursor = page["next"]
+
+
+def quoted(given: str) -> str:
+    """Return an id as a part of a path."""
+    return quote(given, safe="")

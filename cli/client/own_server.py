@@ -1,13 +1,18 @@
-"""Finds out whether what listens at ADA_HTTP is the Ada of our data directory, before it gets the operator's key, and
-explains that nothing answers there.
+"""The Ada of this data directory: the key that its users share, and whether it is what listens at ADA_HTTP.
+
+The key is ADA_API_KEY, or the one that `./ada up` creates and stores. A server gets it only after it has proved that it
+knows it.
 """
 
 import json
 import os
+import secrets
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Any
 
 from cli.settings.parsing import Address
+from cli.settings.settings import Settings
 from core.admission.server_proof import is_proof, new_nonce
 from core.errors import SetupError
 
@@ -57,3 +62,36 @@ def cause(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     return "no response in time" if isinstance(error, TimeoutError) else "the connection was lost"
+
+
+def get_or_create_api_key(settings: Settings) -> str:
+    """Return the first key. Create it if there is none; only the owner of the file can read it."""
+    if settings.api_key:
+        return settings.api_key
+    file = key_file(settings)
+    if not file.exists():
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        file.write_text(f"ada_{secrets.token_urlsafe(32)}\n")
+    return file.read_text().strip()
+
+
+def read_api_key(settings: Settings) -> str:
+    """Return the key for verbs that call a running Ada. Raises SetupError if there is none."""
+    if settings.api_key:
+        return settings.api_key
+    if key := stored_api_key(settings):
+        return key
+    raise SetupError(f"no API key: set ADA_API_KEY, or start `./ada up` here ({key_file(settings)} does not exist)")
+
+
+def stored_api_key(settings: Settings) -> str:
+    """Return the key in the data directory, "" if there is none."""
+    try:
+        return key_file(settings).read_text().strip()
+    except OSError:
+        return ""
+
+
+def key_file(settings: Settings) -> Path:
+    return settings.data.absolute() / "api_key"

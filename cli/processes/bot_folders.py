@@ -13,7 +13,7 @@ from cli.settings.bot_folders import BotFolder, MayReceive, read_bots
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration
 from core.errors import SetupError, StoreError, StoreRefuses
-from core.processes.bot_faults import BotFault, BotFaults
+from core.processes.register import BotFault, BotFaults
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,12 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings
 from cli.settings.sources import RawSetting
 from core.errors import SetupError
+from core.model.durability import Durability
 from core.processes.accounts import StoredAccount, StoredAccounts
 from core.redis.store import Store
 from couriers.channel import channels
 from providers.sign_in import Vault
-from providers.sign_in.vault import Undecryptable
+from providers.sign_in.stored import Undecryptable
 
 SOURCE = "the console"
 """The source of a stored setting, as the sources of settings are named."""
@@ -63,18 +64,16 @@ def _decrypted(encrypted: Mapping[str, str], settings: Settings) -> Mapping[str,
         ) from None
 
 
-async def with_names_of_accounts(configuration: Configuration, url: str) -> Configuration:
-    """Return the settings of `./ada up` with the names of the stored ones, by which it knows what to start; their texts
-    are for others. Waits for the server.
+async def names_of_accounts(url: str, shards: int, durability: Durability) -> Mapping[str, RawSetting]:
+    """Return the names of the stored settings, by which `./ada up` knows what to start; their texts are for others.
+    Waits for the server.
     """
-    settings = configuration.settings
-    store = await open_when_reachable(url, settings.shards, durability=settings.durability)
+    store = await open_when_reachable(url, shards, durability=durability)
     try:
         stored = (await StoredAccounts(store).all()).values()
     finally:
         await store.close()
-    names = {name for one in stored for name in one.settings} - configuration.raw.keys()
-    return configuration.with_raw({**configuration.raw, **{name: RawSetting(name, "", SOURCE) for name in names}})
+    return {name: RawSetting(name, "", SOURCE) for one in stored for name in one.settings}
 
 
 def sources_of(channel: str, raw: Mapping[str, RawSetting]) -> Mapping[str, str]:

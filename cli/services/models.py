@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from cli.settings.settings import Settings
 from core.errors import SetupError
 from providers.models import FileCache, LanguageModel, Models, NotSetUp, Synthesis, Transcription, openai, salute
-from providers.models.espeak import Espeak
 from providers.models.http_client import ModelHttpClient
+from providers.models.programs import Espeak
 
 SYNTHESES = ("espeak", "openai", "salute")
 TRANSCRIPTIONS = ("openai", "salute")

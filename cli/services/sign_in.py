@@ -9,8 +9,7 @@ from cli.settings.settings import Settings
 from core.redis.store import Store
 from providers.sign_in import KeyLost, SignIn, Tokens, Vault
 from providers.sign_in.services import read_services
-from providers.sign_in.stored import keys_in_use
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import keys_in_use, new_key
 
 _KEY = "secret_key"
 

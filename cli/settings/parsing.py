@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from core.admission.quiet_hours import QuietHours
+from core.model.delivery import Quota
 from core.model.durability import Durability
-from core.model.quota import Quota
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 

@@ -17,8 +17,8 @@ from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
 from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
+from core.model.delivery import Quota
 from core.model.durability import Durability
-from core.model.quota import Quota
 from couriers import channel as registry
 from couriers.channel import channels
 

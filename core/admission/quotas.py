@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from core.model.clock import in_ms
+from core.model.delivery import Quota, QuotaState
 from core.model.history_key import Id
-from core.model.quota import Quota, QuotaState
 from core.redis.store import Store
 
 ADMIN = "admin"

@@ -14,9 +14,9 @@ from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden, Invalid, NotFound
-from core.model.compact_json import compact_json
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.question import GivenAnswer, Question, load_question, load_row
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, load_texts, values_in

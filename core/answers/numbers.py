@@ -19,9 +19,9 @@ from core.answers.words import AskedInText, meaning
 from core.deliveries.choice_store import Choices
 from core.errors import NotFound
 from core.model.clock import in_ms
-from core.model.compact_json import compact_json
 from core.model.contacts.addresses import canonical
 from core.model.history_key import HistoryKey, code_of
+from core.model.json_form import compact_json
 from core.model.question import GivenAnswer, Question
 from core.redis.keys import KEYS
 from core.redis.store import Store

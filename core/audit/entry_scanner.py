@@ -1,17 +1,49 @@
-"""Scans keys entry by entry, in pages: the directory, jobs, and what is left of tasks that are gone (I5, I16).
+"""Scans keys entry by entry, in pages: the directory, jobs, and what is left of tasks that are gone (I5, I16); the
+record of one shard that a scan makes.
 
 What an entry implies is checked on one atomic read. Called by core.audit.scanner.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
+from core.audit.event_log import EventLog
+from core.audit.invariants.conservation import Recount
 from core.audit.invariants.directory import DIRECTORY_KINDS, Entries, Implication, implications, rule_of_ownership
 from core.audit.invariants.invariant import Repair, Violation
 from core.audit.invariants.jobs import JOB_KINDS, JobStanding, Standings, count_violations, job_implications, record_of
-from core.audit.scan_record import SeenTasks
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
+
+# Items of one function call: it blocks the server for about a millisecond.
+PAGE = 100
+
+
+@dataclass(slots=True)
+class SeenTasks:
+    """The findings of a scan in one shard. `numbers`: (order or token, number) → the task that has it. `duplicates`:
+    two tasks that have one number. `deliveries`: suffix → tenant. `broken`: tasks and deliveries that violate an
+    invariant of indexes. `unread`: deliveries that changed during every read.
+    """
+
+    events: EventLog
+    keys: int = 0
+    tasks: set[str] = field(default_factory=set)
+    lanes: set[str] = field(default_factory=set)
+    deliveries: dict[str, str] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    unread: int = 0
+    recount: Recount = field(default_factory=Recount)
+    numbers: dict[tuple[str, str], str] = field(default_factory=dict)
+    duplicates: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def pages(items: Iterable[str], size: int = PAGE) -> Iterator[list[str]]:
+    rest = iter(items)
+    while page := list(islice(rest, size)):
+        yield page
+
 
 # Implications of one function call: it takes the server less than a millisecond.
 _PAGE = 100

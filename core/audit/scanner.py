@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from itertools import chain, islice
 
 from core.audit.delivery_snapshot import Read, SnapshotReader
-from core.audit.entry_scanner import directory_steps, jobs_steps, orphan_steps
+from core.audit.entry_scanner import PAGE, SeenTasks, directory_steps, jobs_steps, orphan_steps, pages
 from core.audit.event_log import EventLog
 from core.audit.invariants.histories import delivery_violations, history_index_violations, time_of, version_of
 from core.audit.invariants.invariant import LIVE, Violation, key_violations, parse_key
@@ -28,7 +28,6 @@ from core.audit.invariants.lanes import (
     tenant_violations,
 )
 from core.audit.invariants.tasks import Numbers, task_snapshot, task_violations
-from core.audit.scan_record import PAGE, SeenTasks, pages
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from core.backup.refusals import PATIENCE, explain
+from core.backup.archive import PATIENCE, explain
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading, writing
 from core.errors import StoreUnavailable
 from core.redis.cluster.cluster_nodes import ClusterNodes, newest_view

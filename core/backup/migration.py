@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+from core.backup.archive import check_unused
 from core.backup.key_space import KeySpace
-from core.backup.refusals import check_unused
 from core.backup.values import GONE, StoredValue
 from core.errors import DataMoved, SetupError
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.redis.keys import KEYS
 from core.redis.migration_mark import MigrationMark, Side
 from core.redis.server_checks import refuse_other_layout

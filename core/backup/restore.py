@@ -13,11 +13,10 @@ from typing import IO
 
 from redis.exceptions import RedisError
 
-from core.backup.archive import ArchiveFault, ArchiveReader, End, check_bytes
-from core.backup.refusals import PATIENCE, check_unused, explain
+from core.backup.archive import PATIENCE, ArchiveFault, ArchiveReader, End, check_bytes, check_unused, explain
 from core.backup.values import Command, StoredValue, writing
 from core.errors import SetupError
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours, layout_of_shards
 

@@ -16,8 +16,7 @@ from contextlib import asynccontextmanager
 
 from redis.exceptions import RedisError
 
-from core.backup.archive import ArchiveWriter, End
-from core.backup.refusals import PATIENCE, explain
+from core.backup.archive import PATIENCE, ArchiveWriter, End, explain
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading
 from core.errors import SetupError
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word

@@ -15,10 +15,10 @@ from core.deliveries.histories.parcels import parcel_task
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Invalid, NotFound, StoreError
-from core.model.compact_json import compact_json
 from core.model.delivery import DEFAULT_KIND, Cancelled
 from core.model.history import RecipientRecord
 from core.model.history_key import HistoryKey, Id
+from core.model.json_form import compact_json
 from core.model.states import OPEN, REACHED, Status
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 
 from core.errors import StoreRefuses
-from core.model.compact_json import compact_json
 from core.model.contacts.channel_records import channel_records
 from core.model.display import Display
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

@@ -38,10 +38,9 @@ from core.errors import (
     malformed_cursor,
 )
 from core.model.clock import from_ms, in_ms, to_ms
-from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
+from core.model.delivery import Accepted, Cancelled, NewDelivery, Quota, QuotaState, Repeat
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id, code_of
-from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState, Status, Verdict
 from core.redis.connection import Word
 from core.redis.store import Argument, Store

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from core.deliveries.histories.parcels import Entry
 from core.errors import Forbidden, NotFound
-from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey, Id
+from core.model.json_form import compact_json
 from core.model.states import Status
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -19,8 +19,8 @@ from core.deliveries.histories.parcels import NOT_SHOWN, load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
 from core.errors import NotFound
-from core.model.compact_json import compact_json
 from core.model.history import History, RecipientRecord
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

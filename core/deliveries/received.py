@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.errors import NotFound
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.model.states import Status
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -16,9 +16,9 @@ from core.deliveries.histories.parcels import Entry, cut, cut_aligned, dump_parc
 from core.deliveries.histories.projection import HistoryFields, channels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Conflict, Invalid, NotFound
-from core.model.compact_json import compact_json
 from core.model.delivery import Strategy
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.states import OPEN, REACHED, Status
 from core.redis.store import Store
 

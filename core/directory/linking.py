@@ -31,7 +31,7 @@ from core.model.clock import from_ms
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import User, canonical_email, faults_of_contacts
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

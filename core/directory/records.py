@@ -14,8 +14,8 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from core.errors import Conflict, Invalid, NotFound, Refused
-from core.model.compact_json import compact_json
 from core.model.history_key import Id
+from core.model.json_form import compact_json
 from core.model.people import Group, Supergroup, User, id_text, name_words
 from core.redis.store import Store
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from core.errors import Invalid, Refused
 from core.jobs.jobs import Jobs
-from core.jobs.listing import Wanted
 from core.jobs.record import JobId, StoredJob
+from core.jobs.views import Wanted
 from core.model.clock import to_ms
 
 MOST_COUNTED = 10_000

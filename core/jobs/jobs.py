@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from core.errors import Conflict, NotFound, Refused
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
-from core.jobs.listing import Wanted, page_of_jobs
 from core.jobs.notices import notice_of
 from core.jobs.record import (
     JobId,
@@ -34,6 +33,7 @@ from core.jobs.steps import JobSteps
 from core.jobs.storage import JobStorage
 from core.jobs.transitions import PERSON_DELETED, ended, repeated, started, stopped, taken_back
 from core.jobs.units import NULL, JobUnits
+from core.jobs.views import Wanted, page_of_jobs
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Invalid, NotFound
-from core.jobs.json_form import FAULTS, encoded
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.states import WORKING, Actor, JobState
 from core.model.clock import from_ms, to_ms
+from core.model.json_form import FAULTS, encoded
 
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""

@@ -15,10 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Conflict, Invalid
-from core.jobs.json_form import FAULTS, encoded
 from core.jobs.record import StoredJob
 from core.jobs.states import ENDED, JobState
 from core.jobs.storage import JobStorage
+from core.model.json_form import FAULTS, encoded
 
 Schema = Mapping[str, Any]
 

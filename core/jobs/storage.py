@@ -13,7 +13,7 @@ from core.jobs.notices import Notice
 from core.jobs.record import JobId, JobRecord, OwnState, ResetPoint, StoredJob, line_of
 from core.jobs.states import ENDED, JobState
 from core.model.clock import from_ms
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.queue import NewTask
 from core.queue.task_ids import TaskIds
 from core.redis.keys import KEYS

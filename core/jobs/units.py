@@ -18,11 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Conflict, Invalid, NotFound, malformed_cursor
-from core.jobs.json_form import FAULTS, encoded
 from core.jobs.record import JobId, JobRecord, line_of
 from core.jobs.states import Actor
 from core.jobs.storage import place_of
 from core.model.clock import from_ms
+from core.model.json_form import FAULTS, encoded
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

@@ -1,4 +1,5 @@
-"""A delivery to be made, and the results of the methods that make and cancel it: frozen values, no Redis, no HTTP.
+"""A delivery to be made, the quota of its sender, and the results of the methods that make and cancel it: frozen
+values, no Redis, no HTTP.
 
 They are msgspec structs, because one is created for each request and each recipient, and a frozen dataclass takes ten
 times as long.
@@ -16,9 +17,30 @@ from msgspec import Struct
 from core.model.content import Content
 from core.model.history_key import HistoryKey, Id
 from core.model.question import Question
-from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState
 from core.model.text.personal import Personal
+
+
+class Quota(Struct, frozen=True):
+    """At most `limit` deliveries of one sender in any `period`."""
+
+    limit: int
+    period: timedelta
+
+
+class QuotaState(Struct, frozen=True):
+    """`used`: deliveries of the last period. `limit` None: there is no quota. `resets_in`: when `used` next falls, zero
+    if it is 0. `period`: that of the quota, zero if there is none.
+    """
+
+    used: int
+    limit: int | None
+    resets_in: timedelta
+    period: timedelta
+
+
+NO_QUOTA = QuotaState(0, None, timedelta(), timedelta())
+
 
 DEFAULT_ORIGIN = "api"
 DEFAULT_PRIORITY = 5

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from core.model.compact_json import compact_json
 from core.model.content import Button, Content, Feature
+from core.model.json_form import compact_json
 
 BEGINNING = "{beginning}"
 

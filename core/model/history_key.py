@@ -1,4 +1,4 @@
-"""The name of a delivery and of its history."""
+"""The name of a delivery and of its history; the names of tenants, and names that no other tenant has. Pure."""
 
 import re
 import time
@@ -90,3 +90,13 @@ class _Nanoseconds:
 
 
 _NANOSECONDS = _Nanoseconds()
+
+
+DEFAULT_TENANT = "default"
+
+
+def own_name(tenant: str, name: str) -> str:
+    """Return a name that no other tenant has: all tenants of a tube share its lanes and its unique names. The default
+    tenant's names are as they are.
+    """
+    return name if tenant == DEFAULT_TENANT else f"{tenant}/{name}"

@@ -8,9 +8,9 @@ from itertools import chain
 
 from core.directory.records import raise_first
 from core.errors import Invalid
-from core.model.compact_json import compact_json
 from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import NewDelivery
+from core.model.json_form import compact_json
 from core.model.text.broken_marks import broken_mark
 from core.model.text.characters import is_blank
 from core.model.text.text_marks import tokens

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from core.deliveries.tracker import Tracker
 from core.errors import AdaError, NotFound, StoreError
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState

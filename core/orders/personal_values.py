@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from core.errors import Invalid, InvalidForRecipient, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient
-from core.model.text.characters import is_blank
+from core.model.text.characters import counted, is_blank
 from core.model.text.personal import LANGUAGE, Personal, PersonalTemplate, Values, values_in
-from core.model.text.plurals import counted
 from core.orders.content_rules import check_content
 
 LONGEST_TEXT = 4096

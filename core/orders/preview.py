@@ -11,8 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from core.model.content import Content
-from core.model.delivery import NewDelivery, Recipient, Strategy
-from core.model.quota import QuotaState
+from core.model.delivery import NewDelivery, QuotaState, Recipient, Strategy
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
 from core.orders.follow_ups import FollowedPeople

@@ -16,10 +16,9 @@ from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.directory.name_search import has_name
 from core.errors import Conflict, Refused, StoreRefuses
-from core.model.delivery import Accepted, NewDelivery, Repeat
+from core.model.delivery import NO_QUOTA, Accepted, NewDelivery, QuotaState, Repeat
 from core.model.history_key import HistoryKey, Id
 from core.model.people import User
-from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.attached_uploads import AttachedUploads, files_in
 from core.orders.follow_ups import FollowUps

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct
 
 from core.admission.quiet_hours import TenantQuietHours
-from core.model.quota import Quota
+from core.model.delivery import Quota
 
 
 class SendingPolicy(Struct, frozen=True):

@@ -21,11 +21,10 @@ from msgspec.structs import replace
 
 from core.directory import Directory
 from core.errors import Conflict, Forbidden, NotFound, Refused
-from core.model.backoff import Backoff
-from core.model.clock import from_ms, to_ms
-from core.model.compact_json import compact_json
+from core.model.clock import Backoff, from_ms, to_ms
 from core.model.cron import CronExpression
 from core.model.history_key import HistoryKey, Id
+from core.model.json_form import compact_json
 from core.model.people import id_text
 from core.orders.order import Caller, Order
 from core.orders.sending import Sending

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Conflict, NotFound
-from core.model.compact_json import compact_json
 from core.model.history_key import Id
+from core.model.json_form import compact_json
 from core.model.people import id_text
 from core.redis.store import Store
 

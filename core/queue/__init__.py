@@ -9,8 +9,8 @@ Neighbours: `core.redis` (store, keys, functions) below; `couriers.sending` clai
 `cli` show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
 """
 
-from core.model.backoff import Backoff
-from core.model.tenants import own_name
+from core.model.clock import Backoff
+from core.model.history_key import own_name
 from core.queue.client import CallFailed, QueueClient, connect
 from core.queue.handler import AlreadySettled, Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
 from core.queue.inspector import QueueStats, StateCounts, TubeStats

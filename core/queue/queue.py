@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from core.errors import Conflict
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.queue.batcher import Batcher
 from core.queue.checks import check_texts
 from core.queue.inspector import Inspector

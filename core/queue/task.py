@@ -14,9 +14,9 @@ import msgspec
 
 from core.errors import Invalid
 from core.model.clock import to_ms
-from core.model.compact_json import compact_json
+from core.model.history_key import DEFAULT_TENANT
+from core.model.json_form import compact_json
 from core.model.states import TaskState
-from core.model.tenants import DEFAULT_TENANT
 from core.queue.checks import check_tags, check_texts, check_time, check_type, storable
 
 _TASK, _SETTLEMENT = "task", "settlement"  # whose value is wrong, for people

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from core.errors import malformed_cursor
-from core.model.tenants import DEFAULT_TENANT
+from core.model.history_key import DEFAULT_TENANT
 from core.model.text.characters import from_unreserved, to_unreserved
 from core.queue.task import TaskFilter, viewed_facts
 from core.redis.keys import KEYS, kind_of

@@ -13,7 +13,7 @@ from numbers import Real
 import msgspec
 
 from core.errors import Invalid
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue.checks import check_texts, check_type
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -23,19 +23,18 @@ from redis.exceptions import (
 
 from core.errors import AdaError, FunctionFault, SetupError, StoreError, StoreUnavailable
 from core.model.durability import Durability
-from core.model.tenants import own_name
+from core.model.history_key import own_name
 from core.redis import library
 from core.redis.cluster import ShardMap
 from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
-from core.redis.first_check import check_primary
+from core.redis.first_check import check_primary, is_scheme_wrong
 from core.redis.keys import KEYS
 from core.redis.pipelines import LibraryLoads, Pipeline, Pipelines, ReplicatedPipeline
-from core.redis.pipelines.refusal_times import FAIL_OVER
-from core.redis.pipelines.routes import Routes
+from core.redis.pipelines.call import Routes
+from core.redis.pipelines.primary_notes import FAIL_OVER
 from core.redis.primary import Primary
 from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
 from core.redis.sentinels import PrimaryNotFound
-from core.redis.tls_probe import is_scheme_wrong
 from core.redis.topology import PrimaryMoved, Topology
 from core.redis.witnesses import witnesses_of
 

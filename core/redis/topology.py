@@ -24,8 +24,7 @@ from redis.exceptions import RedisError
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import OnReply, Reply, ServerAddress, StoreConnection, encoded, ignore, nothing_to_resume
-from core.redis.sentinels import SentinelSet, ask, find_primary, is_sentinel_url
-from core.redis.sentinels.finding import ANSWER
+from core.redis.sentinels import ANSWER, SentinelSet, ask, find_primary, is_sentinel_url
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import NotFound, malformed_cursor
-from core.model.compact_json import compact_json
 from core.model.history_key import Id
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

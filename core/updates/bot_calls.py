@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.content import Button
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker, own_name
 from core.updates.events import Event, person_of

@@ -21,7 +21,7 @@ from core.answers.numbers import TextMeaning
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
 from core.errors import Invalid
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
 
 TUBE = "events"

@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from core.errors import Invalid
-from core.model.backoff import Backoff
-from core.model.clock import to_ms
+from core.model.clock import Backoff, to_ms
 from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -23,8 +23,7 @@ from core.answers.numbers import TextMeaning
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound, Refused
-from core.model.backoff import Backoff
-from core.model.clock import from_ms
+from core.model.clock import Backoff, from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.queue import Attempt, QueueClient, Result, Retry, Task, Tube, Worker

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from core.errors import NotFound
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import Attempt, Bury, Done, Result, Retry
 from core.queue.task_ids import put_ms
 from core.webhooks.http_client import WebhookClient

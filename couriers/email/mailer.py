@@ -4,6 +4,9 @@ A kept connection may have died meanwhile: a server closes idle ones, and limits
 If it ends before the message was transferred, the message is sent on a new connection, once.
 
 Invariant: a message is never sent again after DATA. Test: tests/couriers/email/test_mailer.py.
+
+`LinkCodeMailer` mails the codes that link a contact to a person (`core.directory.linking`) or sign it in
+(`core.sessions`).
 """
 
 import asyncio
@@ -11,12 +14,26 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Protocol
 
 from aiosmtplib import SMTP
 
-from couriers.email.errors import MailDeferred, MailError, MailRefused, MailSilent, MailUnavailable, Phase, mail_errors
+from core.directory.linking import NotMailed
+from core.model.people import User
+from couriers.channel import channels
+from couriers.email.errors import (
+    MailDeferred,
+    MailError,
+    MailRefused,
+    MailSilent,
+    MailUnavailable,
+    MailUnclear,
+    Phase,
+    mail_errors,
+)
 from couriers.email.message import EncodedMail, MailMessage, encode
 from couriers.email.server import Encryption, MailServer
+from couriers.email.template import EmailTemplates
 
 _FAREWELL = 1.0
 """Seconds that a server has to answer QUIT."""
@@ -187,3 +204,45 @@ class Mailer:
                 return session
             session.close()
         return None
+
+
+class EmailSender(Protocol):
+    """Transfers a mail: `couriers.email.Mailer`."""
+
+    async def send(self, message: MailMessage) -> object: ...
+
+
+class LinkCodeMailer:
+    """Mails a code in the person's language, by the template `link-code`."""
+
+    def __init__(self, mailer: EmailSender, templates: EmailTemplates | None = None) -> None:
+        self._mailer = mailer
+        self._templates = templates or EmailTemplates()
+
+    async def send_code(self, to: User, channel: str, code: str, lifetime: timedelta) -> None:
+        """Mail the code. A mail that may have arrived counts as sent: its reader can use the code.
+
+        Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
+        """
+        record = channels().get(channel)
+        title = record.title if record and record.title else channel
+        values = {"code": code, "minutes": _minutes(lifetime), "channel": title}
+        await self._send(self._templates.message("link-code", to.locale, to.email or "", **values))
+
+    async def send_sign_in_code(self, to: User, code: str, lifetime: timedelta) -> None:
+        """Mail the code that signs the person in, by the template `sign-in-code`. Raises as `send_code`."""
+        values = {"code": code, "minutes": _minutes(lifetime)}
+        await self._send(self._templates.message("sign-in-code", to.locale, to.email or "", **values))
+
+    async def _send(self, message: MailMessage) -> None:
+        try:
+            await self._mailer.send(message)
+        except MailUnclear:
+            return
+        except MailError as fault:
+            refusal = "MAIL_REFUSED" if fault.code == "MAIL_REFUSED" else "MAIL_UNAVAILABLE"
+            raise NotMailed(refusal, "The code could not be mailed. Nothing was linked.") from fault
+
+
+def _minutes(lifetime: timedelta) -> str:
+    return str(-(-lifetime // timedelta(minutes=1)))

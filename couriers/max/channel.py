@@ -7,6 +7,7 @@ CHANNEL = Channel(
     name="max",
     courier="couriers.max.courier",
     place=3,
+    title="MAX",
     account="ADA_MAX_TOKEN",
     no_account=frozenset({"ADA_MAX_CA", "ADA_MAX_TIMEOUT", "ADA_MAX_MOST_FILE_MB"}),
     of_installation=frozenset({"ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"}),

@@ -18,13 +18,21 @@ from core.model.contacts.addresses import e164, malformed
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
 from core.model.display import BEGINNING, KeyboardLimits, Limits
 from core.model.states import Reason
-from core.model.text.sms_parts import coding_of, sms_parts
 from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
-from core.model.text.text_parts import beginning_of, split_text, utf16_length
+from core.model.text.text_parts import beginning_of, coding_of, sms_parts, split_text, utf16_length
 from couriers.sending.content.content_for_channel import without_contact_buttons
-from couriers.sending.content.files import FileNotLoaded, LoadedFile, MessageFiles, Transfers, file_name, label_of
-from couriers.sending.grouping import File, find_files, media_groups
+from couriers.sending.content.files import (
+    File,
+    FileNotLoaded,
+    LoadedFile,
+    MessageFiles,
+    Transfers,
+    file_name,
+    find_files,
+    label_of,
+    media_groups,
+)
 from couriers.sending.interface import (
     FOREVER,
     NEVER,

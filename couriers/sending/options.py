@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 
 
 @dataclass(frozen=True, slots=True)

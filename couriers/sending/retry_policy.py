@@ -20,7 +20,7 @@ never as failed; the reason of a later refusal is kept. Test: tests/couriers/sen
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.states import Reason, Status
 from couriers.sending.interface import (
     ACCOUNT_WIDE,

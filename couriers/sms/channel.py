@@ -7,6 +7,7 @@ CHANNEL = Channel(
     name="sms",
     courier="couriers.sms.courier",
     place=4,
+    title="SMS",
     no_account=frozenset(
         {
             *("ADA_SMS_PROFILE", "ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),
@@ -25,14 +26,14 @@ CHANNEL = Channel(
     limits_replies=True,
     receiving=Receiving(
         process="sms",
-        events="couriers.sms.events",
+        events="couriers.sms.inbound",
         source="gateway",
         numbers=True,
         callback=Callback(
             path="/v1/inbound/sms",
             secret="ADA_INBOUND_SMS_SECRET",
             title="An SMS that a gateway has received",
-            module="couriers.sms.callback",
+            module="couriers.sms.inbound",
             is_form=True,
         ),
         needs=frozenset({"ADA_INBOUND_SMS_SECRET"}),

@@ -7,6 +7,7 @@ CHANNEL = Channel(
     name="telegram",
     courier="couriers.telegram.sign_in",
     place=1,
+    title="Telegram",
     no_account=frozenset({"ADA_TELEGRAM_TIMEOUT"}),
     account_settings=(
         *("ADA_TELEGRAM_API_ID", "ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_TELEGRAM_SESSION"),

@@ -7,6 +7,7 @@ CHANNEL = Channel(
     name="telegram-bot",
     courier="couriers.telegram_bot.sign_in",
     place=5,
+    title="Telegram",
     section="bot",  # ADA_TELEGRAM_BOT_TOKEN is a setting of `telegram`
     account="ADA_BOT_TOKEN",
     no_account=frozenset({"ADA_BOT_TIMEOUT"}),

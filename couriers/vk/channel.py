@@ -7,6 +7,7 @@ CHANNEL = Channel(
     name="vk",
     courier="couriers.vk.courier",
     place=2,
+    title="VK",
     account="ADA_VK_TOKEN",
     no_account=frozenset({"ADA_VK_LONG_POLL", "ADA_VK_TIMEOUT", "ADA_VK_MOST_FILE_MB"}),
     is_per_bot=True,

@@ -1,10 +1,69 @@
-"""Receives what people write to a VK community: by long poll, or by callbacks to the HTTP API."""
+"""Receives what people write to a VK community: by long poll, or by callbacks to the HTTP API.
 
+Answers presses of buttons, shows that the bot is writing, and changes buttons.
+"""
+
+import json
+import logging
+
+from msgspec.structs import replace
+
+from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
 from couriers.receiving.receiver import Receiver
-from couriers.vk.bot_calls import VkCalls
-from couriers.vk.client import TokenRefused, VkClient
+from couriers.sending import Content
+from couriers.vk.client import TokenRefused, VkClient, VkRefused, VkUnavailable
+from couriers.vk.content import LONGEST_LABEL, keyboard
 from couriers.vk.courier import Settings
 from couriers.vk.long_poll import VkLongPoll
+from couriers.vk.repeatable_calls import attached
+
+log = logging.getLogger(__name__)
+
+_LONGEST = 90
+"""Characters of a snackbar."""
+
+
+class VkCalls:
+    """Makes the calls as one community."""
+
+    def __init__(self, client: VkClient) -> None:
+        self._client = client
+
+    async def make(self, call: BotCall) -> bool:
+        """Answer a press, which ends the wait that the button shows, show that the bot is writing, or change the
+        buttons of a message. Returns False if VK was not reached. What VK refuses is only logged. Raises TokenRefused.
+        """
+        try:
+            method, parameters = await self._edit(call) if isinstance(call, ButtonChange) else _request(call)
+            await self._client.call(method, **parameters)
+        except VkRefused as refusal:
+            log.debug("%s: VK refused it: %s", call, refusal)
+        except VkUnavailable as fault:
+            log.debug("%s is repeated: %s", call, fault)
+            return False
+        return True
+
+    async def _edit(self, call: ButtonChange) -> tuple[str, dict[str, str | int]]:
+        """Return the edit of a message that keeps its text and its files: VK removes what an edit does not name."""
+        place: dict[str, str | int] = {"peer_id": call.chat_id, "conversation_message_ids": call.message_id}
+        found = await self._client.call("messages.getByConversationMessageId", **place)
+        (message,) = found["items"]
+        files = ",".join(filter(None, map(attached, message.get("attachments") or ())))
+        place = {"peer_id": call.chat_id, "conversation_message_id": call.message_id}
+        rows = [[replace(one, text=one.text[:LONGEST_LABEL]) for one in row] for row in call.rows]
+        kept = {"message": message.get("text") or "", **({"attachment": files} if files else {})}
+        buttons = {"keyboard": keyboard(Content(inline=rows))} if rows else {}
+        return "messages.edit", {**place, **kept, **buttons}
+
+
+def _request(call: PressAnswer | TypingMark) -> tuple[str, dict[str, str | int]]:
+    """Return the method and its parameters."""
+    if isinstance(call, TypingMark):
+        return "messages.setActivity", {"peer_id": call.chat_id, "type": "typing"}
+    answer = {"event_id": call.id, "user_id": call.user_id, "peer_id": call.chat_id}
+    if call.text:
+        answer["event_data"] = json.dumps({"type": "show_snackbar", "text": call.text[:_LONGEST]}, ensure_ascii=False)
+    return "messages.sendMessageEventAnswer", answer
 
 
 def open_receiver(settings: Settings, *, polls: bool) -> Receiver:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from core.errors import TooMany
-from core.model.quota import QuotaState
+from core.model.delivery import QuotaState
 
 _MOST_BUCKETS = 10_000
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from core.errors import AdaError, Invalid
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from jobs.recording.effects import Call
 from jobs.recording.guard import Guard
 from jobs.recording.names import PROGRESS

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from core.errors import Invalid
-from core.jobs.json_form import FAULTS, encoded
 from core.jobs.record import OwnState
+from core.model.json_form import FAULTS, encoded
 
 LARGEST_STATE = 64 * 1024
 """Bytes of JSON."""

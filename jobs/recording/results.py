@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from core.errors import Invalid
-from core.jobs.json_form import FAULTS, encoded
 from core.jobs.units import UnitRecord, UnitStatus
+from core.model.json_form import FAULTS, encoded
 from jobs.signals import Unclear, UnitFailed
 
 LARGEST_RESULT = 1024 * 1024

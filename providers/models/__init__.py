@@ -8,10 +8,22 @@ Neighbours: `scenarios` asks; `cli` opens `Models` with the services that the se
 """
 
 from providers.models.cache import FileCache
-from providers.models.errors import AiAnswerInvalid, AiError, AiNotSetUp, AiRefused, AiUnavailable
-from providers.models.interface import Completion, LanguageModel, Prompt, SoundFormat, Speech, Synthesis, Transcription
+from providers.models.interface import (
+    AiAnswerInvalid,
+    AiError,
+    AiNotSetUp,
+    AiRefused,
+    AiUnavailable,
+    Completion,
+    LanguageModel,
+    NotSetUp,
+    Prompt,
+    SoundFormat,
+    Speech,
+    Synthesis,
+    Transcription,
+)
 from providers.models.models import Models
-from providers.models.not_set_up import NotSetUp
 
 __all__ = [
     "AiAnswerInvalid",

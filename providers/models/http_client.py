@@ -15,9 +15,9 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from providers.certificates import tls_context
-from providers.models.errors import AiAnswerInvalid, AiError, AiRefused, AiUnavailable
+from providers.models.interface import AiAnswerInvalid, AiError, AiRefused, AiUnavailable
 
 BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=8), attempts=4)
 LONGEST_WAIT = 30

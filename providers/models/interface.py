@@ -1,14 +1,45 @@
-"""The protocols of a service, and the values that it takes and returns.
+"""What a model or a speech service offers: its protocols, the values that it takes and returns, its errors; a service
+that is not set up, which raises AiNotSetUp at every call, while the process goes on (C-86).
 
-`identity` names the service, its address and its defaults: answers of one service are not those of another. `check`
-raises AiNotSetUp if the service certainly cannot work; it calls nothing. The other methods raise AiError. `close` ends
-the connections.
+AiError
+├── AiNotSetUp        no service is chosen, or a program is missing; the text says what to do
+├── AiRefused         refused for good: by the service, or because it cannot do what was asked
+├── AiUnavailable     no connection, no answer in time, or 429 and 5xx in every attempt; later it may succeed
+└── AiAnswerInvalid   the answer is not what the interface promises, or too large
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
+
+from core.errors import AdaError
+from core.sentence import Text
+
+
+class AiError(AdaError):
+    """The work was not done. `code` is stable and upper case."""
+
+    def __init__(self, code: str, detail: Text) -> None:
+        super().__init__(str(detail))
+        self.code = code
+        self.said = detail
+
+
+class AiNotSetUp(AiError):
+    """No service is chosen, or a program is not installed. The text names the remedy."""
+
+
+class AiRefused(AiError):
+    """The service refuses this work for good, or cannot do it."""
+
+
+class AiUnavailable(AiError):
+    """The service did not do the work now; a later call may succeed."""
+
+
+class AiAnswerInvalid(AiError):
+    """The answer is not what the interface of the service promises, or too large."""
 
 
 class SoundFormat(StrEnum):
@@ -92,3 +123,30 @@ class Transcription(Protocol):
         """Return the text of a sound file, which is Ogg Opus. `language` is a tag such as `ru-RU`."""
 
     async def close(self) -> None: ...
+
+
+class NotSetUp:
+    """Implements LanguageModel, Synthesis and Transcription. `remedy`: what the operator can do."""
+
+    identity = "none"
+
+    def __init__(self, code: str, remedy: str) -> None:
+        self._code, self._remedy = code, remedy
+
+    def check(self) -> None:
+        raise self._error()
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        raise self._error()
+
+    async def synthesize(self, speech: Speech, file: Path) -> None:
+        raise self._error()
+
+    async def transcribe(self, file: Path, language: str) -> str:
+        raise self._error()
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+    def _error(self) -> AiNotSetUp:
+        return AiNotSetUp(self._code, self._remedy)

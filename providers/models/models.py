@@ -10,10 +10,18 @@ from typing import Self, TypeVar
 import msgspec
 
 from providers.models.cache import FileCache, digest_of, key_of
-from providers.models.errors import AiRefused
-from providers.models.interface import Completion, LanguageModel, Prompt, SoundFormat, Speech, Synthesis, Transcription
-from providers.models.not_set_up import NotSetUp
-from providers.models.sound import convert, duration_of
+from providers.models.interface import (
+    AiRefused,
+    Completion,
+    LanguageModel,
+    NotSetUp,
+    Prompt,
+    SoundFormat,
+    Speech,
+    Synthesis,
+    Transcription,
+)
+from providers.models.programs import convert, duration_of
 
 T = TypeVar("T")
 

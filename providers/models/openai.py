@@ -11,9 +11,8 @@ from typing import Any
 
 import aiohttp
 
-from providers.models.errors import AiRefused
 from providers.models.http_client import MOST_SOUND, ModelHttpClient, ModelRequest
-from providers.models.interface import Completion, Prompt, SoundFormat, Speech
+from providers.models.interface import AiRefused, Completion, Prompt, SoundFormat, Speech
 
 DEFAULT_URL = "https://api.openai.com/v1"
 DEFAULT_VOICE = "alloy"

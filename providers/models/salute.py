@@ -14,10 +14,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from providers.models.errors import AiRefused
 from providers.models.http_client import MOST_JSON, MOST_SOUND, ModelHttpClient, ModelRequest
-from providers.models.interface import SoundFormat, Speech
-from providers.models.sound import convert
+from providers.models.interface import AiRefused, SoundFormat, Speech
+from providers.models.programs import convert
 
 DEFAULT_URL = "https://smartspeech.sber.ru/rest/v1"
 DEFAULT_TOKEN_URL = "https://ngw.devices.sberbank.ru:9443/api/v2/oauth"

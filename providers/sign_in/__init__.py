@@ -14,7 +14,7 @@ Neighbours: `core.redis` below. `delivery/` and `jobs/` use it; `cli` opens it f
 
 from providers.sign_in.services import Service
 from providers.sign_in.sign_in import Invitation, SignedIn, SignIn
+from providers.sign_in.stored import Vault
 from providers.sign_in.tokens import KeyLost, SignInExpired, Tokens
-from providers.sign_in.vault import Vault
 
 __all__ = ["Invitation", "KeyLost", "Service", "SignIn", "SignInExpired", "SignedIn", "Tokens", "Vault"]

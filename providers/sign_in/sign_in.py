@@ -1,4 +1,7 @@
-"""A sign-in from the address that a person opens to the callback of the service."""
+"""A sign-in from the address that a person opens to the callback of the service, and signing out.
+
+At signing out the tokens are deleted here first, then revoked at the services.
+"""
 
 import logging
 import secrets
@@ -16,9 +19,8 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from providers.sign_in.client import GrantRefused, ServiceUnavailable, error_of, fetch_token
 from providers.sign_in.services import Service, find_service
-from providers.sign_in.stored import shard_of
+from providers.sign_in.stored import Undecryptable, Vault, forget, shard_of
 from providers.sign_in.tokens import KeyLost, Tokens
-from providers.sign_in.vault import Undecryptable, Vault
 
 log = logging.getLogger(__name__)
 
@@ -186,3 +188,13 @@ def _state_of(query: str) -> str:
 
 def _digest(secret: str) -> str:
     return sha256(secret.encode(errors="replace")).hexdigest()
+
+
+async def sign_out(store: Store, sign_in: SignIn | None, tenant: str, user: str, service: str = "") -> bool:
+    """Sign a user out of a service. Without a service: out of all of them, and sign-ins that have begun cannot be
+    finished. Returns whether there were tokens. `sign_in`: None without ADA_SIGN_IN; then no service is called.
+    """
+    deleted = await forget(store, tenant, user, service)
+    if sign_in:
+        await sign_in.tokens.revoke(deleted)
+    return bool(deleted)

@@ -20,8 +20,15 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from providers.sign_in.client import GrantRefused, ServiceUnavailable, fetch_token, revoke_token
 from providers.sign_in.services import Service, find_service
-from providers.sign_in.stored import keys_by_shard, keys_in_use, people_with_tokens, shard_of, tokens_key
-from providers.sign_in.vault import Undecryptable, Vault
+from providers.sign_in.stored import (
+    Undecryptable,
+    Vault,
+    keys_by_shard,
+    keys_in_use,
+    people_with_tokens,
+    shard_of,
+    tokens_key,
+)
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.model.clock import from_ms
-from core.model.tenants import own_name
+from core.model.history_key import own_name
 from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from core.model.compact_json import compact_json
-from core.model.tenants import own_name
+from core.model.history_key import own_name
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store, shard_of_name
 from scenarios import engine

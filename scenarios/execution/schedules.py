@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import NotFound, StoreError
-from core.model.backoff import Backoff
-from core.model.clock import from_ms, in_ms, to_ms
+from core.model.clock import Backoff, from_ms, in_ms, to_ms
 from core.queue import Attempt, NewTask, Result, Tube, own_name
 from core.redis.keys import KEYS
 from core.updates import events

@@ -13,7 +13,7 @@ from msgspec import Struct
 from core.errors import NotFound
 from core.model.clock import write_time
 from core.model.content import Content
-from core.processes.bot_faults import BotFault, BotFaults
+from core.processes.register import BotFault, BotFaults
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import events

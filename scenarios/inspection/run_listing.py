@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from core.model.clock import from_ms, to_ms, write_time
-from core.model.tenants import own_name
+from core.model.history_key import own_name
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from core.model.clock import from_ms, in_ms, to_ms
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.placeholders import HTML

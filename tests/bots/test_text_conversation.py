@@ -25,8 +25,8 @@ from core.deliveries.deliveries import Deliveries
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.directory.linking import Linking
+from core.model.delivery import Quota
 from core.model.people import Group, Supergroup, User
-from core.model.quota import Quota
 from core.model.states import Reason
 from core.orders import Sending, SendingPolicy
 from core.orders.following import StatusTask, StatusTasks

@@ -17,7 +17,7 @@ from core.deliveries.channels import Channels
 from core.directory.linking import Linking
 from core.errors import SetupError
 from core.monitoring.overview import Matter, MatterKind, Overviews
-from core.processes.bot_faults import BotFaults
+from core.processes.register import BotFaults
 from core.queue import QueueClient, Task
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
@@ -28,9 +28,9 @@ from core.webhooks.registry import Webhooks
 from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
 from couriers.receiving.lease import PollerLease
-from couriers.vk.bot_calls import VkCalls
 from couriers.vk.client import TokenRefused, VkClient, VkUnavailable, find_community
 from couriers.vk.long_poll import VkLongPoll
+from couriers.vk.receive import VkCalls
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.receiving import poll, running

@@ -113,6 +113,8 @@ NEEDED = {
     "track": ("k",),
     "show": ("k",),
     "answers": ("k",),
+    "inbox": ("7", "--reason", "x"),
+    "reply": ("k", "--text", "x", "--reason", "x"),
     "reschedule": ("k", "--at", "x"),
     "queue": ("stats",),
     "cluster": ("plan",),

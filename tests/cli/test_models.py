@@ -10,8 +10,8 @@ from cli.services.models import language_model, open_models, synthesis, transcri
 from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from providers.models import AiNotSetUp, NotSetUp, Prompt
-from providers.models.espeak import Espeak
 from providers.models.openai import OpenAi
+from providers.models.programs import Espeak
 from providers.models.salute import Salute
 from sandbox.sandbox import Sandbox
 

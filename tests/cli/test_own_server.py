@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, web
 
-from cli.client.first_api_key import get_or_create_api_key
+from cli.client.own_server import get_or_create_api_key
 from cli.settings.settings import Settings
 from tests.support.paths import ROOT
 from tests.support.servers import Server

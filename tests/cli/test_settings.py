@@ -11,9 +11,9 @@ from cli.settings.parsing import Address, without_secrets
 from cli.settings.settings import Configuration, courier_module, load, section_prefix, setting_names
 from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
+from core.model.delivery import Quota
 from core.model.durability import Durability
-from core.model.quota import Quota
 from couriers.channel import channels
 from couriers.sending.options import CourierOptions
 from tests.support.paths import ROOT

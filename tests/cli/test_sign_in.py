@@ -14,8 +14,7 @@ from core.jobs import JobId, Jobs, JobState
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 from providers.sign_in import SignInExpired, Tokens, Vault
-from providers.sign_in.stored import keys_in_use, tokens_key
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import keys_in_use, new_key, tokens_key
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.system.crash.process import AdaProcess

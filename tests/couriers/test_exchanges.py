@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.deliveries.exchanges import Exchange
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.states import Status

@@ -16,7 +16,7 @@ import pytest
 
 from core.deliveries.histories.parcels import parcel_task
 from core.errors import NotFound
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, REACHED, Status, TaskState

@@ -9,7 +9,7 @@ import pytest
 
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.references import MessageReferences, Reference
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.states import Status

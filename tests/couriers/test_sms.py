@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from aiohttp import web
 
-from core.model.text.sms_parts import Coding, coding_of, sms_parts
+from core.model.text.text_parts import Coding, coding_of, sms_parts
 from couriers.sending import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
 from delivery.api.delivery_reports import STATUS_BITS

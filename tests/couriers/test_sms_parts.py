@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.contacts.addresses import e164
-from core.model.text.sms_parts import CONCATENATED, SINGLE, Coding, coding_of, size, sms_parts
+from core.model.text.text_parts import CONCATENATED, SINGLE, Coding, coding_of, size, sms_parts
 
 PARTS: list[tuple[str, Coding, int]] = [
     ("", Coding.GSM, 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Reason, Status

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.admission.api_keys import SCOPES, ApiKeys
-from core.model.quota import QuotaState
+from core.model.delivery import QuotaState
 from core.queue import NewTask, Queue
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter, add_rate_limit, quota_headers

@@ -7,8 +7,7 @@ import pytest
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.model.people import User
 from providers.sign_in import Tokens, Vault
-from providers.sign_in.stored import services_of
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key, services_of
 from tests.delivery.conftest import Api
 from tests.delivery.test_directory_commands import Ada, ada
 from tests.support.servers import several_shards

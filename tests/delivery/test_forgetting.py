@@ -4,13 +4,13 @@ from datetime import timedelta
 
 from core.deliveries.choice_store import Choices
 from core.jobs import JobId, JobState, Schedule
-from core.model.compact_json import compact_json
 from core.model.content import Button
+from core.model.json_form import compact_json
 from core.model.people import User
 from core.orders.templates import MessageTemplate, MessageTemplates
 from core.redis.keys import kind_of
 from providers.sign_in import Tokens, Vault
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from scenarios.execution.runs import run_id
 from scenarios.schema.variables import Change
 from scenarios.stores.forms import FormAnswer, Forms

@@ -9,9 +9,9 @@ import pytest
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import ChannelFacts
 from core.model.content import Feature
+from core.model.delivery import Quota
 from core.model.display import Display, Limits
 from core.model.people import Group, User
-from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
 from couriers.sending.content.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot

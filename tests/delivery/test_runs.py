@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.processes.bot_faults import BotFault, BotFaults
+from core.processes.register import BotFault, BotFaults
 from delivery.services import ApiServices
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.results import completed, failed

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.model.delivery import Quota
 from core.model.people import Group, Supergroup, User, UserChange
-from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, Couriers, delivery_body

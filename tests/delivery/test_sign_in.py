@@ -14,7 +14,7 @@ from core.redis.store import Store
 from delivery.services import ApiServices
 from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.services import checked
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from tests.delivery.conftest import Api
 from tests.providers.sign_in.browser import confirmed, form_of
 from tests.providers.sign_in.oauth_server import SECRET, OAuthServer

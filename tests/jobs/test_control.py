@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
-from core.jobs.listing import Wanted
+from core.jobs.views import Wanted
 from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
 

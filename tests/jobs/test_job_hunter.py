@@ -17,7 +17,7 @@ from providers.models import FileCache, Models, NotSetUp
 from providers.models.interface import Completion, Prompt
 from providers.sign_in import SignIn, Tokens, Vault
 from providers.sign_in.services import read_services
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer

@@ -11,9 +11,9 @@ from cli.commands.installation.jobs import ACTIONS, declare
 from core.errors import Invalid
 from core.jobs import Actor, JobId, JobState
 from core.jobs.bulk import BulkJobs, JobChanges
-from core.jobs.listing import Wanted
 from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome, UnitStatus
+from core.jobs.views import Wanted
 from tests.jobs.conftest import Playground
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import commands_run_by

@@ -21,7 +21,7 @@ from jobs import Finished, Iteration, JobWorker, Pause, UnitFailed
 from jobs.external_services import Outside
 from jobs.notices import Notifier, text_of
 from providers.sign_in import Service, SignIn, Tokens, Vault
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from tests.core.webhooks.conftest import Installation
 from tests.core.webhooks.receiver import Receiver
 from tests.jobs.conftest import ANNA, HOUR, Playground, Run

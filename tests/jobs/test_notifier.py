@@ -22,7 +22,7 @@ from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import TUBE, EventType
 from jobs.notices import KIND, Notifier
 from providers.sign_in import Service, SignIn, Tokens, Vault
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from tests.support.stack import TENANT, Stack
 
 HOUR_MS = 3_600_000

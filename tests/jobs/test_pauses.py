@@ -10,7 +10,7 @@ from core.model.clock import to_ms
 from jobs import Iteration, Pause
 from jobs.external_services import Outside
 from providers.sign_in import Tokens, Vault
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.jobs.fake_service import FakeService
 from tests.support.waiting import stays, until

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import SetupError
 from core.jobs import Actor
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from jobs import Iteration, Job, Limit, Registry, Schedule, Throttled
 from jobs.testing import JobTest, try_every_crash
 from tests.support.waiting import until

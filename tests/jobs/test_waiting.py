@@ -9,8 +9,8 @@ import pytest
 
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId
-from core.jobs.listing import Wanted
 from core.jobs.signals import LARGEST_DATA, MOST_SIGNALS
+from core.jobs.views import Wanted
 from core.model.clock import from_ms, to_ms
 from jobs import Iteration, Job, Schedule
 from jobs.testing import JobTest, try_every_crash

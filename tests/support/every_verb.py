@@ -24,11 +24,10 @@ from core.directory.importing.journal import Journal, roll_forward
 from core.directory.linking import Linking, NotMailed
 from core.jobs import Actor, JobId, Jobs, JobState, Schedule
 from core.jobs.record import OwnState
-from core.model.delivery import Recipient, Strategy
+from core.model.delivery import Quota, Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.question import AnswerKind, Option, Question
-from core.model.quota import Quota
 from core.model.states import Reason, Status
 from core.monitoring import Lanes
 from core.processes.accounts import StoredAccounts
@@ -46,8 +45,7 @@ from core.webhooks.webhook import AttemptRecord, EventType
 from couriers.email import LinkCodeMailer
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from providers.sign_in import Service, SignIn, Tokens, Vault
-from providers.sign_in.stored import forget
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import forget, new_key
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.context import Waiting
 from scenarios.engine.results import completed

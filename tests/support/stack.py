@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.tracker import Tracker
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.content import Feature
 from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
 from core.model.history import History

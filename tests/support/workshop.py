@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import Attempt, Handler, QueueClient, Result, Worker
 from core.redis.store import Store
 from tests.support.stack import FLOOR, Stack

@@ -6,8 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from cli.client.http_client import HttpClient, JsonObject
-from cli.client.pages import quoted
+from cli.client.http_client import HttpClient, JsonObject, quoted
 from cli.command import SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
 

@@ -16,14 +16,20 @@ from typing import Any
 from cli.command import FAILURE, SUCCESS
 from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
+from cli.processes.startup import (
+    HEALTH_FILE,
+    add_healthy_option,
+    collect_garbage_less_often,
+    configure_logging,
+    is_healthy,
+    run_with_restarts,
+    stop_requested,
+)
 from cli.processes.supervisor import announce
 from cli.services.accounts import ConsoleAccounts
-from cli.services.linking import open_linking
+from cli.services.core import open_linking, sending_policy_of
 from cli.services.models import open_models
-from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder

@@ -12,7 +12,7 @@ import msgspec
 from cli.command import FAILURE, SUCCESS
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from scenarios.bot import Bot
 from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check

@@ -15,7 +15,7 @@ from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
 from cli.commands.bots.scenario_tests import chat, test_bot
 from cli.settings.bot_folders import TEACHERS_DIALOG
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from scenarios.actions import installed_actions
 from scenarios.bot import new_bot
 from scenarios.check import Checked, check

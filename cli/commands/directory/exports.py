@@ -7,7 +7,7 @@ from cli.client.http_client import HttpClient
 from cli.command import SUCCESS, Command, add_json_option
 from cli.commands.messages.deliveries import declare_key, delivery_path, over_http, print_result
 from cli.files import STDOUT, written_whole
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 
 KINDS: Mapping[str, str] = {
     "users": "all people with their contacts",

@@ -1,12 +1,11 @@
 """The common part of the verbs user, group and supergroup: list, show, add, change and remove over HTTP."""
 
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.client.http_client import HttpClient
-from cli.client.pages import items, quoted
+from cli.client.http_client import HttpClient, items, quoted
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.messages.deliveries import parse_id, print_result
 
@@ -101,3 +100,43 @@ class Members:
             await api.call(method, f"{self.of.path_of(arguments)}/{self.name}/{quoted(member)}")
             print_result({done: parse_id(member)}, arguments.json, f"{done} {member}")
         return SUCCESS
+
+
+Item = Mapping[str, Any]
+
+
+def format_user_line(user: Item) -> str:
+    """Return a person in one line."""
+    parts = (str(user["id"]), user["name"] or "", user["role"] or "", user["email"] or "")
+    return "  ".join(part for part in parts if part)
+
+
+def format_user(user: Item) -> str:
+    """Return a person with all fields, one per line."""
+    return "\n".join(f"{name:<9} {value}" for name, value in _fields(user))
+
+
+def _fields(user: Item) -> Iterator[tuple[str, str]]:
+    for name in ("id", "name", "email", "role", "locale"):
+        if user[name] is not None:
+            yield name, str(user[name])
+    for channel, addresses in user["contacts"].items():
+        yield "contact", ", ".join(f"{channel}:{address}" for address in addresses)
+    if user["opt_out"]:
+        yield "opt-out", ", ".join(user["opt_out"])
+    for name, value in user.get("fields", {}).items():
+        yield f"field {name}", value
+
+
+def format_group(group: Item) -> str:
+    """Return a group in one line."""
+    return _titled(group) + ("  virtual" if group["virtual"] else "")
+
+
+def format_supergroup(supergroup: Item) -> str:
+    """Return a supergroup in one line, with its groups."""
+    return f"{_titled(supergroup)}: {', '.join(map(str, supergroup['groups'])) or 'no groups'}"
+
+
+def _titled(item: Item) -> str:
+    return f"{item['id']}  {item['title']}" if item["title"] else str(item["id"])

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from cli.client.format_directory import format_user, format_user_line
-from cli.client.http_client import HttpClient, JsonObject
-from cli.client.pages import items
+from cli.client.http_client import HttpClient, JsonObject, items
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
-from cli.commands.directory.resources import Resource
+from cli.commands.directory.resources import Resource, format_user, format_user_line
 from cli.commands.messages.deliveries import over_http, parse_id, print_result
 
 _LIMIT = 20

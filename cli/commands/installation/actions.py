@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
 
-from cli.client.http_client import JsonObject, open_client
-from cli.client.pages import items
+from cli.client.http_client import JsonObject, items, open_client
 from cli.command import SUCCESS, Command
 from cli.settings.settings import load
 

@@ -16,7 +16,7 @@ from cli.settings.settings import Configuration, Settings, load
 from core.audit import UNSEEN, Audit, Summary, Violation
 from core.audit.invariants.sign_ins import damaged_tokens, lost_keys
 from core.errors import StoreError
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.server_checks import check_layout
 from core.redis.store import Store

@@ -37,7 +37,7 @@ from core.backup import (
 )
 from core.backup.archive import FORMAT
 from core.errors import SetupError, StoreUnavailable
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.redis.cluster import ShardMap
 from core.redis.connection import ServerAddress
 from core.redis.keys import layout_of_shards

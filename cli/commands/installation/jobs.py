@@ -28,11 +28,18 @@ from cli.commands.installation.jobs_mending import (
 )
 from cli.commands.installation.queue import print_result
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
+from cli.processes.startup import (
+    HEALTH_FILE,
+    add_healthy_option,
+    collect_garbage_less_often,
+    configure_logging,
+    is_healthy,
+    run_with_restarts,
+    stop_requested,
+)
 from cli.processes.supervisor import announce
-from cli.services.sending_policy import sending_policy_of
+from cli.services.core import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.settings import Configuration, load

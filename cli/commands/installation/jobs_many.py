@@ -11,10 +11,10 @@ from cli.commands.installation.jobs_mending import decoded
 from cli.commands.installation.queue import print_result
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.jobs.bulk import BulkJobs, Change, JobChanges
-from core.jobs.listing import Wanted
 from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
-from core.model.text.plurals import counted
+from core.jobs.views import Wanted
+from core.model.text.characters import counted
 
 
 def declare_filter(parser: ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from core.jobs.queries import ask
 from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome, UnitStatus
 from core.jobs.views import view_of
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.queue import QueueClient
 from core.redis.store import Store
 

@@ -14,7 +14,7 @@ from cli.settings.settings import Configuration, load
 from core.backup.key_space import KeySpace, open_cluster, open_server
 from core.backup.migration import Migration
 from core.errors import SetupError, StoreUnavailable
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.redis.cluster import ShardMap
 from core.redis.refusals import malformed_url
 from core.redis.sentinels import PrimaryNotFound

@@ -13,7 +13,7 @@ from cli.commands.installation.queue import print_result
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.clock import from_ms, local_time
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.processes import FaultyPart, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from core.services import open_services
 

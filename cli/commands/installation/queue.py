@@ -11,8 +11,8 @@ import msgspec
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
 from cli.services.store import open_store
 from cli.settings.settings import load
-from core.model.compact_json import compact_json
-from core.model.text.plurals import counted
+from core.model.json_form import compact_json
+from core.model.text.characters import counted
 from core.monitoring import Lanes
 from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes, TubeStats
 from core.redis.store import Store

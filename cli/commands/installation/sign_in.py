@@ -19,7 +19,7 @@ from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from core.redis.store import Store
 from providers.sign_in import SignIn
-from providers.sign_in.signing_out import sign_out as sign_user_out
+from providers.sign_in.sign_in import sign_out as sign_user_out
 from providers.sign_in.stored import reset, services_of
 
 

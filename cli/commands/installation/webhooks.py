@@ -9,7 +9,7 @@ from urllib.parse import quote
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, Command, add_json_option
 from cli.settings.settings import load
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 from core.webhooks.webhook import EventType
 
 PATH = "/v1/webhooks"

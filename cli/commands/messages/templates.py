@@ -3,8 +3,7 @@
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from cli.client.http_client import HttpClient, JsonObject
-from cli.client.pages import quoted
+from cli.client.http_client import HttpClient, JsonObject, quoted
 from cli.command import SUCCESS, Command, CommandFailed, add_json_option
 from cli.commands.messages.deliveries import over_http, print_result
 

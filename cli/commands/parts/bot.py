@@ -20,13 +20,20 @@ from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.part_of_up import runs_under_up, start_by_up
-from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
+from cli.processes.startup import (
+    HEALTH_FILE,
+    add_healthy_option,
+    collect_garbage_less_often,
+    configure_logging,
+    is_healthy,
+    run_with_restarts,
+    stop_requested,
+)
 from cli.processes.supervisor import announce
 from cli.services.accounts import ConsoleAccounts
-from cli.services.bots import open_bot_services
+from cli.services.core import open_bot_services
 from cli.services.scenarios import max_age_of
 from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder, read_receivers

@@ -22,10 +22,18 @@ from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFaile
 from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.embedded_valkey import running_url
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, touch_while_working
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.part_of_up import runs_under_up, start_by_up
-from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
+from cli.processes.startup import (
+    HEALTH_FILE,
+    add_healthy_option,
+    collect_garbage_less_often,
+    configure_logging,
+    is_healthy,
+    run_with_restarts,
+    stop_requested,
+    touch_while_working,
+)
 from cli.processes.supervisor import announce
 from cli.services.accounts import ConsoleAccounts, sources_of
 from cli.services.store import open_store
@@ -33,7 +41,7 @@ from cli.settings.bot_folders import BotFolder, read_senders
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, courier_module, load
 from core.errors import SetupError, StoreError
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store

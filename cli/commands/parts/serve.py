@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 
-from cli.client.first_api_key import stored_api_key
+from cli.client.own_server import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.installation import ada_child, start_required
 from cli.processes.forked_process import start_fork_server
@@ -36,9 +36,8 @@ from cli.processes.startup import (
 )
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.accounts import AccountWriter, ConsoleAccounts
-from cli.services.linking import open_linking, open_sign_in_codes
+from cli.services.core import open_linking, open_sign_in_codes, sending_policy_of
 from cli.services.scenarios import open_ingress
-from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.bot_folders import bot_folder

@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
-from cli.commands.start.finding import Finding
-from cli.commands.start.replication_findings import check_replication, facts_of
+from cli.commands.start.store_findings import Finding, check_replication, facts_of
 from cli.processes.parts import now_ms, read_note
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key

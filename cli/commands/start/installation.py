@@ -8,14 +8,16 @@ channels that have credentials get a courier.
 """
 
 import asyncio
+import multiprocessing
 import secrets
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from cli.client.first_api_key import get_or_create_api_key
+from cli.client.own_server import get_or_create_api_key
 from cli.command import CommandFailed
 from cli.processes import embedded_valkey
 from cli.processes.aof_fsync import fsync_periodically
@@ -25,11 +27,12 @@ from cli.processes.forked_process import start_fork_server
 from cli.processes.parts import follow_requests, keep_note
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildSpec, PrintLine, ProcessFailed, Supervisor
-from cli.services.accounts import with_names_of_accounts
 from cli.settings.bot_folders import BotFolder, channels_of_bots, read_bots
 from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
+from cli.settings.sources import RawSetting
+from core.model.durability import Durability
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels as all_channels
 from couriers.channel import receiving
@@ -94,7 +97,8 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
                 installation.shares_processes = settings.processes is Processes.FEW
-                configuration = await with_names_of_accounts(configuration, url)
+                names = await names_of_accounts(url, settings)
+                configuration = configuration.with_raw({**names, **configuration.raw})
                 await start_after_store(configuration, supervisor, installation)
                 starting = partial(start_asked, supervisor, installation)
                 beside.append(asyncio.create_task(follow_requests(data, starting)))
@@ -105,6 +109,20 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
                 await cancel_and_wait(fsync)
     except DirectoryInUse as error:
         raise CommandFailed(str(error)) from error
+
+
+async def names_of_accounts(url: str, settings: Settings) -> Mapping[str, RawSetting]:
+    """Return the names of the accounts that the store has. A child reads them: `up` imports no client of the server."""
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(1, mp_context=context) as child:
+        words = url, settings.shards, settings.durability
+        return await asyncio.get_running_loop().run_in_executor(child, _read_names, *words)
+
+
+def _read_names(url: str, shards: int, durability: Durability) -> Mapping[str, RawSetting]:
+    from cli.services import accounts
+
+    return asyncio.run(accounts.names_of_accounts(url, shards, durability))
 
 
 async def store_urls(settings: Settings, supervisor: Supervisor, lock: int) -> tuple[str, str]:

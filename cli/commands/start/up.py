@@ -5,7 +5,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from cli.client.first_api_key import get_or_create_api_key, key_file
+from cli.client.own_server import get_or_create_api_key, key_file
 from cli.command import SUCCESS, Command
 from cli.commands.start.installation import Installation, start_everything
 from cli.processes.event_lines import EventLines

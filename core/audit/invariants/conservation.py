@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.audit.invariants.invariant import ENDS, LIVE, Repair, Violation
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 
 _LOCKED = "locked"

@@ -9,7 +9,7 @@ from core.audit.invariants.answers import answer_violations, reminder_violations
 from core.audit.invariants.invariant import Repair, Violation
 from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient
 from core.deliveries.histories.parcels import outcome_field
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.model.states import OPEN, REACHED, Status, best
 from core.redis.constants import HISTORY_FACTS
 from core.redis.keys import KEYS

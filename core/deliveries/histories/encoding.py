@@ -27,7 +27,6 @@ from typing import Any
 import msgspec
 
 from core.deliveries.histories.parcels import EntryRow, cut, cut_aligned, dump_parcel
-from core.model.compact_json import compact_json
 from core.model.content import Content
 from core.model.delivery import (
     DEFAULT_KIND,
@@ -40,6 +39,7 @@ from core.model.delivery import (
     Strategy,
 )
 from core.model.history_key import Id
+from core.model.json_form import compact_json
 
 FieldOrValue = str | int
 """One argument of HSET: a field's name or its value."""

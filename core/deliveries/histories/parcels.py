@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey, Id
+from core.model.json_form import compact_json
 from core.model.states import Status
 
 T = TypeVar("T")

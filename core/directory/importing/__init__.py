@@ -10,7 +10,7 @@ Neighbours: `core.directory` (records, pages of ids), `core.model.people` (the r
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.importer import Imported, Importing
 from core.directory.importing.journal import ImportProgress
-from core.directory.importing.page import RowChange
+from core.directory.importing.reader import RowChange
 from core.directory.records import ImportRunning
 
 __all__ = ["ImportProgress", "ImportRefused", "ImportRunning", "Imported", "Importing", "RowChange", "RowError"]

@@ -17,8 +17,7 @@ from core.directory.csv_cells import plain
 from core.directory.importing.encodings import decoded
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.headers import Columns, Header, read_header
-from core.model.text.characters import nfc, with_plain_spaces
-from core.model.text.plurals import counted
+from core.model.text.characters import counted, nfc, with_plain_spaces
 
 MOST_ROWS = 250_000
 LONGEST_CELL = 131_072

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from core.errors import Invalid
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 
 MOST_ERRORS = 100
 """Errors that are reported at once."""

@@ -10,8 +10,7 @@ from core.directory.csv_cells import group_cells
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.journal import Step
 from core.directory.importing.kinds import as_row_errors, group_fields, parse_id
-from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import RowReader, in_pages
+from core.directory.importing.reader import CheckedPage, RowReader, in_pages
 from core.directory.records import encode_record
 from core.model.people import Group, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS

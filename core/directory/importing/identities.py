@@ -12,8 +12,7 @@ from core.directory.csv_cells import CONTACTS
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.kinds import contact_cells
-from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import RowReader
+from core.directory.importing.reader import CheckedPage, RowReader
 from core.model.contacts.addresses import canonical
 
 _DIGITS = 12

@@ -11,8 +11,7 @@ from core.directory.importing.errors import RowError
 from core.directory.importing.groups import Memberships, member_steps
 from core.directory.importing.identities import Identities
 from core.directory.importing.kinds import as_row_errors, contact_cells, field_cells, parse_id, user_fields
-from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import RowReader, in_pages
+from core.directory.importing.reader import CheckedPage, RowReader, in_pages
 from core.directory.records import encode_record
 from core.errors import Invalid
 from core.model.contacts.addresses import canonical

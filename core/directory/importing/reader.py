@@ -1,10 +1,17 @@
-"""Reads the directory for the checks of an import, in pages."""
+"""Reads the directory for the checks of an import, in pages; the result of checking a page of rows."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
 
+from msgspec import Struct
+
+from core.directory.csv_cells import Cells
 from core.directory.directory import Directory
+from core.directory.importing.csv_rows import CsvRow
+from core.directory.importing.errors import RowError
+from core.directory.importing.journal import Step
 from core.directory.paging import all_ids
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User
@@ -89,3 +96,68 @@ class RowReader:
 async def _known(lookup: Callable[[Sequence[Id]], Awaitable[Sequence[object]]], ids: Iterable[str]) -> set[str]:
     """Return those of the ids for which there is a record."""
     return {one for page in in_pages(ids) for one, found in zip(page, await lookup(page), strict=True) if found}
+
+
+class FieldChange(Struct, frozen=True):
+    """A field that a row changes, its values as cells; "" for none."""
+
+    field: str
+    old: str
+    new: str
+
+
+class RowChange(Struct, frozen=True):
+    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether that is new."""
+
+    row: int
+    id: str
+    created: bool
+    fields: Sequence[FieldChange]
+
+
+@dataclass(slots=True)
+class CheckedPage:
+    """The checked rows: what is to be written for them, or their errors. `rows`: how many were checked."""
+
+    rows: int = 0
+    steps: list[Step] = field(default_factory=list)
+    errors: list[RowError] = field(default_factory=list)
+    changes: list[RowChange] = field(default_factory=list)
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+    def note(
+        self,
+        row: CsvRow,
+        subject: str,
+        old: Cells | None,
+        new: Cells,
+        *,
+        blank: Cells | None = None,
+        relates: bool = False,
+    ) -> bool:
+        """Count a valid row, and keep what it changes. Returns whether it changes anything. `old`: None of what is new,
+        which is compared with `blank`. `relates`: the row is about a relation, so a change is a new relation.
+        """
+        fields = _changed((blank or {}) if old is None else old, new)
+        if old is not None and not fields:
+            self.unchanged += 1
+            return False
+        self.created += relates or old is None
+        self.updated += not relates and old is not None
+        self.changes.append(RowChange(row.number, subject, old is None, fields))
+        return True
+
+
+def _changed(old: Cells, new: Cells) -> list[FieldChange]:
+    names = dict.fromkeys((*old, *new))
+    return [
+        FieldChange(name, old.get(name, ""), new.get(name, ""))
+        for name in names
+        if old.get(name, "") != new.get(name, "")
+    ]
+
+
+Check = Callable[[RowReader, Sequence[CsvRow]], AsyncIterator[CheckedPage]]
+"""Checks the rows of a file against the directory, in pages."""

@@ -70,3 +70,8 @@ def to_unreserved(text: str) -> str:
 def from_unreserved(written: str) -> str:
     """Return the text of which `to_unreserved` has made this."""
     return unquote(written.replace("~", "%"))
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """Return the number with its thing: 1 error, 2 errors. `things`: more of them, by default with an s."""
+    return f"{number} {thing if number == 1 else things or f'{thing}s'}"

@@ -12,9 +12,7 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Reply, ServerAddress, StoreConnection
-from core.redis.sentinels import PrimaryNotFound
-from core.redis.sentinels.finding import ANSWER
-from core.redis.sentinels.sentinel_set import server_places
+from core.redis.sentinels import ANSWER, PrimaryNotFound, server_places
 
 CLUSTER_FORM = "redis+cluster://user:password@host:6379,host:6379"
 

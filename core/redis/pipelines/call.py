@@ -1,7 +1,10 @@
-"""A command with its caller's future, and what the caller gets in place of a reply."""
+"""A command with its caller's future, what the caller gets in place of a reply, and what a pipeline asks of the
+pipelines of the other primaries, which `core.redis.pipelines.pipelines` answers.
+"""
 
 import asyncio
 from collections.abc import Iterable
+from typing import Protocol
 
 from msgspec import Struct
 from redis.exceptions import RedisError
@@ -9,6 +12,7 @@ from redis.exceptions import RedisError
 from core.errors import StoreError, StoreUnavailable
 from core.redis.connection import Reply
 from core.redis.refusals import refused_write
+from core.redis.topology import Topology
 
 
 class StoreCall(Struct, eq=False):
@@ -36,3 +40,16 @@ def fail(calls: Iterable[StoreCall], fault: StoreError) -> None:
     for call in calls:
         if not call.answer.done():
             call.answer.set_exception(fault)
+
+
+class Routes(Protocol):
+    """The pipelines of all primaries, for the one of `primary`."""
+
+    async def read_again(self, primary: Topology) -> bool:
+        """Find out where the primaries are, and do `pass_on`. Return whether this primary still has anything."""
+
+    def is_redirected(self, primary: Topology, home: int, refusal: RedisError) -> bool:
+        """Return whether a refusal means that another primary has this home."""
+
+    def pass_on(self, primary: Topology) -> None:
+        """Give the waiting calls of what other primaries have to their pipelines. Nothing is in flight."""

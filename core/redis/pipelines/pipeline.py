@@ -22,10 +22,8 @@ from core.errors import StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Reply, StoreConnection, Word, encoded
 from core.redis.outage_log import OutageLog
-from core.redis.pipelines.call import StoreCall, fail, fault_of
-from core.redis.pipelines.primary_notes import PrimaryNotes
-from core.redis.pipelines.refusal_times import FAIL_OVER, RefusalTimes
-from core.redis.pipelines.routes import Routes
+from core.redis.pipelines.call import Routes, StoreCall, fail, fault_of
+from core.redis.pipelines.primary_notes import FAIL_OVER, PrimaryNotes, RefusalTimes
 from core.redis.refusals import may_pass, refused_write
 from core.redis.topology import PrimaryMoved, Topology
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from redis.exceptions import RedisError
 
 from core.redis.cluster import ShardMap
+from core.redis.pipelines.call import Routes
 from core.redis.pipelines.pipeline import Pipeline
-from core.redis.pipelines.routes import Routes
 from core.redis.topology import Topology
 
 

@@ -12,9 +12,8 @@ from core.answers.buttons import with_tokens
 from core.model.content import Attachment, Button, Content, Feature
 from core.model.display import BEGINNING, Display, Limits
 from core.model.question import Question
-from core.model.text.sms_parts import sms_parts
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
-from core.model.text.text_parts import beginning_of, split_text, utf16_length
+from core.model.text.text_parts import beginning_of, sms_parts, split_text, utf16_length
 from core.model.user_files import safe_name
 from couriers.sending.content.asking import (
     LINK_PLACE,
@@ -25,8 +24,7 @@ from couriers.sending.content.asking import (
     with_link,
 )
 from couriers.sending.content.content_for_channel import NOTHING, Presented, present
-from couriers.sending.content.files import name_of
-from couriers.sending.grouping import File, media_groups
+from couriers.sending.content.files import File, media_groups, name_of
 from couriers.sending.interface import Courier, HasLimits, WritesAsText
 
 _ANY_LINK = "…"

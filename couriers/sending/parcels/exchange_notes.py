@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from core.model.compact_json import compact_json
 from core.model.exchange import ProviderCall
+from core.model.json_form import compact_json
 from core.model.states import Reason
 from core.queue.checks import error_text
 from couriers.exchanges import NotedCall, WordFilter

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from core.deliveries.histories.encoding import load_plan
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.histories.reader import HistoryReader
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.model.states import OPEN, REACHED, Status
 from core.queue import Task
 from core.redis.constants import AWAITING_MS

@@ -7,7 +7,7 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from delivery.api.bots.runs import PersonName
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel

@@ -9,12 +9,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.clock import write_optional_time
 from core.model.content import Button
-from core.model.delivery import Following
+from core.model.delivery import Following, QuotaState
 from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.question import Question
-from core.model.quota import QuotaState
 from core.model.text.personal import LANGUAGE
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable

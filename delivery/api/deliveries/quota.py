@@ -4,8 +4,8 @@ import math
 
 from msgspec import UNSET, Struct, UnsetType
 
+from core.model.delivery import QuotaState
 from core.model.field_types import Label, Name
-from core.model.quota import QuotaState
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import People, Route, Routes

@@ -17,7 +17,7 @@ from core.orders.templates import MessageTemplates
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from delivery.services import ApiServices
-from providers.sign_in.signing_out import sign_out
+from providers.sign_in.sign_in import sign_out
 
 _MERGED = "the person was merged with another"
 _OVERLAP_MS = 60_000

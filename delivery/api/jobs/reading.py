@@ -6,8 +6,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from core.errors import Forbidden
 from core.jobs import Actor, JobId
-from core.jobs.listing import Wanted
 from core.jobs.states import JobState
+from core.jobs.views import Wanted
 from delivery.http.context import Request
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional

@@ -1,9 +1,15 @@
-"""Signing users in to outside services: the address to go to, the page that asks, the callback, and signing out."""
+"""Signing users in to outside services: the address to go to, the page that asks, the callback, and signing out.
+
+The pages are in English and Russian. Everything that comes from outside is escaped.
+"""
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
+from html import escape
+from string import Template
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -13,8 +19,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound, Refused
 from core.model.field_types import IdField, ShortText
-from delivery.api.pages import HTML
-from delivery.api.sign_in.pages import confirmation, page_that_asks, refused_page, signed_in_page
+from delivery.api.pages import HTML, read_page
 from delivery.http.context import ApiContext, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
@@ -22,10 +27,65 @@ from delivery.http.input.receiving import receive
 from delivery.http.responses.problems import problem_of_refusal
 from delivery.http.route import NoParameters, OpenRoute, Repeats, Route, Routes
 from delivery.services import ApiServices
-from providers.sign_in import SignIn
+from providers.sign_in import Invitation, SignIn
 from providers.sign_in.sign_in import LIFETIME
-from providers.sign_in.signing_out import sign_out as sign_user_out
+from providers.sign_in.sign_in import sign_out as sign_user_out
 from providers.sign_in.stored import services_of
+
+_REFUSALS = {
+    "SIGN_IN_UNKNOWN": (
+        "The address works once, within its time: ask for a new one.",
+        "Адрес действует один раз и недолго: получите новый.",
+    ),
+    "SIGN_IN_OTHER_BROWSER": (
+        "This sign-in was begun in another browser: finish it there, or ask for a new address.",
+        "Вход начат в другом браузере: закончите его там или получите новый адрес.",
+    ),
+    "SIGN_IN_NOT_CONFIRMED": (
+        "Open the address again, and press the button of the page. The browser has to allow cookies.",
+        "Откройте адрес снова и нажмите кнопку на странице. Браузер должен разрешать cookie.",
+    ),
+    "SIGN_IN_REFUSED": (
+        "The service did not allow it. You can ask for a new address.",
+        "Сервис не разрешил вход. Можно получить новый адрес.",
+    ),
+    "SIGN_IN_FAILED": (
+        "The service did not answer as it should. Ask for a new address in a few minutes.",
+        "Сервис ответил не так, как должен. Получите новый адрес через несколько минут.",
+    ),
+}
+_ANY = ("Ask for a new address.", "Получите новый адрес.")
+
+
+def page_that_asks(invitation: Invitation, jobs: Sequence[str], confirmation: str) -> str:
+    """Return the page that names the person whose jobs will use the account, with the button to go on."""
+    user = invitation.signed_in.user
+    person = f"{invitation.person} ({user})" if invitation.person else user
+    return _filled(
+        "sign_in.html",
+        service=invitation.signed_in.service,
+        person=person,
+        jobs=", ".join(jobs) or "–",
+        confirmation=confirmation,
+    )
+
+
+def signed_in_page() -> str:
+    return read_page(__package__, "signed_in.html")
+
+
+def refused_page(refusal: Refused) -> str:
+    english, russian = _REFUSALS.get(refusal.code, _ANY)
+    return _filled("not_signed_in.html", english=english, russian=russian, code=refusal.code)
+
+
+def confirmation(link: str, browser: str) -> str:
+    """Return what the form of the page has for one browser. Another site can send a form, but does not know this."""
+    return sha256(f"{link} {browser}".encode(errors="replace")).hexdigest()
+
+
+def _filled(page: str, **values: str) -> str:
+    return Template(read_page(__package__, page)).substitute({name: escape(value) for name, value in values.items()})
 
 
 class SignInRequest(RequestModel, frozen=True):

@@ -13,7 +13,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
 from core.errors import QuotaExceeded, Refused, StoreRefuses, StoreUnavailable
-from core.model.quota import QuotaState
+from core.model.delivery import QuotaState
 from delivery.http.metrics import Metrics
 from delivery.http.rate_limit import RateExceeded, quota_headers
 from delivery.http.responses.problems import (

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState, StoredJob
-from core.jobs.listing import Wanted
+from core.jobs.views import Wanted
 from core.model.people import id_text
 from providers.sign_in import SignIn
-from providers.sign_in.signing_out import sign_out as sign_user_out
+from providers.sign_in.sign_in import sign_out as sign_user_out
 from scenarios.context import Context
 from scenarios.telegram.authorisation import denial
 from scenarios.words import sentence

@@ -8,8 +8,8 @@ from core.errors import Invalid
 from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.states import DeliveryState
-from core.model.text.sms_parts import sms_parts
 from core.model.text.text_marks import plain_text
+from core.model.text.text_parts import sms_parts
 from core.orders import AnyAddressee, Caller, Order
 from core.orders.choices import addressee
 from core.orders.delivery_times import check_time

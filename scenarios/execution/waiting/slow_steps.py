@@ -9,7 +9,7 @@ from datetime import timedelta
 import msgspec
 from msgspec import Struct
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import Attempt, NewTask, QueueClient, Result, Tube
 from scenarios.context import Waiting
 from scenarios.engine import Ending, Path, Step

@@ -16,8 +16,8 @@ from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.directory.linking import Linking
+from core.model.delivery import Quota
 from core.model.people import Group, Supergroup, User
-from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
 from core.services import Services
 from couriers.email import LinkCodeMailer

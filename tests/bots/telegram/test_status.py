@@ -7,8 +7,8 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import ChannelFacts, Channels
+from core.model.delivery import Quota
 from core.model.people import UserChange
-from core.model.quota import Quota
 from core.model.states import Reason
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.bots.telegram.chat import TEACHER, School, english, labels, open_school

@@ -15,9 +15,8 @@ from bots.telegram.sending import Replies
 from core.orders.following import StatusTask
 from core.updates.bot_calls import PressAnswer, TypingMark
 from couriers.receiving.poller import Poller
-from couriers.telegram_bot.bot_calls import TelegramCalls
 from couriers.telegram_bot.client import BotClient
-from couriers.telegram_bot.receive import TelegramLongPoll, open_receiver
+from couriers.telegram_bot.receive import TelegramCalls, TelegramLongPoll, open_receiver
 from couriers.telegram_bot.settings import Settings
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came

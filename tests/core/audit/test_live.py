@@ -9,7 +9,7 @@ from itertools import count
 from redis.asyncio import Redis
 
 from core.audit.audit import Audit
-from core.audit.scan_record import PAGE
+from core.audit.entry_scanner import PAGE
 from core.model.states import Status
 from core.queue import Claim, NewTask, SettleResult, Task, Tube, Tubes, Worker, WorkerOptions
 from core.redis.store import Argument, Store

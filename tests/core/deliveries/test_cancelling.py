@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from core.deliveries.histories.parcels import Entry
-from core.model.backoff import Backoff
-from core.model.compact_json import compact_json
+from core.model.clock import Backoff
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.states import DeliveryState, Reason, Status
 from couriers.sending.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
 from couriers.sending.parcels.parcel import Parcel

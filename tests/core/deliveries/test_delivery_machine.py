@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from core.deliveries.histories.encoding import ChannelPlan, load_plan
 from core.deliveries.histories.reader import HistoryReader
 from core.model.clock import from_ms
-from core.model.compact_json import compact_json
 from core.model.delivery import Recipient
+from core.model.json_form import compact_json
 from core.model.states import OPEN, DeliveryState, Status, supersedes
 from couriers.sending.parcels.parcel import Parcel
 from tests.core.deliveries.delivery_model import ClaimedParcel, Delivery

@@ -7,7 +7,7 @@ import pytest
 
 from core.deliveries.exchanges import Exchange
 from core.errors import NotFound
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.monitoring import Overviews, SampleStep

@@ -9,8 +9,8 @@ from itertools import permutations
 import pytest
 
 from core.errors import Forbidden, NotFound
-from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from couriers.sending.interface import Deferred, Sent
 from tests.support.every_verb import entry_of, report_token

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.directory import Directory
 from core.directory.collections import Groups, Supergroups
-from core.directory.ownerships import Ownerships
+from core.directory.directory import Ownerships
 from core.errors import Refused
 from core.model.people import ROLES, Group, ObjectKind, Supergroup, User, UserChange
 from core.redis.store import Store

@@ -1,6 +1,6 @@
 """Numbers of things in messages."""
 
-from core.model.text.plurals import counted
+from core.model.text.characters import counted
 
 
 def test_one_thing_has_no_plural_and_every_other_number_has() -> None:

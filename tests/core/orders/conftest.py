@@ -10,9 +10,8 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.directory import Directory
-from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
+from core.model.delivery import Accepted, NewDelivery, Quota, Repeat, Sender
 from core.model.people import Group, Supergroup, User
-from core.model.quota import Quota
 from core.orders import AnyAddressee, Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store
 from tests.support.small_pages import small_pages

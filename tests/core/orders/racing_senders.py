@@ -11,8 +11,7 @@ from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.errors import QuotaExceeded
-from core.model.delivery import Accepted
-from core.model.quota import Quota
+from core.model.delivery import Accepted, Quota
 from core.orders import Caller, Sending, SendingPolicy
 from core.redis.store import Store
 from tests.core.orders.conftest import LATER, TRAINER, order

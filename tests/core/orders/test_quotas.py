@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from core.admission.idempotency import Idempotency
 from core.admission.quotas import Quotas
 from core.errors import Conflict, Invalid, QuotaExceeded
-from core.model.delivery import Accepted, Repeat, Sender
+from core.model.delivery import NO_QUOTA, Accepted, Quota, QuotaState, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.people import User
-from core.model.quota import NO_QUOTA, Quota, QuotaState
 from core.orders import SendingPolicy
 from core.redis.keys import KEYS
 from tests.core.orders.conftest import ADMIN, DAY, LATER, SEND_ONLY, TRAINER, Office, order

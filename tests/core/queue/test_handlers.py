@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.states import TaskState
 from core.queue import AlreadySettled, Attempt, Bury, Done, Failed, NewTask, Result, Retry, Tube
 from tests.support.servers import on_both_servers

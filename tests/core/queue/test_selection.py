@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.errors import Invalid
-from core.model.tenants import DEFAULT_TENANT
+from core.model.history_key import DEFAULT_TENANT
 from core.monitoring import BulkChanges
 from core.queue import CancelResult, NewTask, Settled, Settlement, SettleResult, TaskFilter, Tube, Tubes
 from core.queue.task_search import SearchPosition, TaskSearch

@@ -10,7 +10,7 @@ from textwrap import indent
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import Attempt, CallFailed, Failed, NewTask, Retry, TaskFilter, Tube, connect
 from core.redis.store import Store
 from tests.support.paths import ROOT

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Invalid, NotFound
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import CancelResult, NewTask, Queue, SettleResult, Tube, Tubes
 from core.queue.task import ClaimRequest
 from core.redis.store import Store

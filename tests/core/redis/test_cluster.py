@@ -15,8 +15,7 @@ from cli.command import CommandFailed
 from cli.commands.installation.backups import refuse_cluster
 from cli.commands.installation.cluster import print_plan
 from cli.commands.installation.queue import stats as print_stats
-from cli.commands.start.cluster_findings import check_cluster
-from cli.commands.start.replication_findings import check_replication
+from cli.commands.start.store_findings import check_cluster, check_replication
 from core.admission.actions import ActionLog, OperatorAction
 from core.admission.api_keys import ApiKeys
 from core.audit.invariants.invariant import parse_key

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.exceptions import RedisError
 
-from cli.commands.start.replication_findings import check_replication
+from cli.commands.start.store_findings import check_replication
 from core.errors import SetupError, StoreUnavailable
 from core.model.durability import Durability
 from core.redis.sentinels import SentinelSet, find_primary

@@ -6,8 +6,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from core.redis.sentinels import SentinelSet
-from core.redis.witnesses.cluster_witnesses import is_sure as is_sure_in_cluster
-from core.redis.witnesses.sentinel_witnesses import SentinelWitnesses, Statement, is_sure
+from core.redis.witnesses import SentinelWitnesses, Statement, is_sure, is_sure_of_cluster
 
 P, NEW = ("p", 1), ("new", 2)
 IDLE, VOTED = Statement(P, epoch=3), Statement(P, epoch=3, has_voted=True)
@@ -106,4 +105,4 @@ def nodes(myself: str, *, a: str = "master", owner: str = "a", size: int = 3) ->
     ],
 )
 def test_a_cluster_confirms_a_primary_when_no_majority_can_have_voted(views: list[str], expected: bool) -> None:
-    assert is_sure_in_cluster("a", 3, views) is expected
+    assert is_sure_of_cluster("a", 3, views) is expected

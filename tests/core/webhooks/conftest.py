@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.webhooks import runtime as webhook_runtime
 from core.webhooks.event_reader import ReadingLimits
 from core.webhooks.http_client import WebhookClient

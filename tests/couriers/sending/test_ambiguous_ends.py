@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.delivery import Cancelled
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey, Id

@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 import pytest
 
-from core.model.compact_json import compact_json
 from core.model.history import OutcomeRecord
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.states import Reason, Status
 from couriers.sending import (
     EVERY_FEATURE,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from core.deliveries.histories.parcels import Entry
-from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.states import Reason, Status
 from core.queue import Task
 from core.redis.store import Argument

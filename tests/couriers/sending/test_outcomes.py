@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Reason, Verdict

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.model.states import Reason, Status
 from couriers.sending.interface import FOREVER, NEVER, Deferred, Halted, Outcome, Partly, Unknown
 from couriers.sending.retry_policy import Final, Postponed, decide, still_remembered

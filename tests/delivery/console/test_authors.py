@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.processes.bot_faults import BotFault, BotFaults
+from core.processes.register import BotFault, BotFaults
 from core.queue import NewTask, Queue
 from core.redis.store import Store
 from scenarios.check.reloading import ActiveBot

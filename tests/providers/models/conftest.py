@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from providers.models import FileCache, LanguageModel, Models, NotSetUp, Synthesis, Transcription
 from providers.models.http_client import ModelHttpClient
 from providers.models.openai import OpenAi

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from providers.models import AiNotSetUp, AiRefused, AiUnavailable, SoundFormat, Speech
-from providers.models.espeak import Espeak, espeak_voice
-from providers.models.programs import NICENESS, environment, run_program
-from providers.models.sound import convert, duration_of
+from providers.models.programs import NICENESS, Espeak, convert, duration_of, environment, espeak_voice, run_program
 from tests.providers.models.conftest import MINUTE, models_in, probe
 from tests.support.waiting import until
 

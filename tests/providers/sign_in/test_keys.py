@@ -9,8 +9,10 @@ from core.redis.connection import Word
 from core.redis.store import Argument, Store
 from providers.sign_in import KeyLost, SignInExpired, Tokens, Vault
 from providers.sign_in.stored import (
+    Undecryptable,
     keys_by_shard,
     keys_in_use,
+    new_key,
     people_with_tokens,
     reset,
     services_of,
@@ -18,7 +20,6 @@ from providers.sign_in.stored import (
     tokens_key,
     unreadable,
 )
-from providers.sign_in.vault import Undecryptable, new_key
 from tests.support.servers import Server
 
 ANNA = ("university", "vacancies", "1")

@@ -13,8 +13,7 @@ from core.redis.store import Store
 from providers.sign_in import Invitation, Service, SignedIn, SignIn, SignInExpired, Tokens, Vault
 from providers.sign_in.client import ServiceUnavailable
 from providers.sign_in.services import checked, read_services
-from providers.sign_in.stored import forget, services_of, tokens_key
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import forget, new_key, services_of, tokens_key
 from tests.providers.sign_in.oauth_server import BROWSER, SECRET, OAuthServer, agree, sign_in_at
 from tests.support.servers import Server
 from tests.support.waiting import until

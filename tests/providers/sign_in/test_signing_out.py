@@ -8,9 +8,8 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from providers.sign_in import SignIn, SignInExpired, Tokens, Vault
-from providers.sign_in.signing_out import sign_out
-from providers.sign_in.stored import services_of
-from providers.sign_in.vault import new_key
+from providers.sign_in.sign_in import sign_out
+from providers.sign_in.stored import new_key, services_of
 from tests.providers.sign_in.test_sign_in import ANNA, Installation, installation
 from tests.support.waiting import until
 

@@ -12,8 +12,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from jobs import Iteration, Job, JobWorker, Registry
 from providers.sign_in import Tokens, Vault
-from providers.sign_in.stored import services_of
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key, services_of
 from scenarios.engine import State
 from tests.sandbox.bot_api_clients import ANNA
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench

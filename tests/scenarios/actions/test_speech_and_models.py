@@ -10,8 +10,8 @@ from core.errors import Refused
 from couriers.telegram_bot.library import types
 from couriers.telegram_bot.named_calls import NamedCalls
 from providers.models import AiError, Models
-from providers.models.espeak import Espeak
 from providers.models.openai import OpenAi
+from providers.models.programs import Espeak
 from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD

@@ -25,7 +25,7 @@ from jobs.worker import JobWorker
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn, Tokens, Vault
 from providers.sign_in.services import read_services
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
 from scenarios.check import check

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from core.model.delivery import Quota
 from core.model.people import Group, Supergroup, User
-from core.model.quota import Quota
 from core.orders import SendingPolicy
 from tests.scenarios.execution.conftest import PERSON, Installation, states
 from tests.support.stack import TENANT

@@ -11,8 +11,8 @@ import pytest
 from core.admission import reply_limit
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
+from core.model.delivery import Quota
 from core.model.people import Group, User
-from core.model.quota import Quota
 from core.model.states import Reason
 from core.orders import SendingPolicy
 from couriers.channel import channels

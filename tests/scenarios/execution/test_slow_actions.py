@@ -7,8 +7,8 @@ import pytest
 
 from core.model.content import EVERY_FEATURE, AttachmentType
 from providers.models import FileCache, Models
-from providers.models.espeak import Espeak
 from providers.models.openai import OpenAi
+from providers.models.programs import Espeak
 from sandbox.state import Fault, Rule, SandboxState
 from scenarios.execution.waiting.slow_steps import CONCURRENCY
 from tests.providers.models.conftest import MINUTE, client, openai, probe, programs, service, state

@@ -13,7 +13,7 @@ import yaml
 from cli.processes.embedded_valkey import free_port
 from cli.settings.secrets import secret_readers
 from examples import JOB_HUNTER, SCHOOL_BOT
-from providers.sign_in.vault import new_key
+from providers.sign_in.stored import new_key
 from tests.support.forked import run_ada
 from tests.support.paths import ROOT
 from tests.support.servers import Server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.harness.process_cost import commands_within
-from core.processes.bot_faults import BotFaults
+from core.processes.register import BotFaults
 from core.queue import Queue
 from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.sandbox import Sandbox

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.parcels import Entry, dump_parcel, load_parcel
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.model.question import AnswerKind, Option, Question
 from core.model.states import Status
 from core.queue import Settlement

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.deliveries.channels import ChannelFacts, Channels
-from core.model.compact_json import compact_json
+from core.model.json_form import compact_json
 from core.model.states import DeliveryState, Status
 from core.queue import NewTask, SettleResult, Tube, Tubes
 from core.redis.keys import KEYS

@@ -9,8 +9,8 @@ Found by tests/system/model_checking/test_interleavings.py.
 
 import asyncio
 
-from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
+from core.model.json_form import compact_json
 from core.model.states import Reason, Status
 from couriers.sending.interface import Message, Outcome, Rejected
 from couriers.sending.parcels.parcel import Parcel

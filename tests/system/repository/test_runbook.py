@@ -23,7 +23,7 @@ from tests.system.guides.blocks import blocks_of
 PAGE = ROOT / "docs" / "runbook.md"
 TEXT = " ".join(PAGE.read_text().split())
 START = ROOT / "cli" / "commands" / "start"
-FINDINGS = [START / f"{name}.py" for name in ("doctor", "replication_findings", "cluster_findings")]
+FINDINGS = [START / f"{name}.py" for name in ("doctor", "store_findings")]
 REFUSALS = [ROOT / "core" / "redis" / f"{name}.py" for name in ("refusals", "first_check", "store")]
 NAMED_BY_A_VARIABLE = {
     "channel": ["a channel"],
@@ -31,6 +31,8 @@ NAMED_BY_A_VARIABLE = {
     "section": ["replication", "memory", "persistence"],
 }
 """What doctor calls its lines where the name is not a literal."""
+CLUSTER = ("check_cluster", "_seen")
+"""The functions that put together its line about a cluster."""
 
 CODE = re.compile(r"\b(?:STORE|SENTINEL|CLUSTER|REDIS_URL|LAYOUT|SHARDS|DATA)_[A-Z]+(?:_[A-Z]+)*\b")
 OWN_NAMES = frozenset({"SENTINEL_FORM", "CLUSTER_FORM"})
@@ -77,7 +79,10 @@ def findings() -> Iterator[tuple[str, str]]:
 def faults_of_a_cluster() -> Iterator[str]:
     """Yield the texts that doctor puts together into its line about a cluster."""
     tree = ast.parse(FINDINGS[-1].read_text())
-    yield from (text for one in ast.walk(tree) if isinstance(one, ast.JoinedStr) and (text := literal(one, tree)))
+    about = [one for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef) and one.name in CLUSTER]
+    assert len(about) == len(CLUSTER)
+    texts = [one for function in about for one in ast.walk(function) if isinstance(one, ast.JoinedStr)]
+    yield from (text for one in texts if (text := literal(one, tree)))
 
 
 def pieces(text: str) -> list[str]:

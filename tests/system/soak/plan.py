@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from core.model.backoff import Backoff
+from core.model.clock import Backoff
 from core.queue import Tube
 
 STRICT, PARKED, CALLS = "strict", "parked", "calls"

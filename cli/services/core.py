@@ -1,14 +1,27 @@
-"""Linking of contacts with the mail server of the settings, as the API and the bots use it."""
+"""Opens the services of core that several processes use, by the settings: rules of sending, linking, those of a bot."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
+from bots.services import BotServices
 from cli.settings.settings import Settings
+from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
+from core.orders import SendingPolicy
 from core.redis.store import Store
+from core.services import open_services
 from core.sessions import SignInCodes
 from couriers.email import EmailTemplates, LinkCodeMailer, Mailer, MailServer
+
+
+def sending_policy_of(settings: Settings) -> SendingPolicy:
+    """Return the quotas, the quiet hours and the rights of staff of the settings."""
+    quiet_hours = settings.quiet_hours and replace(settings.quiet_hours, timezone=settings.timezone)
+    return SendingPolicy(
+        settings.quotas, TenantQuietHours(quiet_hours, settings.tenant_timezones), settings.staff_writes_to_all
+    )
 
 
 @asynccontextmanager
@@ -41,3 +54,16 @@ async def open_code_mailer(settings: Settings) -> AsyncIterator[LinkCodeMailer |
         yield LinkCodeMailer(mailer, templates)
     finally:
         await mailer.close()
+
+
+@asynccontextmanager
+async def open_bot_services(store: Store, settings: Settings) -> AsyncIterator[BotServices]:
+    """Open the services of one bot, of the tenant ADA_BOT_TENANT."""
+    timezone = settings.tenant_timezones.get(settings.bot_tenant, settings.timezone)
+    async with (
+        open_services(store, sending_policy_of(settings)) as core,
+        open_linking(store, core.directory, settings) as linking,
+    ):
+        yield BotServices(
+            core, linking, settings.bot_tenant, timezone, settings.public_url or "", settings.office or ""
+        )

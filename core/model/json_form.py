@@ -1,9 +1,19 @@
-"""The form in which data of a job are stored: JSON that is read back without loss of a value."""
+"""The forms of JSON in which functions, histories and jobs store data: without spaces, and read back without loss of a
+value.
+"""
 
 import json
 from typing import Any
 
 import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
+
+def compact_json(value: Any) -> str:
+    """Return JSON without spaces; non-ASCII letters are not escaped."""
+    return _encode(value).decode()
+
 
 FAULTS = (TypeError, ValueError, OverflowError, RecursionError)
 """What `encoded` raises."""

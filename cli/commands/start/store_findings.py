@@ -1,5 +1,6 @@
-"""Checks of high availability for doctor: role, replicas and their lag, memory, persistence, library, Sentinels,
-cluster."""
+"""Checks of the store for doctor: role, replicas and their lag, memory, persistence, library, Sentinels; of a cluster
+whether its nodes answer and agree, and whether each shard has a primary.
+"""
 
 import asyncio
 import re
@@ -8,14 +9,27 @@ from dataclasses import dataclass, replace
 
 from redis.exceptions import RedisError
 
-from cli.commands.start.cluster_findings import check_cluster
-from cli.commands.start.finding import Finding
 from core.errors import FunctionFault
 from core.model.durability import Durability
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import ServerAddress, StoreConnection
-from core.redis.sentinels import SentinelSet
-from core.redis.sentinels.finding import ANSWER
+from core.redis.sentinels import ANSWER, SentinelSet
 from core.redis.store import Store
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check. `is_good` is None if there is nothing to check, for example without credentials."""
+
+    what: str
+    is_good: bool | None
+    detail: str
+    repair: str = ""
+
+    def __str__(self) -> str:
+        mark = {True: "good", False: "BAD ", None: "    "}[self.is_good]
+        return f"{mark}  {self.what:<12} {self.detail}" + (f"\n                   {self.repair}" if self.repair else "")
+
 
 _REPLICA = re.compile(
     r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE
@@ -140,3 +154,50 @@ async def _view_of(name: str, sentinel: ServerAddress) -> _View:
 def facts_of(text: str) -> Mapping[str, str]:
     """Return the lines of INFO as a mapping."""
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+_OPEN = re.compile(r"\[(\d+)-[<>]-\w+\]")
+"""A slot that moves key by key, in CLUSTER NODES."""
+
+
+async def check_cluster(store: Store, nodes: ClusterNodes) -> Finding:
+    places = sorted(store.shard_map.known_places)
+    seen = dict(zip(places, await asyncio.gather(*(_seen(nodes, place) for place in places)), strict=True))
+    views = [view for view in seen.values() if isinstance(view, ClusterView)]
+    faults = [f"{host}:{port} {what}" for (host, port), what in seen.items() if isinstance(what, str)]
+    lost = [shard for shard in range(store.shards) if not _is_owned(store.shard_map.slot_of(shard), views)]
+    if lost:
+        faults.insert(0, f"shards {', '.join(map(str, lost))} have no primary")
+    if views and (disagreeing := len({_owners(view) for view in views}) - 1):
+        faults.append(f"{disagreeing} other views of the slots")
+    if moving := await _moving(store):
+        faults.append(f"slots {', '.join(moving)} move key by key: their shards wait")
+    detail = f"{len(store.shard_map.primaries())} primaries, {len(places)} nodes, {store.shards} shards"
+    if not faults:
+        return Finding("cluster", True, detail)
+    return Finding("cluster", False if lost or moving else None, f"{detail}; {'; '.join(faults)}", _RUNBOOK)
+
+
+async def _seen(nodes: ClusterNodes, place: Place) -> ClusterView | str:
+    """Return what a node sees, or why it does not answer."""
+    try:
+        return await view_of(nodes, place)
+    except (RedisError, OSError, TimeoutError) as fault:
+        return f"does not answer ({str(fault) or type(fault).__name__})"
+
+
+def _owners(view: ClusterView) -> frozenset[tuple[int, int, Place]]:
+    return frozenset((one.first, one.last, one.owner) for one in view.slots)
+
+
+def _is_owned(slot: int, views: Sequence[ClusterView]) -> bool:
+    return any(view.owner_of(slot) for view in views)
+
+
+async def _moving(store: Store) -> list[str]:
+    """Return the slots whose keys are being moved one by one. Each primary names only its own."""
+    try:
+        texts = await store.command_everywhere("CLUSTER", "NODES")
+    except FunctionFault:
+        return []
+    return sorted({slot for text in texts.values() for slot in _OPEN.findall(str(text))})

@@ -1,11 +1,15 @@
-"""What an SMS gateway posts for an SMS that it has received (Kannel's get-url). Pure."""
+"""SMS that a gateway has received: what it posts (Kannel's get-url), and the event of it. Pure."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from hashlib import blake2b
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
 from core.model.contacts.addresses import e164
+from core.updates.events import Arrival
+from couriers.sms import CHANNEL
 
 ANSWER = ""
 """Kannel would send a text back."""
@@ -51,3 +55,10 @@ def _sms_name(query: InboundSmsQuery, number: str) -> str:
     """Return what a repeat has in common with the first: the gateway's id, or else sender, receiver, time and text."""
     parts = (query.smsc, query.id) if query.id else (number, query.to, query.time, query.text)
     return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
+
+
+def read_arrival(sms: Mapping[str, Any], now: datetime) -> Arrival:
+    """Return the event. Gateways write the time in many ways, so its time is `now`."""
+    person = {"user_id": sms["number"], "is_bot": False, "chat_id": sms["number"], "chat_type": "private"}
+    text = {"event_text": sms["text"], "event_date": now.isoformat(), "attachments": []}
+    return Arrival({"id": sms["id"], "channel": CHANNEL, "kind": "text", **person, **text})
