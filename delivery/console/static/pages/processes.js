@@ -47,11 +47,10 @@ const columns = (left, mayChange) => [
   ...(mayChange ? [{ title: t("processes.change"), width: "11rem", cell: actions }] : []),
 ];
 
-const actions = (one) => [
+const actions = (one) => h("div", { class: "row-actions" },
   ["halted", "failed"].includes(one.state) && h("button", { onclick: () => act("/v1/processes:start", { kind: one.kind, name: one.name }, "processes.starting") }, t("processes.start")),
   one.state === "running" && one.tubes.length > 0 && h("button", { onclick: () => request(one, one.is_quiet ? "resume" : "quiet") }, t(one.is_quiet ? "processes.resume" : "processes.quiet")),
-  one.state === "running" && h("button", { class: "danger", onclick: () => stop(one) }, t("processes.stop")),
-];
+  one.state === "running" && h("button", { class: "danger", onclick: () => stop(one) }, t("processes.stop")));
 
 const request = ({ id }, name) => act(`/v1/processes/${id}/requests`, { request: name }, "processes.asked");
 
