@@ -142,6 +142,8 @@ def _object_in(schema: Schema) -> Schema | None:
 def _limits(key: inspect.Type) -> Schema:
     while isinstance(key, inspect.Metadata):
         key = key.type
+    if isinstance(key, inspect.LiteralType):
+        return {"enum": list(key.values)}
     assert isinstance(key, inspect.StrType), "names of JSON objects are texts"
     limits = {"minLength": key.min_length, "maxLength": key.max_length, "pattern": key.pattern}
     return {name: limit for name, limit in limits.items() if limit is not None}

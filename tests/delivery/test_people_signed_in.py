@@ -158,6 +158,12 @@ OPEN_TO_PEOPLE = {
     ("GET", "/v1/deliveries/{id}/answers.csv"),
     ("POST", "/v1/deliveries/{id}/answers"),
     ("POST", "/v1/deliveries/{id}/answers:close"),
+    ("POST", "/v1/deliveries/{id}/answers:remind"),
+    ("GET", "/v1/series"),
+    ("POST", "/v1/series"),
+    ("GET", "/v1/series/{id}"),
+    ("PATCH", "/v1/series/{id}"),
+    ("DELETE", "/v1/series/{id}"),
     ("GET", "/v1/threads"),
     ("GET", "/v1/threads/{thread}"),
     ("POST", "/v1/threads/{thread}/messages"),
@@ -178,7 +184,7 @@ def test_the_routes_for_people_are_as_listed_by_hand() -> None:
     assert own == OPEN_TO_PEOPLE
     by_scope = {(route.scope, route.path.split("/")[2]) for route in ROUTES if route.people is People.BY_SCOPE}
     rooms = ("users", "contacts", "groups", "supergroups", "ownerships", "import", "export")
-    others = {("read", "channels"), ("send", "files"), ("", "me"), ("", "sessions")}
+    others = {("admin", "deliveries"), ("read", "channels"), ("send", "files"), ("", "me"), ("", "sessions")}
     assert by_scope == {*(("manage", room) for room in rooms), *others}
 
 
