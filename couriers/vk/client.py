@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -60,7 +59,7 @@ class _Http(AiohttpClient):
             yield response
 
     async def request_text(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> str:
-        with noted_call(urlsplit(url).path.rpartition("/")[2] or method) as call:
+        with noted_call(url.partition("?")[0].rpartition("/")[2] or method) as call:
             async with self.request(url, method, data, **more) as response:
                 text = await response.text("utf-8", errors="replace")
                 call.answered(response.status, _words_of(text))
