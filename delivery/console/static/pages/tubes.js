@@ -73,7 +73,7 @@ function columns(mayChange, again) {
     { title: t("tubes.name"), width: "minmax(8rem, 3fr)", cell: nameOf },
     ...STATES.map((state) => ({ title: word("task_state", state), width: WIDER, class: "number", cell: (tube) => count(tube, state) })),
     { title: t("tubes.oldest"), width: NUMBER, class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
-    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: (tube) => h("button", { class: "plain", "aria-label": t("tubes.curve_of", { tube: tube.name }), onclick: () => curve(tube) }, tube.rate ? number(tube.rate, ROUNDED) : "0") },
+    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: rate },
     { title: t("tubes.pace"), width: NUMBER, class: "number", cell: (tube) => pace(tube, mayChange, again) },
     ...(mayChange ? [{ title: t("tubes.action"), width: "8.5rem", cell: (tube) => change(tube, again) }] : []),
   ];
@@ -87,6 +87,12 @@ function count({ name, stats }, state) {
   if (!n) return "–";
   const share = n / STATES.reduce((sum, one) => sum + (states[one] || 0), 0);
   return h("a", { class: `bar-link ${state}`, style: { "--share": share }, href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n));
+}
+
+/** How many tasks of a tube are done in a second; the number opens its last hour. */
+function rate(tube) {
+  const shown = number(tube.rate || 0, ROUNDED);
+  return h("span", {}, h("button", { class: "plain", "aria-label": t("tubes.curve_of", { tube: tube.name, rate: t("tubes.per_second", { n: shown }) }), onclick: () => curve(tube) }, shown));
 }
 
 /** How fast a tube may go: with the right to change it, a button. */
