@@ -122,6 +122,7 @@ async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> N
     await person.browser.wait_for("document.querySelector('#every') !== null")
     await person.browser.run("document.querySelector('#every').value = 'каждый понедельник в 8:00'")
     await person.browser.run("document.querySelector('#every').dispatchEvent(new Event('change'))")
+    await person.sees("3 получателя")  # the form has what it loads and moves no more
     await person.keeps_picture("write-repeat-ru-390")
     await person.presses("Проверить")
     await person.presses("Начать повторять")
