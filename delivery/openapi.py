@@ -95,7 +95,7 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [*_path_parameters(route.path), *_query_parameters(route.query), *_headers(route)],
-        "responses": {**{status: _response(route, schemas) for status in _statuses(route)}, "default": _PROBLEM},
+        "responses": {**{status: _response(route, schemas) for status in _statuses(route)}, "default": _refusal(route)},
     }
     if isinstance(route, OpenRoute):
         body = {"requestBody": _json_body(route.body, schemas)} if route.body else {}
@@ -103,6 +103,14 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     if route.body or route.lines or route.upload:
         operation["requestBody"] = _request_body(route, schemas)
     return {**operation, "x-scope": route.scope}
+
+
+def _refusal(route: AnyRoute) -> Schema:
+    """Return the response to what is refused: a problem document; a page refuses with a page, too."""
+    if isinstance(route.response, str) and route.response.startswith("text/html"):
+        content = {**_problem_response()["content"], "text/html": {"schema": {"type": "string"}}}
+        return {**_problem_response(), "content": content}
+    return _PROBLEM
 
 
 def _operation_id(route: AnyRoute) -> str:

@@ -141,7 +141,7 @@ async def list_page(request: Request[None, ThreadQuery]) -> Response:
     """Return a page of the threads of an inbox."""
     query, person = request.query, request.identity.person
     if not query.inbox and person is None:
-        raise Invalid("REQUIRED", "A program names the inbox.", "inbox")
+        raise Invalid("INBOX_MISSING", "A program has no inbox of its own: name one.", "inbox")
     inbox = Inbox.parse(query.inbox) if query.inbox else Inbox(USER, id_text(person.id) if person else "")
     await _check_reader(request, inbox)
     threads = request.services.core.threads

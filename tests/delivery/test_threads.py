@@ -95,7 +95,7 @@ async def test_an_office_is_an_inbox_of_its_members_except_students(api: Api) ->
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("/v1/threads", "REQUIRED"),
+        ("/v1/threads", "INBOX_MISSING"),
         ("/v1/threads?inbox=mine", "INBOX_MALFORMED"),
         ("/v1/threads?inbox=user:1&cursor=1-2", "CURSOR_MALFORMED"),
         ("/v1/threads/nonsense", "THREAD_NOT_FOUND"),
