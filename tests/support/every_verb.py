@@ -13,6 +13,8 @@ from bots.dialog_event import DialogEvent
 from bots.dialogs import Dialogs
 from core.admission.quotas import Quotas
 from core.answers import Answers
+from core.answers.answers import AnsweredMessage
+from core.answers.numbers import AnswerNumbers
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
@@ -30,6 +32,7 @@ from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.question import AnswerKind, Option, Question
 from core.model.states import Reason, Status
 from core.monitoring import Lanes
+from core.orders.series import Series, SeriesStore
 from core.processes.accounts import StoredAccounts
 from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
@@ -102,6 +105,8 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_action_verbs(stack)
     await StoredAccounts(stack.store).change("vk", 0, None)
     await _upload_files(Uploads(stack.store))
+    series = Series(tenant=TENANT, sender=1, message={}, words="", cron="30 2 * * *", zone="Europe/Berlin")
+    await SeriesStore(stack.store).create(series, stack.now())
 
 
 async def _upload_files(uploads: Uploads) -> None:
@@ -282,9 +287,13 @@ async def _import_and_link(stack: Stack) -> None:
 
 async def _call_answer_verbs(stack: Stack) -> None:
     option = Option("yes", "Yes")
-    accepted = await stack.deliver(person(1), question=Question(AnswerKind.CONFIRM, [option], "en"))
+    question = Question(AnswerKind.CONFIRM, [option], "en")
+    accepted = await stack.deliver(person(1), question=question)
     answers = Answers(stack.store)
     await answers.enter(accepted.key, TENANT, "1", "yes", "anna", "event")
+    await answers.remind(accepted.key, TENANT)
+    shown = AnsweredMessage("echo", 0, 1)
+    await AnswerNumbers(stack.store).reserve(TENANT, "echo", "p1", accepted.key, question, 0, shown)
     await answers.close(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)
     await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])

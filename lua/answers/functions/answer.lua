@@ -5,7 +5,7 @@
 --         empty item for an answer that shows nothing
 -- RETURNS [result, row], ["missing"], or ["deleted"] if the data of the person were deleted; result: answered, changed, late; same,
 --         closed, final, many: the answer before stays; a repeat of an event returns its first result
--- EVENTS  outcomes, reported, finished, answer, closed
+-- EVENTS  outcomes, reported, finished, answer, closed; for deliveries that fell due before: released as well
 -- INVARIANT I26 an answer counts once for its person, and the totals are those of the answers; I28 no option has more people than
 --           places, and who has waited longest gets a free one
 

@@ -2,7 +2,7 @@
 -- ARGV    suffix, tenant, only_due:int
 --         only_due: 1 closes it only if its time has come
 -- RETURNS "closed", "over" if it was closed before, "early" if its time has not come, "missing"
--- EVENTS  closed
+-- EVENTS  closed; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT a question is closed once
 
 return function(suffix, tenant, only_due)

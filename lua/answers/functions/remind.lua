@@ -3,7 +3,7 @@
 --         wave: which reminder it is, from 1: a repeat changes nothing; by: who wants it, "" if it was planned
 -- RETURNS ["reminded", people], or ["missing"] ["again"] ["closed"] ["unsent"] ["enough"]; again: this wave was sent before;
 --         unsent: the delivery is not released; enough: there are as many reminders as the question allows
--- EVENTS  reminded
+-- EVENTS  reminded; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I27 a reminder never goes to who has answered; at most as many waves as the question allows
 
 return function(suffix, tenant, wave, by)

@@ -3,7 +3,7 @@
 --         before: its record as it was read, '' for a new one; after: '' removes it; most: series of the tenant
 --         row: of the task (put.lua), none if it has no further moment
 -- RETURNS 1, 0 if another step has changed it meanwhile, -1 if there are too many
--- EVENTS  none
+-- EVENTS  for deliveries that fell due before: outcomes, reported, released and finished
 
 return function(tenant, series, before, after, most, row)
   local key = Key.series(tenant)

@@ -197,10 +197,10 @@ class Installation:
         """Asserts that the invariants hold. No process may have a task under way."""
         await self.core.audit()
 
-    async def is_empty(self, but: str = "") -> bool:
-        """Whether no task is left, but those of a tube and state such as `schedules:waiting`."""
+    async def is_empty(self, *but: str) -> bool:
+        """Whether no task is left, but those of tubes and states such as `schedules:waiting`."""
         states = await self.core.store.command("HGETALL", "queue:{0}:states")
-        return not any(int(number) for name, number in states.items() if name != but)
+        return not any(int(number) for name, number in states.items() if name not in but)
 
     async def is_taken(self, channel: Channel) -> bool:
         """Whether a courier of the channel has a parcel under way."""

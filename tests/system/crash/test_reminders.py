@@ -57,6 +57,7 @@ async def test_a_killed_courier_doubles_no_reminder(installation: Installation, 
     courier.kill()
     link.cut()
     await answers.enter(accepted.key, TENANT, "1", "read", "anna", "e")
+    await installation.start_api().ready()  # shows the answer in the messages
     await installation.courier(channel)
     await until(installation.is_empty)
     (recipient,) = (await installation.core.history(accepted.key)).recipients

@@ -147,8 +147,10 @@ class TenantsStorm:
         return len(self._installation.state.inbox("telegram-bot"))
 
     async def _is_quiet(self) -> bool:
-        """Whether no task is left but those of the next moments."""
-        return await self._installation.is_empty(but="schedules:waiting")
+        """Whether no task is left but those of the next moments, and the answers whose question was lost: `serve`
+        takes them to the threads, and is not here.
+        """
+        return await self._installation.is_empty("schedules:waiting", "replies:ready")
 
     def _chat(self, tenant: str) -> PeopleActions:
         return self._installation.sandbox.bot_api.people_of(token_of(tenant))

@@ -9,7 +9,6 @@ from core.queue import Settlement
 from tests.system.model_checking.delivery_operations import (
     BOTH,
     CHANNEL,
-    CLOSED,
     FIRST,
     HISTORY,
     LABEL,
@@ -26,7 +25,7 @@ from tests.system.model_checking.task_operations import FLOOR_MS, HOUR_AFTER, Op
 from tests.system.model_checking.tasks import with_tokens
 
 _CLAIM = Call("claim", (CHANNEL, "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
-_CLAIM_CLOSED = Call("claim", ("answers", "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
+_CLAIM_ANSWERS = Call("claim", ("answers", "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
 _OVER = ("finished", "cancelled", "expired")
 # The replies of scripts that changed nothing.
 _REJECTED: Mapping[str, tuple[Any, ...]] = {
@@ -89,8 +88,8 @@ class Deliveries:
             states = [with_tokens(state, _CLAIM, reply) for state, reply in zip(states, replies, strict=True)]
             for task in (FIRST, SECOND, *REMINDERS):
                 await shards.run([_send(state, task, reply) for state, reply in zip(states, replies, strict=True)])
-        replies = await shards.run([_CLAIM_CLOSED] * len(states))
-        states = [with_tokens(state, _CLAIM_CLOSED, reply) for state, reply in zip(states, replies, strict=True)]
+        replies = await shards.run([_CLAIM_ANSWERS] * len(states))
+        states = [with_tokens(state, _CLAIM_ANSWERS, reply) for state, reply in zip(states, replies, strict=True)]
         await shards.run([_finish(state, reply) for state, reply in zip(states, replies, strict=True)])
         return await shards.read(states)
 
@@ -160,6 +159,6 @@ def _send(state: ShardState, task: str, reply: Any) -> Call | None:
 
 
 def _finish(state: ShardState, reply: Any) -> Call | None:
-    """Ends the task of what follows from a closing."""
-    is_claimed = any(name == CLOSED for name, *_ in reply[6:])
-    return Call("settle", Settlement().row(task_with_token(CLOSED, state.tokens[CLOSED][-1]))) if is_claimed else None
+    """Ends the tasks of what follows from answers and from a closing."""
+    claimed = [task_with_token(name, state.tokens[name][-1]) for name, *_ in reply[6:]]
+    return Call("settle", tuple(word for task in claimed for word in Settlement().row(task))) if claimed else None

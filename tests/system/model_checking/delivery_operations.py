@@ -32,12 +32,11 @@ FIRST, SECOND = f"{NS}.7.{CHANNEL}.0", f"{NS}.7.{CHANNEL}.1"
 ANNA, BEN = (Entry(number + 1, number, 0, 1, f"p{number + 1}") for number in range(2))
 BOTH = (ANNA, BEN)
 _DAY_MS = 24 * HOUR_MS
-UNLIMITED = (0, 0, 0)
+UNLIMITED: tuple[int, tuple[int, ...]] = (0, ())
 """Arguments of enqueue: quiet hours have not moved it; the sender has no quota."""
 
 LABEL = f"{CHANNEL}~1"
 REMINDERS = tuple(f"{NS}.7.{CHANNEL}~{wave}.0" for wave in (1, 2, 3))
-CLOSED = f"{NS}.code.closed"
 QUESTION = Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en")
 
 Ends = Mapping[Entry, Status]
@@ -66,7 +65,8 @@ class DeliveryVariant:
             wanted = order(*people(2), lane=self.lane, question=QUESTION if self.asks else None)
             due, expires = state.now + after if after else 0, state.now + HOUR_AFTER if self.expires else 0
             call = (SUFFIX, TENANT, request, due, expires, *UNLIMITED, repeat, fingerprint, _DAY_MS)
-            return Call("enqueue", (*call, len(wanted.recipients), history_fields(wanted, {CHANNEL: 100}), self._asked))
+            fields = history_fields(wanted, {CHANNEL: 100})
+            return Call("enqueue", (*call, len(wanted.recipients), fields, self._asked, ()))
 
         return operation
 
