@@ -313,7 +313,7 @@ async def is_reached(person: Person, delivery: str) -> bool:
     return bool(found["verdict"] == "all_reached")
 
 
-async def test_tubes_with_work_stand_first_and_one_shows_its_last_hour(person: Person) -> None:
+async def test_tubes_with_work_stand_first_and_one_shows_its_last_hour(person: Person, axe_source: str) -> None:
     await bury_some(person, "with-work", 1)
     async with connect(url_of(person)) as client:
         await client.put_many("for-later", [NewTask("a", due=datetime.now(UTC) + HOUR)])
@@ -321,6 +321,8 @@ async def test_tubes_with_work_stand_first_and_one_shows_its_last_hour(person: P
     await person.sees("выполняется сейчас:")
     rate = "document.querySelector('button[aria-label^=\"Показать скорость with-work:\"]')"
     await person.browser.wait_for(f"Boolean({rate})")
+    await person.keeps_picture("tubes-with-work-ru-390")
+    assert await person.barriers(axe_source) == []
     rows = await person.browser.run("document.querySelectorAll('.rows .row').length")
     idle = "[...document.querySelectorAll('main button')].find((one) => one.innerText.includes('свобод'))"
     await person.browser.run(f"{idle}.click()")
