@@ -114,15 +114,29 @@ class Cluster:
             node.start()
         for node in self.nodes:
             await_sync(lambda node=node: answers(node.client), "a node")  # type: ignore[misc]
-        first = self.nodes[0]
         for number, node in enumerate(self.nodes[:3]):
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * _SLOTS // 3, (number + 1) * _SLOTS // 3 - 1)
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
-        for node in self.nodes[1:]:
-            first.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
+        await_sync(self._have_met, "nodes that know each other")
         for replica, primary in zip(self.nodes[3:], itertools.cycle(self.nodes[:3]), strict=False):
             self._follow(replica, primary)
         self.await_whole()
+
+    def _have_met(self) -> bool:
+        """Return whether every node knows all others. A node gives up a handshake that takes longer than
+        cluster-node-timeout, so those that do not know each other then are introduced again.
+        """
+        first, *others = self.nodes
+        known = {node: self._known(node) for node in self.nodes}
+        for node in others:
+            if node.port not in known[first] or first.port not in known[node]:
+                first.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
+        return all(len(ports) == len(self.nodes) for ports in known.values())
+
+    def _known(self, node: ClusterNode) -> set[int]:
+        """Return the ports of the nodes that a node knows, after the handshake; its own among them."""
+        lines = [line.split() for line in str(node.ask("CLUSTER", "NODES") or "").splitlines()]
+        return {int(line[1].partition("@")[0].rpartition(":")[2]) for line in lines if "handshake" not in line[2]}
 
     def _follow(self, replica: ClusterNode, primary: ClusterNode) -> None:
         await_sync(lambda: replica.ask("CLUSTER", "REPLICATE", primary.id) is not None, "a replica")
