@@ -150,7 +150,7 @@ class TenantsStorm:
         """Whether no task is left but those of the next moments, and the answers whose question was lost: `serve`
         takes them to the threads, and is not here.
         """
-        return await self._installation.is_empty("schedules:waiting", "replies:ready")
+        return await self._installation.is_empty("schedules:waiting", "replies:ready", "replies:locked")
 
     def _chat(self, tenant: str) -> PeopleActions:
         return self._installation.sandbox.bot_api.people_of(token_of(tenant))
