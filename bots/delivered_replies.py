@@ -14,19 +14,16 @@ from msgspec import Struct
 
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
+from core.admission.reply_limit import MOST_REPLIES, count_reply
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.orders import Caller, Order, Sending
 from core.orders.following import StatusTask
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
 KIND = "reply"
-MOST_REPLIES = 40
-"""To one address in a day."""
 
-_DAY = timedelta(days=1)
 _EXPIRES = timedelta(hours=1)
 _RESULT_EXPIRES = timedelta(days=2)
 """Quiet hours may be in between."""
@@ -88,11 +85,7 @@ class DeliveredReplies:
 
     async def _may_reply(self, channel: str, address: str) -> bool:
         """Count a reply. A second try counts again, which only makes the limit stricter."""
-        key = KEYS["replies"].at(
-            self._store.shard_of_person(self._tenant, channel, address), self._tenant, channel, address
-        )
-        await self._store.command("SET", key, 0, "EX", _DAY // timedelta(seconds=1), "NX")
-        count = int(await self._store.command("INCR", key))
+        count = await count_reply(self._store, self._tenant, channel, address)
         if count == MOST_REPLIES + 1:
             log.warning("a person in %s got %d replies in a day, and no more", channel, MOST_REPLIES)
         return count <= MOST_REPLIES

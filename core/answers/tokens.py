@@ -99,7 +99,7 @@ def _as_letters(packed: bytes) -> str:
 
 
 def _from_letters(token: str) -> bytes:
-    """Return the bytes of a token; of what is none, bytes that nobody has signed."""
+    """Return the bytes of a token; for any other text, bytes without a valid signature."""
     number = 0
     if len(token) == LINK_LENGTH and set(token) <= set(_LETTERS):
         for letter in token:

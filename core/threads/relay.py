@@ -17,7 +17,7 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending
-from core.threads.threads import STAFF, Added, Correspondent, Inbox, Thread, ThreadMessage, Threads, Way
+from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute, Thread, ThreadMessage, Threads
 
 OFFICE, USER = "office", "user"
 _SENDER = Sender("replies")
@@ -75,7 +75,7 @@ class Relay:
         tenant: str,
         inbox: Inbox,
         person: Correspondent,
-        way: Way,
+        way: ReplyRoute,
         written: Written,
         about: HistoryKey | None,
         quote: str,
@@ -108,20 +108,20 @@ class Relay:
         message = ThreadMessage(0, STAFF, 0, by, written.text, channel, written.files, accepted.id)
         return await self._threads.add_of_staff(thread, written.event, message)
 
-    async def refuse(self, tenant: str, person: Correspondent, way: Way, about: HistoryKey) -> None:
+    async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""
         text = [_say("off", person.locale)]
         repeat = f"off.{about.id}.{person.id}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
-    async def hold_back(self, tenant: str, person: Correspondent, way: Way, wait: timedelta) -> None:
+    async def hold_back(self, tenant: str, person: Correspondent, way: ReplyRoute, wait: timedelta) -> None:
         """Tell a person that its words were not passed on, and when the next may be: once in a wait."""
         minutes = -(-wait // timedelta(minutes=1))
         text, ends = [_say("limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
         repeat = f"limited.{person.id}.{ends:%d%H%M}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
-    async def ask_for_quote(self, tenant: str, reader: User, way: Way, written: Written) -> None:
+    async def ask_for_quote(self, tenant: str, reader: User, way: ReplyRoute, written: Written) -> None:
         """Ask a reader of several threads to whom a message goes."""
         text, repeat = [_say("unquoted", reader.locale)], f"unquoted.{written.event}"
         await self._send(tenant, "", reader.id, {way.channel: [way.address]}, text, repeat)
@@ -175,7 +175,7 @@ class Relay:
         await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, _digest(written.text))
 
     async def _confirm(
-        self, tenant: str, inbox: Inbox, person: Correspondent, way: Way, written: Written, added: Added
+        self, tenant: str, inbox: Inbox, person: Correspondent, way: ReplyRoute, written: Written, added: Added
     ) -> None:
         said = []
         if added.message.number == 1:
@@ -225,7 +225,7 @@ class Relay:
         names = [one.name for one in views if one.display and Feature.ANSWER in one.display.shows]
         return {name: user.contacts[name] for name in names if name in user.contacts and name not in user.opt_out}
 
-    async def _way_to(self, thread: Thread) -> Way:
+    async def _way_to(self, thread: Thread) -> ReplyRoute:
         """Return the way to the person of a thread: the last one, if it still is the person's. Raises Conflict
         THREAD_UNREACHABLE.
         """
@@ -238,7 +238,7 @@ class Relay:
             return way
         contacts = await self._bot_contacts(user) if user else {}
         for channel, addresses in contacts.items():
-            return Way(channel, addresses[0])
+            return ReplyRoute(channel, addresses[0])
         raise Conflict("THREAD_UNREACHABLE", "This person has no contact by which it can be written to.")
 
     async def _name_of_staff(self, thread: Thread, author: User | None) -> str:

@@ -26,7 +26,7 @@ from core.model.people import User, id_text
 from core.queue import Attempt, QueueClient, Result, Worker
 from core.redis.store import Store
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of
-from core.threads.threads import Correspondent, Inbox, Threads, Way
+from core.threads.threads import Correspondent, Inbox, ReplyRoute, Threads
 from core.updates.events import REPLIES_TUBE, Event, Events, decode, identity, replies_tube
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class ReplyWorker:
         return None
 
     async def _place(self, tenant: str, event: Event) -> None:
-        written, way = _written(tenant, event), Way(str(event["channel"]), str(event["user_id"]))
+        written, way = _written(tenant, event), ReplyRoute(str(event["channel"]), str(event["user_id"]))
         author = await self._directory.users.by_contact(tenant, *way)
         if not (written.text or written.files) or (author and author.blocked):
             return
@@ -126,12 +126,12 @@ class ReplyWorker:
             person = person_of(author, about.recipient, about.name)
             await self._pass_on(tenant, inbox, person, way, written, about)
 
-    async def _quoted(self, tenant: str, way: Way, event: Event) -> ReceivedMessage | None:
+    async def _quoted(self, tenant: str, way: ReplyRoute, event: Event) -> ReceivedMessage | None:
         reference = str(event.get("reply_message_id") or "")
         return await self._received.quoted(tenant, *way, reference) if reference else None
 
     async def _to_thread(
-        self, tenant: str, about: _Delivery, author: User | None, way: Way, written: Written, *, is_quoted: bool
+        self, tenant: str, about: _Delivery, author: User | None, way: ReplyRoute, written: Written, *, is_quoted: bool
     ) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
         writes without a quote goes to nobody: it may be meant for another person.
@@ -149,7 +149,7 @@ class ReplyWorker:
         elif author:
             await self._relay.ask_for_quote(tenant, author, way, written)
 
-    async def _to_office(self, tenant: str, author: User | None, way: Way, written: Written) -> None:
+    async def _to_office(self, tenant: str, author: User | None, way: ReplyRoute, written: Written) -> None:
         """Give the office what belongs to no delivery. Without an office it stays with the bots."""
         (group,) = await self._directory.groups.lookup(tenant, [self._office]) if self._office else [None]
         if group is None:
@@ -164,7 +164,7 @@ class ReplyWorker:
         tenant: str,
         inbox: Inbox,
         person: Correspondent,
-        way: Way,
+        way: ReplyRoute,
         written: Written,
         about: _Delivery | None = None,
     ) -> None:

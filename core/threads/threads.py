@@ -53,7 +53,7 @@ class Correspondent(Struct, frozen=True):
     locale: str = "ru"
 
 
-class Way(NamedTuple):
+class ReplyRoute(NamedTuple):
     """Where the last message of a person came from, and where answers go."""
 
     channel: str
@@ -93,7 +93,7 @@ class Thread:
     tenant: str
     inbox: Inbox
     person: Correspondent
-    way: Way
+    way: ReplyRoute
     delivery: str
     last: int
     messages: int
@@ -126,7 +126,7 @@ class Threads:
         tenant: str,
         inbox: Inbox,
         person: Correspondent,
-        way: Way,
+        way: ReplyRoute,
         delivery: str,
         event: str,
         message: ThreadMessage,
@@ -257,7 +257,7 @@ class Threads:
             tenant=tenant,
             inbox=Inbox.parse(facts["inbox"]),
             person=msgspec.json.decode(facts["person"], type=Correspondent),
-            way=msgspec.json.decode(facts["way"], type=Way),
+            way=msgspec.json.decode(facts["way"], type=ReplyRoute),
             delivery=facts["delivery"] or "",
             last=int(facts["last"]),
             messages=number,

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from bots.delivered_replies import KIND, MOST_REPLIES, DeliveredReplies
+from bots.delivered_replies import KIND, DeliveredReplies
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
+from core.admission.reply_limit import MOST_REPLIES
 from core.model.delivery import Recipient, Repeat
 from core.orders import Caller, Order
 from core.orders.following import StatusTask

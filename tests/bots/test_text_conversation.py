@@ -14,12 +14,13 @@ from bots.catalogue import text
 from bots.conversation.result import result
 from bots.conversation.state import State
 from bots.conversation.text_conversation import TextConversation
-from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
+from bots.delivered_replies import DeliveredReplies
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.admission.reply_limit import MOST_REPLIES
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.received import ReceivedMessages

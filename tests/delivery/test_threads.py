@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.threads.threads import Added, Correspondent, Inbox, ThreadMessage, Way
+from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, ThreadMessage
 from tests.delivery.conftest import Api, Couriers
 from tests.delivery.test_people_signed_in import as_person, people
 from tests.support.servers import several_shards
@@ -16,7 +16,7 @@ P1, OFFICE = Inbox("user", "1"), Inbox("office", "mine")
 async def written(api: Api, text: str = "Hello", inbox: Inbox = P1, event: str = "e1") -> Added:
     """What the student P4 has written to an inbox, by SMS."""
     message = ThreadMessage(0, "person", 0, 4, text, "sms")
-    way = Way("sms", "+79991112204")
+    way = ReplyRoute("sms", "+79991112204")
     return await api.services.core.threads.add_of_person(
         "default", inbox, Correspondent(4, "P4"), way, "", event, message
     )

@@ -39,7 +39,7 @@ from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.primary import GRACE_MS
 from core.redis.store import Argument, Store
 from core.sessions import SignInCodes
-from core.threads.threads import Correspondent, Inbox, ThreadMessage, Threads, Way
+from core.threads.threads import Correspondent, Inbox, ReplyRoute, ThreadMessage, Threads
 from core.uploads import Uploads
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
@@ -297,7 +297,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     await answers.close(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)
     await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])
-    threads, way = Threads(stack.store), Way("echo", "p1")
+    threads, way = Threads(stack.store), ReplyRoute("echo", "p1")
     message = ThreadMessage(0, "person", 0, 1, "Hello")
     added = await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(1), way, "", "event", message)
     await threads.mark_read(await threads.find(TENANT, added.thread), 1)

@@ -3,7 +3,7 @@
 import uuid
 
 from core.redis.store import Store
-from core.threads.threads import Correspondent, Inbox, ThreadMessage, Threads, Way
+from core.threads.threads import Correspondent, Inbox, ReplyRoute, ThreadMessage, Threads
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_daily_work import signed_in
 from tests.support.waiting import until
@@ -15,7 +15,7 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.sees("Ответов пока нет")
     student, phone = f"student-{uuid.uuid4().hex[:6]}", f"+7997{uuid.uuid4().int % 10**7:07d}"
     inbox, message = Inbox("user", own), ThreadMessage(0, "person", 0, student, "А в пятницу будут пары?", "sms", 2)
-    about = (Correspondent(student, "Мария Иванова"), Way("sms", phone), "", uuid.uuid4().hex)
+    about = (Correspondent(student, "Мария Иванова"), ReplyRoute("sms", phone), "", uuid.uuid4().hex)
     added = await Threads(store).add_of_person("default", inbox, *about, message)
     await teacher.visit("inbox", language="ru", width=390)
     await teacher.sees("1 новое")
