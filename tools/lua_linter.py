@@ -1,14 +1,18 @@
-"""The linter of the Lua files: luacheck, with the names that `core.redis.library` provides.
+"""The linter of the Lua files: luacheck, with the names that `core.redis.library` provides, and numbers of arguments.
 
 A file may use these names, the functions and values of the other modules, and the key functions. It may use no other
 global of Lua, and a module changes only its own functions.
+
+A call of a function of a module, of a key function or of a local function has as many arguments as the function has
+parameters. The comment above a function names the last parameters that callers may omit: "`due` may be left out". A
+last argument that is itself a call may stand for several arguments, `...` and `unpack(...)` for any number.
 """
 
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from core.redis import library
@@ -33,9 +37,76 @@ end
 {files}
 """
 
+_HIDDEN = re.compile(r"--[^\n]*|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"")
+_DEFINITION = re.compile(r"((?:^--[^\n]*\n)*)^ *(?:local )?function ([\w.]+)\(([^)]*)\)", re.MULTILINE)
+_CALL = re.compile(r"(?<![\w.:])((?:[A-Z]\w*\.)?[a-z]\w*)\(")
+
 
 def lint(root: Path) -> bool:
     """Print each warning in lua/ of `root` with its file and line. Returns whether there is none."""
+    warnings = list(wrong_calls(root))
+    for warning in warnings:
+        print(warning, flush=True)
+    return _luacheck(root) and not warnings
+
+
+def wrong_calls(root: Path) -> Iterator[str]:
+    """Return each call in lua/ of `root` that has another number of arguments than the function has parameters."""
+    provided = {f"Key.{key.name}": (len(key.parts), len(key.parts)) for key in KEYS.values()}
+    for file in library.modules():
+        functions = _parameters((ROOT / "lua" / file).read_text())
+        provided |= {name: counts for name, counts in functions.items() if "." in name}
+    for path in sorted((root / "lua").rglob("*.lua")):
+        known = provided | _parameters(path.read_text())
+        for line, name, arguments in _calls(path.read_text()):
+            if name in known and not _fits(arguments, *known[name]):
+                fewest, most = known[name]
+                wanted = str(most) if fewest == most else f"{fewest} to {most}"
+                place = f"{path.relative_to(root)}:{line}"
+                yield f"{place}: {name} has {wanted} parameters, called with {len(arguments)} arguments"
+
+
+def _parameters(text: str) -> dict[str, tuple[int, int]]:
+    """Return the fewest and the most arguments of each function that a file defines; not of those with `...`."""
+    found = {}
+    for comment, name, parameters in _DEFINITION.findall(text):
+        names = re.findall(r"\w+", parameters)
+        optional = [each for each in names if re.search(rf"`{each}`[^.;:]* may be left out", comment)]
+        if "..." not in parameters:
+            found[name] = len(names) - len(optional), len(names)
+    return found
+
+
+def _calls(text: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Return line, function and arguments of each call in a file."""
+    text = _HIDDEN.sub(lambda found: "" if found[0].startswith("--") else "''", text)
+    for call in _CALL.finditer(text):
+        if not text[: call.start()].endswith("function "):
+            yield text.count("\n", 0, call.start()) + 1, call[1], _arguments(text, call.end())
+
+
+def _arguments(text: str, start: int) -> list[str]:
+    """Return the arguments of the call whose bracket opens before `start`."""
+    found, depth, begin = [], 1, start
+    for at in range(start, len(text)):
+        depth += (text[at] in "({[") - (text[at] in ")}]")
+        if depth == 0 or (depth == 1 and text[at] == ","):
+            found.append(text[begin:at].strip())
+            begin = at + 1
+        if depth == 0:
+            break
+    return [] if found == [""] else found
+
+
+def _fits(arguments: list[str], fewest: int, most: int) -> bool:
+    if arguments and re.fullmatch(r"\.\.\.|unpack\(.*\)", arguments[-1], re.DOTALL):
+        return len(arguments) - 1 <= most
+    if arguments and arguments[-1].endswith(")"):
+        return len(arguments) <= most
+    return fewest <= len(arguments) <= most
+
+
+def _luacheck(root: Path) -> bool:
     with tempfile.TemporaryDirectory() as directory:
         configuration = Path(directory) / "luacheckrc"
         configuration.write_text(_configuration())

@@ -72,6 +72,50 @@ def test_a_module_may_define_its_own_functions_only(tmp_path: Path, capfd: pytes
     assert re.findall(r"lua/queue/modules/lane.lua:\d+", capfd.readouterr().out) == ["lua/queue/modules/lane.lua:3"]
 
 
+@pytest.mark.parametrize(
+    ("call", "finding"),
+    [
+        ("Lane.move_up(tube)", "Lane.move_up has 2 parameters, called with 1 arguments"),
+        ("Lane.move_up(tube, id, { 1, 2 })", "Lane.move_up has 2 parameters, called with 3 arguments"),
+        ("Lane.move_up('),(', { tube, id }, id)", "Lane.move_up has 2 parameters, called with 3 arguments"),
+        ("Key.task()", "Key.task has 1 parameters, called with 0 arguments"),
+        ("Counts.count(tube)", "Counts.count has 2 to 3 parameters, called with 1 arguments"),
+        ("own(id, tube)", "own has 1 parameters, called with 2 arguments"),
+        ("Lane.move_up(tube, id, unpack(id), id)", "Lane.move_up has 2 parameters, called with 4 arguments"),
+    ],
+)
+def test_a_call_with_too_few_or_too_many_arguments_is_reported(tmp_path: Path, call: str, finding: str) -> None:
+    path = tmp_path / "lua" / "sample.lua"
+    path.parent.mkdir()
+    path.write_text(f"local function own(id) return id end\n\nreturn function(tube, id)\n  return {call}\nend\n")
+    assert list(lua_linter.wrong_calls(tmp_path)) == [f"lua/sample.lua:4: {finding}"]
+
+
+def test_calls_with_as_many_arguments_as_parameters_are_right(tmp_path: Path) -> None:
+    path = tmp_path / "lua" / "sample.lua"
+    path.parent.mkdir()
+    path.write_text("""-- `most`: 1 by default; `most` may be left out.
+local function own(id, most) return id, most end
+
+return function(tube, id)
+  Lane.move_up(tube, own(id)) -- own(1, 2, 3)
+  Lane.move_up(unpack({ tube, id }))
+  Counts.count(tube, 'own(1, 2, 3)')
+  return Lane.move_up(own(id, 2), string.sub(tube, 1, 2)), Due.overdue(Key.due(), 1)
+end
+""")
+    assert list(lua_linter.wrong_calls(tmp_path)) == []
+
+
+@with_luacheck
+def test_the_linter_fails_after_a_call_with_a_wrong_number_of_arguments(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert lint_file(tmp_path / "right", "return function(tube, lane) return Lane.head_of(tube, lane) end\n")
+    assert not lint_file(tmp_path / "wrong", "return function(tube) return Lane.head_of(tube) end\n")
+    assert "lua/queue/sample.lua:1: Lane.head_of has 2 parameters, called with 1 arguments" in capfd.readouterr().out
+
+
 def test_without_luacheck_the_linter_fails_and_names_the_package(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tools.lua_linter"]
     run = subprocess.run(

@@ -30,6 +30,7 @@ local function best(statuses)
 end
 
 -- Writes one entry to the stream for each step, with all outcomes of that step (I13), or with an answer: the recipient and its row.
+-- `changes` and `answer` may be left out.
 function Outcome.announce(suffix, event, changes, answer)
   local facts = redis_call('HMGET', Key.history(suffix), 'state', 'version', 'reported', 'finished', 'tenant')
   local entry = {
@@ -196,7 +197,7 @@ local function store_step(step)
 end
 
 -- Writes outcomes, keeps the counters and emits the event. Returns how many entries were closed, less those opened again.
--- `forced`: a retry asked for by a person, the one case in which a higher rank gives way to a lower one.
+-- `forced`: a retry asked for by a person, the one case in which a higher rank gives way to a lower one. `forced` may be left out.
 function Outcome.record(suffix, channel, raw_items, forced)
   local history = Key.history(suffix)
   if #raw_items == 0 or redis_call('EXISTS', history) == 0 then return 0 end

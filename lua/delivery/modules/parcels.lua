@@ -11,7 +11,7 @@ local function place_parcel(id, task, place)
 end
 
 -- Stores a parcel as a task. `label`: its channel, or that of a reminder. `place`: that of its channel in the delivery, from 1. `due`: when
--- a parcel that asks again is sent, nil for at once.
+-- a parcel that asks again is sent, nil for at once. `due` may be left out.
 function Parcels.add_parcel(suffix, facts, label, n, size, place, due)
   local id, channel = Plan.parcel_id(suffix, label, n), Plan.channel_of(label)
   local task = {

@@ -2,6 +2,7 @@
 
 function Counts.next_order() return redis_call('HINCRBY', Key.counters(), 'order', 1) end
 
+-- `n`: 1 by default; `n` may be left out.
 function Counts.count(tube, transition, n) WriteBuffer.add_up(Key.counters(), tube, transition, n or 1) end
 
 -- How many tasks are in which state now, so that statistics read no task (K-35).

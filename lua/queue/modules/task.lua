@@ -78,7 +78,7 @@ local function keep_finished(id, task, final, answer, keep_ms)
   redis_call('ZADD', Key.finished(), now + keep_ms, id)
 end
 
--- The end of a task. `final`: done, failed, cancelled, expired.
+-- Ends a task. `final`: done, failed, cancelled, expired. `answer` may be left out.
 function Task.finish(id, task, final, answer)
   unplace(id, task)
   Counts.tally(task.tube, task.state, -1)
