@@ -5,6 +5,7 @@ Called by `core.updates.presses` and by `delivery/`.
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from core.answers.buttons import Rows, answered_rows
@@ -13,11 +14,12 @@ from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_conte
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
 from core.deliveries.histories.reader import HistoryReader
-from core.errors import Forbidden, Invalid, NotFound
+from core.errors import Conflict, Forbidden, Invalid, NotFound
+from core.model.clock import to_ms
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
-from core.model.question import GivenAnswer, Question, load_question, load_row
+from core.model.question import GivenAnswer, Question, load_question, load_row, question_of
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, load_texts, values_in
 from core.model.text.text_marks import plain_text
@@ -131,6 +133,19 @@ class Answers:
             raise no_question()
         return bool(result == "closed")
 
+    async def reopen(self, key: HistoryKey, tenant: str, until: datetime | None = None) -> bool:
+        """Open a closed question again; return False if it is open. `until`: when it closes by itself. Raises NotFound
+        QUESTION_NOT_FOUND, Conflict QUESTION_CANCELLED.
+        """
+        if key.shard >= self._store.shards:
+            raise no_question()
+        result = await self._store.run("reopen_answers", key.shard, key.suffix, tenant, to_ms(until) if until else 0)
+        if result == "missing":
+            raise no_question()
+        if result == "cancelled":
+            raise Conflict("QUESTION_CANCELLED", "The delivery was cancelled, and so was its question.")
+        return bool(result == "reopened")
+
     async def remind(self, key: HistoryKey, tenant: str, wave: int = 0, by: str = "") -> tuple[str, int]:
         """Remind those whose question is open. `wave`: which reminder, 0 for the next one; `by`: who wants it, "" if it
         was planned. Returns reminded and how many people, or why not: again, closed, unsent, enough. Raises NotFound
@@ -184,7 +199,7 @@ class Answers:
             raise no_question()
         key, page = HistoryKey.of(shard, suffix), number // PAGE
         fields = await self._reader.read_fields(key, (*_FIELDS, f"people:{page}", *more))
-        question, text = load_question(fields["answer"]), fields[f"people:{page}"]
+        question, text = question_of(fields), fields[f"people:{page}"]
         people = load_recipients(text, page) if text else []
         if question is None or number % PAGE >= len(people):
             raise no_question()

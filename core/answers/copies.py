@@ -7,7 +7,7 @@ that is late shows it, too.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from core.answers.answers import Answers, AskedRecipient
@@ -64,6 +64,24 @@ class Copies:
         places = [place for channel in await self._with_buttons(asked, answered_in)
                   for place in await self._places(asked, channel)]  # fmt: skip
         return [copy for place in places if (copy := await self._copy(asked, place, row.value, row.version))]
+
+    async def all(self, key: HistoryKey) -> AsyncIterator[Copy]:
+        """Emit every message with buttons of a question, as its recipient is to see it now."""
+        try:
+            asked = await self._answers.find(key.shard, code_of(key), 0)
+        except NotFound:
+            return
+        plans = load_plan(asked.fields["plan"] or "")
+        channels = await self._with_buttons(asked, "")
+        for plan in (one for one in plans if one.channel in channels):
+            for parcel in range(len(plan.parcels)):
+                entries = [one for one in await self._entries(asked, plan, parcel) if one.address]
+                rows = await self._reader.read_fields(key, [row_field(one.number) for one in entries])
+                for entry in entries:
+                    row = load_row(rows[row_field(entry.number)])
+                    value, version = (row.value, row.version) if row else ("", 0)
+                    if copy := await self._copy(asked, _CopyPlace(plan.channel, parcel, entry), value, version):
+                        yield copy
 
     async def _with_buttons(self, asked: AskedRecipient, answered_in: str) -> Sequence[str]:
         """Return the other channels that ask by buttons."""

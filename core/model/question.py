@@ -11,6 +11,7 @@ from hashlib import blake2b
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id, code_of
@@ -187,6 +188,12 @@ _decode_row = msgspec.json.Decoder(AnswerRow, strict=False).decode
 
 def load_question(text: str | None) -> Question | None:
     return _decode_question(text) if text else None
+
+
+def question_of(fields: Mapping[str, str | None]) -> Question | None:
+    """Return the question of a history. `fields`: among them `answers_until`, which changes if it is opened again."""
+    question = load_question(fields["answer"])
+    return replace(question, until=int(fields["answers_until"] or 0)) if question else None
 
 
 def load_row(text: str | None) -> AnswerRow | None:

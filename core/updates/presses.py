@@ -12,6 +12,7 @@ The tube also closes questions and reminds of them when their time has come (lua
 import logging
 from datetime import timedelta
 from hashlib import blake2b
+from itertools import count
 
 import msgspec
 
@@ -31,13 +32,13 @@ from core.redis.store import Store
 from core.updates.answer_words import is_alert, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 from core.updates.events import ANSWER_TO, ANSWERS_TUBE, Event, decode, identity
-from core.updates.question_notices import QuestionNotices
+from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 
 log = logging.getLogger(__name__)
 
-CLOSE, CLOSED, REMIND, PLACE, COPIES = "close", "closed", "remind", "place", "copies"
-"""The kinds of the tasks that close questions, that follow from the closing, that remind, that tell who has got a
-place, and that show an answer in other messages.
+CLOSE, CLOSED, REOPENED, REMIND, PLACE, COPIES = "close", "closed", "reopened", "remind", "place", "copies"
+"""The kinds of the tasks that close questions, that follow from the closing and from opening them again, that remind,
+that tell who has got a place, and that show an answer in other messages.
 """
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
@@ -76,6 +77,8 @@ class Presses:
             await self._close(HistoryKey.of(task.shard, attempt.body), task.tenant)
         elif task.kind == CLOSED:
             await self._finish(HistoryKey.of(task.shard, attempt.body), task)
+        elif task.kind == REOPENED:
+            await self._show_buttons(HistoryKey.of(task.shard, attempt.body), task)
         elif task.kind == PLACE:
             suffix, _, number = attempt.body.rpartition(" ")
             await self._notices.tell_place(HistoryKey.of(task.shard, suffix), task, int(number))
@@ -119,6 +122,15 @@ class Presses:
             calls = BotCalls(self._client, task.tenant, copy.channel)
             change = ButtonChange(copy.address, copy.message, copy.buttons)
             await calls.change_message(change, f"{key.id} {copy.version}", from_ms(task.claimed))
+
+    async def _show_buttons(self, key: HistoryKey, task: Task) -> None:
+        """Have the messages of a question that was opened again show their buttons."""
+        tubes, numbers = {tube.name for tube in await self._client.tubes.known()}, count()
+        async for copy in self._copies.all(key):
+            if calls_tube(copy.channel) in tubes:
+                change = ButtonChange(copy.address, copy.message, copy.buttons)
+                due = from_ms(task.claimed) + BUTTONS_PAUSE * next(numbers)
+                await BotCalls(self._client, task.tenant, copy.channel).change_message(change, task.id, due)
 
     async def _text(self, tenant: str, event: Event) -> None:
         """Count an answer by text. A reply costs an SMS, so only what is not simply counted has one."""

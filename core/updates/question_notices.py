@@ -34,7 +34,7 @@ from core.redis.store import Store
 from core.updates.answer_words import closing_text, place_text
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 
-_PAUSE = timedelta(milliseconds=50)
+BUTTONS_PAUSE = timedelta(milliseconds=50)
 """Between two changes of messages: the bot of a channel has other calls to make."""
 RESULT, PLACE_GIVEN = "result", "place"
 """The kinds of the deliveries that have the totals, and that tell who has got a place."""
@@ -56,19 +56,22 @@ class QuestionNotices:
         StoreError.
         """
         history = await self._reader.summary(key, tenant)
+        if history.answers is None or not history.answers.closed_at:  # it was opened again
+            return
         await self._remove_buttons(key, history, now)
         await self._send_result(history, now)
 
     async def _remove_buttons(self, key: HistoryKey, history: History, now: datetime) -> None:
         tubes = {tube.name for tube in await self._client.tubes.known()}
         rows, numbers = history.content.inline if history.content else (), count()
+        name = f"{key.id} {_closed_at(history)}"
         async for parcel in self._parcels(key, history.tenant):
             channel, _ = split_label(parcel.channel)
             if calls_tube(channel) in tubes:
                 calls = BotCalls(self._client, history.tenant, channel)
                 for address, message in (await self._sent(key, parcel)).items():
                     change = ButtonChange(address, message, rows)
-                    await calls.change_message(change, key.id, now + _PAUSE * next(numbers))
+                    await calls.change_message(change, name, now + BUTTONS_PAUSE * next(numbers))
 
     async def _parcels(self, key: HistoryKey, tenant: str) -> AsyncIterator[StoredParcel]:
         """Emit the parcels of a delivery and of its reminders."""
@@ -104,7 +107,7 @@ class QuestionNotices:
         text = closing_text(history.text, history.question, history.answers)
         if contacts:
             recipient = Recipient(sender.id, user.name, contacts)
-            await self._send(history, recipient, text, RESULT, f"closed {history.key}", now)
+            await self._send(history, recipient, text, RESULT, f"closed {history.key} {_closed_at(history)}", now)
 
     async def tell_place(self, key: HistoryKey, task: Task, number: int) -> None:
         """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it.
@@ -155,3 +158,8 @@ class QuestionNotices:
             moved_from=now if moved else None,
         )
         await self._deliveries.enqueue(message, Repeat(name, kind))
+
+
+def _closed_at(history: History) -> int:
+    """Return when the question of a delivery was closed, Unix ms: each closing has messages of its own."""
+    return history.answers.closed_at if history.answers else 0

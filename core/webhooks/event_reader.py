@@ -226,6 +226,8 @@ class EventReader:
             summary = await self._histories.summary(key, webhook.tenant)
         except NotFound:  # its retention ended meanwhile
             return []
+        if event.event == EventType.CLOSED and (summary.answers is None or not summary.answers.closed_at):
+            return []  # it was opened again
         make = closed_message if event.event == EventType.CLOSED else finished_message
         return [make(webhook, summary, event.version)]
 

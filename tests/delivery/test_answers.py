@@ -129,6 +129,21 @@ async def test_a_question_is_closed_by_hand_once(api: Api, where: str) -> None:
     assert (late["result"], late["answer"]["state"]) == ("late", "late")
 
 
+async def test_a_closed_question_is_opened_again_until_another_time(api: Api, where: str) -> None:
+    await api.call("POST", f"{where}/answers:close")
+    refused = await api.call("POST", f"{where}/answers:reopen", {"until": "2020-01-01T00:00:00Z"})
+    assert (refused.status, refused.code) == (400, "UNTIL_PAST")
+    for _ in range(2):
+        opened = (await api.call("POST", f"{where}/answers:reopen", {"until": IN_AN_HOUR})).json["answers"]
+        assert (opened["open"], opened["silent"], opened["closed_at"]) == (2, 0, None)
+    assert (await api.call("GET", where)).json["answer"]["until"] == IN_AN_HOUR
+    await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "no"})
+    assert (await api.call("POST", f"{where}/answers:close")).json["answers"]["silent"] == 1
+    assert (await api.call("POST", f"{where}/answers:reopen")).json["answers"]["answered"] == 1
+    history = (await api.call("GET", where)).json
+    assert (history["answer"]["until"], history["answers"]["open"]) == (None, 1)
+
+
 async def test_those_who_have_not_answered_are_reminded_by_hand_three_times(api: Api, where: str) -> None:
     await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
     for _ in range(3):

@@ -46,6 +46,7 @@ RULES = [
     ("GET", "/v1/deliveries/{id}/answers.csv", "read", "none"),
     ("POST", "/v1/deliveries/{id}/answers", "send", "stored"),
     ("POST", "/v1/deliveries/{id}/answers:close", "send", "stored"),
+    ("POST", "/v1/deliveries/{id}/answers:reopen", "send", "stored"),
     ("GET", "/v1/addressees", "send", "none"),
     ("POST", "/v1/cancellations", "send", "stored"),
     ("GET", "/v1/templates", "send", "none"),

@@ -295,6 +295,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     shown = AnsweredMessage("echo", 0, 1)
     await AnswerNumbers(stack.store).reserve(TENANT, "echo", "p1", accepted.key, question, 0, shown)
     await answers.close(accepted.key, TENANT)
+    await answers.reopen(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)
     await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])
     threads, way = Threads(stack.store), ReplyRoute("echo", "p1")

@@ -391,6 +391,8 @@ def declare_answers(parser: ArgumentParser) -> None:
     parser.add_argument("--csv", action="store_true", help="print a table of CSV")
     parser.add_argument("--state", help="only recipients in this state: open, answered, silent, unreachable, late, …")
     parser.add_argument("--close", action="store_true", help="close the question first: later answers are late")
+    parser.add_argument("--reopen", action="store_true", help="open a closed question again first")
+    parser.add_argument("--until", metavar="TIME", help="with --reopen: when the question closes")
     parser.add_argument("--remind", action="store_true", help="first remind those who have not answered")
 
 
@@ -399,6 +401,10 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
     path, query = f"{delivery_path(arguments.key)}/answers", {"state": arguments.state} if arguments.state else {}
     if arguments.close:
         await api.call("POST", f"{path}:close")
+    if arguments.reopen:
+        await api.call("POST", f"{path}:reopen", {"until": arguments.until})
+    elif arguments.until:
+        raise CommandFailed("--until belongs to --reopen", WRONG_USAGE)
     if arguments.remind:
         people = (await api.call("POST", f"{path}:remind"))["people"]
         print(f"reminded: {people}", file=sys.stderr)

@@ -36,7 +36,15 @@ from core.model.history import (
     ReminderWave,
 )
 from core.model.history_key import HistoryKey, Id
-from core.model.question import AnswerTotals, RecipientAnswer, answer_state, load_question, load_row, row_field
+from core.model.question import (
+    AnswerTotals,
+    RecipientAnswer,
+    answer_state,
+    load_question,
+    load_row,
+    question_of,
+    row_field,
+)
 from core.model.question import totals as answer_totals
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
 from core.model.text.personal import LANGUAGE, PersonalTemplate, load_texts, values_in
@@ -46,7 +54,7 @@ FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
-    *("answer", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
+    *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
     *("follows", "followed", "left_out", "texts"),
 )
 
@@ -306,7 +314,7 @@ def assemble(
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,
-        question=load_question(fields["answer"]),
+        question=question_of(fields),
         answers=_answers(fields, counters, total, reached),
         reminders=Reminders(waves_of(fields["answers_reminders"]), _optional_time(fields["answers_remind_at"])),
         follows=next(iter(links["follows"]), None),

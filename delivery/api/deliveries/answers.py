@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from aiohttp import web
@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
-from core.errors import Conflict, NotFound
+from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.field_types import IdField, Label
 from core.model.history import History, RecipientRecord, Reminders
@@ -27,7 +27,7 @@ from core.model.question import (
     RecipientAnswer,
 )
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields import Limit, RequestModel, cursor_form, write_duration
+from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
 from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
@@ -249,8 +249,14 @@ class Reminded(Struct):
     people: int
 
 
-class QuestionClosed(Struct):
-    """The totals of a question that is closed."""
+class ReopenRequest(RequestModel, frozen=True):
+    """Until when a question is open again; without a time, until it is closed by hand."""
+
+    until: Time | UnsetType | None = UNSET
+
+
+class QuestionTotals(Struct):
+    """The totals of a question that was closed, or opened again."""
 
     answers: AnswerCounts
 
@@ -297,7 +303,20 @@ async def close(request: AnyRequest) -> Response:
     await request.services.core.answers.close(request.senders_history_key, request.tenant)
     asked, _ = await _asked(request)
     assert asked.answers
-    return Response(QuestionClosed(AnswerCounts.of(asked.answers)))
+    return Response(QuestionTotals(AnswerCounts.of(asked.answers)))
+
+
+async def reopen(request: Request[ReopenRequest, NoParameters]) -> Response:
+    """Open the question of a delivery again. A question that is open stays as it is."""
+    await _asked(request)
+    given = request.body.until if isinstance(request.body, ReopenRequest) else None
+    until = read_time(given, "until", request.options.max_days_ahead) if given else None
+    if until and until <= datetime.now(UTC):
+        raise Invalid("UNTIL_PAST", f"{write_time(until)} has passed.", "until")
+    await request.services.core.answers.reopen(request.senders_history_key, request.tenant, until)
+    asked, _ = await _asked(request)
+    assert asked.answers
+    return Response(QuestionTotals(AnswerCounts.of(asked.answers)))
 
 
 async def remind(request: AnyRequest) -> Response:
@@ -324,7 +343,7 @@ def _who(request: Request[Any, NoParameters]) -> str:
     return id_text(person.id) if person else request.key.name
 
 
-async def _asked(request: Request[None, Any]) -> tuple[History, Question]:
+async def _asked(request: Request[Any, Any]) -> tuple[History, Question]:
     """Return the delivery and its question. Raises NotFound HISTORY_NOT_FOUND, QUESTION_NOT_FOUND."""
     asked = await request.services.core.deliveries.read(request.senders_history_key, request.tenant, limit=1)
     if asked.question is None:
@@ -359,5 +378,8 @@ ROUTES: Routes = (
     Route("POST", "/v1/deliveries/{id}/answers:remind", "Remind those who have not answered the question of a delivery",
           "send", remind, 200, Reminded, repeats=Repeats.STORED, people=People.OWN),
     Route("POST", "/v1/deliveries/{id}/answers:close", "Close the question of a delivery: later answers are late",
-          "send", close, 200, QuestionClosed, repeats=Repeats.STORED, people=People.OWN),
+          "send", close, 200, QuestionTotals, repeats=Repeats.STORED, people=People.OWN),
+    Route("POST", "/v1/deliveries/{id}/answers:reopen", "Open the closed question of a delivery again", "send",
+          reopen, 200, QuestionTotals, body=ReopenRequest, body_is_optional=True, repeats=Repeats.STORED,
+          people=People.OWN),
 )  # fmt: skip

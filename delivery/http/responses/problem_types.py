@@ -155,6 +155,7 @@ CODES = {
     "TOO_SOON_TO_ASK_AGAIN": ProblemType(400, "People are asked again too soon"),
     "TOO_LATE_TO_ASK_AGAIN": ProblemType(400, "People are asked again after the closing"),
     "ESCALATE_CHANNEL_REPEATED": ProblemType(400, "The delivery goes to this channel at once"),
+    "QUESTION_CANCELLED": ProblemType(409, "The delivery was cancelled, and so was its question"),
     "QUESTION_CLOSED": ProblemType(409, "The question is closed"),
     "REMINDED_ENOUGH": ProblemType(409, "The question was reminded of often enough"),
     "QUESTION_NOT_FOUND": ProblemType(404, "The delivery asks nothing"),

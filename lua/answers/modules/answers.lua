@@ -1,6 +1,6 @@
 -- answers: the question of a delivery, and what its recipients have answered, in the fields of its history
 -- `answer` is the question as JSON, `answers_code` its code, `answers_until` when it closes and `answers_closed` when it was closed, in ms,
--- `answers_closing` the version with which it was.
+-- `answers_closing` the version with which it was, `answers_openings` how often it was opened again.
 -- `answer:<number of the recipient>` is a row: state, value, text, at, by, who, channel, version; `revisions`: what it was before;
 -- `events`: the last events of the person, each with its result. `answers:<state>` and `answers:option:<key>` count rows;
 -- `answers:unreached` counts those of recipients that are not known to be reached.
@@ -16,14 +16,19 @@ local function field_of(number) return 'answer:' .. number end
 
 local function add(suffix, name, n) redis_call('HINCRBY', Key.history(suffix), 'answers:' .. name, n) end
 
+-- Has the question closed at a time. `closes`: ms, 0 for never. `opening`: '', and another name each time that it is opened again.
+local function plan_closing(suffix, tenant, code, closes, opening)
+  if closes == 0 then return end
+  redis_call('HSET', Key.history(suffix), 'answers_until', closes)
+  local _, ns = Plan.split_suffix(suffix)
+  NewTasks.add('answers', { ns .. '.' .. code .. opening, tenant, '', 5, closes, '', 'close', '', '', '', '', suffix })
+end
+
 -- Opens the question of a new delivery. `closes`: ms, 0 for never.
 function Answers.open(suffix, tenant, code, closes)
   redis_call('SET', Key.asked(code), suffix)
   redis_call('HSET', Key.history(suffix), 'answers_code', code)
-  if closes == 0 then return end
-  redis_call('HSET', Key.history(suffix), 'answers_until', closes)
-  local _, ns = Plan.split_suffix(suffix)
-  NewTasks.add('answers', { ns .. '.' .. code, tenant, '', 5, closes, '', 'close', '', '', '', '', suffix })
+  plan_closing(suffix, tenant, code, closes, '')
 end
 
 function Answers.row_of(suffix, number)
@@ -70,8 +75,28 @@ function Answers.close(suffix)
   redis_call('HSET', Key.history(suffix), 'answers_closing', Version.raise(suffix))
   Outcome.announce(suffix, 'closed')
   move_end(suffix)
-  local facts, ns = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code'), select(2, Plan.split_suffix(suffix))
-  NewTasks.add('answers', { ns .. '.' .. facts[2] .. '.closed', facts[1], '', 5, '', '', 'closed', '', '', '', '', suffix })
+  local facts = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'answers_openings')
+  local _, ns = Plan.split_suffix(suffix)
+  local id = ns .. '.' .. facts[2] .. '.closed' .. (facts[3] and '.' .. facts[3] or '')
+  NewTasks.add('answers', { id, facts[1], '', 5, '', '', 'closed', '', '', '', '', suffix })
+  return true
+end
+
+-- Opens a question that is closed: answers count again, and late ones stay late until they are given again. `closes`: as in `open`.
+-- Returns whether it was closed. A task shows the buttons again (core/updates/question_notices.py).
+function Answers.reopen(suffix, closes)
+  local history = Key.history(suffix)
+  local tenant, code, closed, till = unpack(redis_call('HMGET', history, 'tenant', 'answers_code', 'answers_closed', 'answers_until'))
+  if not closed and not (till and now >= tonumber(till)) then return false end
+  Answers.close(suffix)
+  redis_call('HDEL', history, 'answers_closed', 'answers_closing', 'answers_until')
+  local opening = '.opened.' .. redis_call('HINCRBY', history, 'answers_openings', 1)
+  plan_closing(suffix, tenant, code, closes, opening .. '.close')
+  Version.raise(suffix)
+  Outcome.announce(suffix, 'reopened')
+  move_end(suffix)
+  local _, ns = Plan.split_suffix(suffix)
+  NewTasks.add('answers', { ns .. '.' .. code .. opening, tenant, '', 5, '', '', 'reopened', '', '', '', '', suffix })
   return true
 end
 
@@ -79,9 +104,10 @@ local function is_final(question, row) return not question.change and now - row.
 
 -- Returns what an answer to the question leads to: `same`, `closed`, `final` and `many` leave the row as it is.
 function Answers.result_of(question, row, value, text, is_closed)
-  if row and row.value == value and (row.text or '') == text then return 'same' end
+  local stays = row and (row.state == 'answered' or is_closed)
+  if stays and row.value == value and (row.text or '') == text then return 'same' end
   if is_closed and row and row.state == 'answered' and question.late ~= 'count' then return 'closed' end
-  if not is_closed and row and is_final(question, row) then return 'final' end
+  if not is_closed and row and row.state == 'answered' and is_final(question, row) then return 'final' end
   if row and #(row.revisions or {}) >= MOST_REVISIONS then return 'many' end
   if is_closed and not (row and row.state == 'answered') then return 'late' end
   return row and 'changed' or 'answered'
@@ -94,8 +120,9 @@ local function counter_of(row) return (row.waiting and 'waiting:' or 'option:') 
 local function count(suffix, question, number, old, row)
   if old and is_counted(question, old.state) then add(suffix, counter_of(old), -1) end
   if is_counted(question, row.state) then add(suffix, counter_of(row), 1) end
+  if old and old.state ~= row.state then add(suffix, old.state, -1) end
+  if not old or old.state ~= row.state then add(suffix, row.state, 1) end
   if old then return end
-  add(suffix, row.state, 1)
   if redis_call('GETBIT', Key.reached(suffix), number) == 0 then add(suffix, 'unreached', 1) end
 end
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.answers import AnswerLinks, Answers, AnswerTokens
 from core.model.delivery import Accepted
-from core.model.question import LinkPlace
+from core.model.question import AnswerState, LinkPlace
 from core.queue import QueueClient
 from core.updates.bot_calls import BotCalls, ButtonChange
 from core.updates.events import Events
@@ -121,3 +121,26 @@ async def test_a_deleted_person_has_no_copy(screens: Screens) -> None:
     await answers.enter(accepted.key, TENANT, "1", "no", "dean", "e1")
     await answers.enter(accepted.key, TENANT, "2", "no", "dean", "e2")
     await screens.show(*((channel, "p2", "ref-p2", NO) for channel in (BOT, VK)))
+
+
+async def test_a_question_that_is_opened_again_shows_its_buttons_and_takes_answers(screens: Screens) -> None:
+    accepted, answers = await screens.ask(2), Answers(screens.stack.store)
+    await screens.press(BOT, "p1", 0, "e1")
+    await screens.show((BOT, "p1", "ref-p1", YES), (VK, "p1", "ref-p1", YES))
+    assert not await answers.reopen(accepted.key, TENANT)
+    await answers.close(accepted.key, TENANT)
+    await screens.show(*[(channel, address, f"ref-{address}", ()) for channel in (BOT, VK) for address in ("p1", "p2")])
+    await screens.press(VK, "p2", 1, "e2")
+    await until(lambda: (VK, "p2", "ref-p2", NO) in screens.changes)
+    screens.changes.clear()
+    assert await answers.reopen(accepted.key, TENANT)
+    shown = [(channel, to, f"ref-{to}", labels) for channel in (BOT, VK) for to, labels in (("p1", YES), ("p2", NO))]
+    await until(lambda: set(shown) <= set(screens.changes))
+    screens.changes.clear()
+    await screens.press(VK, "p2", 1, "e3")
+    await until(lambda: (BOT, "p2", "ref-p2", NO) in screens.changes)
+    totals = (await screens.stack.history(accepted.key)).answers
+    assert totals
+    assert (totals.states[AnswerState.ANSWERED], totals.states[AnswerState.LATE], totals.options) == (2, 0, {"yes": 1, "no": 1})
+    await answers.close(accepted.key, TENANT)
+    await until(lambda: len([one for one in screens.changes if not one[3]]) == 4)

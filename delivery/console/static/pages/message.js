@@ -109,6 +109,7 @@ function answers(where, context, message, reread) {
     h("div", { class: "actions" },
       mayWrite && mayRemind && h("button", { onclick: () => remind(where, counts.open, reread) }, t("message.remind")),
       mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
+      mayWrite && counts.closed_at && message.state !== "cancelled" && h("button", { onclick: () => reopen(where, reread) }, t("message.reopen")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
 }
@@ -221,6 +222,12 @@ async function cancel(where, count, reread) {
 async function close(where, reread) {
   if (!await confirm({ title: t("message.close"), text: t("message.close_text"), action: t("message.close") })) return;
   await shown(() => api.post(`${where}/answers:close`, {}));
+  reread();
+}
+
+async function reopen(where, reread) {
+  if (!await confirm({ title: t("message.reopen"), text: t("message.reopen_text"), action: t("message.reopen") })) return;
+  await shown(() => api.post(`${where}/answers:reopen`, {}));
   reread();
 }
 
