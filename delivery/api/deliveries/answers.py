@@ -306,10 +306,10 @@ async def close(request: AnyRequest) -> Response:
     return Response(QuestionTotals(AnswerCounts.of(asked.answers)))
 
 
-async def reopen(request: Request[ReopenRequest, NoParameters]) -> Response:
+async def reopen(request: Request[ReopenRequest | None, NoParameters]) -> Response:
     """Open the question of a delivery again. A question that is open stays as it is."""
     await _asked(request)
-    given = request.body.until if isinstance(request.body, ReopenRequest) else None
+    given = request.body.until if request.body else None
     until = read_time(given, "until", request.options.max_days_ahead) if given else None
     if until and until <= datetime.now(UTC):
         raise Invalid("UNTIL_PAST", f"{write_time(until)} has passed.", "until")

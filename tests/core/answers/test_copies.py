@@ -141,6 +141,10 @@ async def test_a_question_that_is_opened_again_shows_its_buttons_and_takes_answe
     await until(lambda: (BOT, "p2", "ref-p2", NO) in screens.changes)
     totals = (await screens.stack.history(accepted.key)).answers
     assert totals
-    assert (totals.states[AnswerState.ANSWERED], totals.states[AnswerState.LATE], totals.options) == (2, 0, {"yes": 1, "no": 1})
+    assert (totals.states[AnswerState.ANSWERED], totals.states[AnswerState.LATE], totals.options) == (
+        2,
+        0,
+        {"yes": 1, "no": 1},
+    )
     await answers.close(accepted.key, TENANT)
     await until(lambda: len([one for one in screens.changes if not one[3]]) == 4)
