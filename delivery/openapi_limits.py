@@ -11,8 +11,8 @@ from msgspec import Struct, inspect
 from core.directory.exporting import EXPORTED
 from core.model.field_types import PRINTABLE, UPLOAD_ID
 from core.orders import Addressee
-from delivery.api.deliveries import bulk, changes, content, delivery_request
-from delivery.api.jobs.reading import JobFilter
+from delivery.api.deliveries import changes, content, delivery_request, sending
+from delivery.api.jobs.jobs import JobFilter
 from delivery.api.queue import tasks
 from delivery.api.sessions import SessionRequest
 from delivery.http.fields import DELIVERY_ID
@@ -52,7 +52,7 @@ _SHOWS_SOMETHING: Mapping[str, object] = {
 
 _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
     delivery_request.DeliveryRequest: _SHOWS_SOMETHING,
-    bulk.BulkLine: _SHOWS_SOMETHING,
+    sending.BulkLine: _SHOWS_SOMETHING,
     content.ButtonRequest: {"oneOf": _required("data", "url")},
     content.AttachmentRequest: {"oneOf": _required("url", "provider_id")},
     Addressee: {

@@ -10,7 +10,7 @@ from core.directory.collections import Collections
 from core.model.field_types import IdField
 from core.model.people import ObjectKind, id_text
 from core.sessions import Identity
-from delivery.api.deliveries.quota import QuotaResponse
+from delivery.api.deliveries.sender import QuotaResponse
 from delivery.http.context import Request, Response
 from delivery.http.options import Options
 from delivery.http.route import NoParameters, People, Route, Routes

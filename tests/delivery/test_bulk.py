@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from core.orders import Sending
-from delivery.api.deliveries.bulk import BATCH
+from delivery.api.deliveries.sending import BATCH
 from delivery.http.options import Options
 from delivery.http.responses.ndjson import LineSplitter, ResponseBuffer, read_lines
 from delivery.services import ApiServices

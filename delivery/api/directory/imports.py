@@ -1,13 +1,11 @@
-"""Import of a table, CSV or .xlsx: a whole file or nothing. The body goes to a temporary file as it arrives; core reads
-it from there.
-"""
+"""CSV imports of the directory, and the exports that an import reads again."""
 
 import asyncio
 import csv
 import io
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
@@ -15,9 +13,11 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.directory.csv_cells import FileKind
+from core.directory.exporting import EXPORTED, Exporting
 from core.directory.importing import Imported, ImportRefused, RowChange
 from core.directory.importing.csv_rows import Record
 from core.directory.importing.errors import MOST_ERRORS
+from core.directory.importing.russian import in_russian
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
 from core.orders.tables.workbook import read_sheet
@@ -25,7 +25,10 @@ from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.idempotency import respond_once
 from delivery.http.input.decoding import check_content_type
+from delivery.http.input.reading import part
 from delivery.http.input.receiving import receive_file
+from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
@@ -153,9 +156,38 @@ async def show_progress(request: Request[None, NoParameters]) -> Response:
     return Response(ImportState(found.state, found.kind, found.rows, found.done))
 
 
+class DirectoryExportQuery(ExportQuery, frozen=True):
+    """The form of the file, and the language of its columns, roles and languages; the import reads both."""
+
+    language: Literal["ru", "en"] | UnsetType = UNSET
+
+
+ExportRequest = Request[None, DirectoryExportQuery]
+
+
+async def export_directory(request: ExportRequest) -> web.StreamResponse:
+    """Return all people, groups, … of the tenant."""
+    name = part(request, "kind")
+    if name not in EXPORTED:
+        raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(EXPORTED)}.")
+    pages = Exporting(request.services.core.directory).pages(request.tenant, FileKind(name))
+    if request.query.language == "ru" and not request.query.format:
+        pages = _in_russian(FileKind(name), pages)
+    return await respond_csv(request, f"{name}.csv", pages, for_excel=request.query.for_excel)
+
+
+async def _in_russian(kind: FileKind, pages: AsyncIterator[Rows]) -> AsyncIterator[Rows]:
+    columns: Sequence[str] = ()
+    async for rows in pages:
+        columns = columns or rows[0]
+        yield in_russian(kind, rows, columns)
+
+
 ROUTES: Routes = (
     Route("POST", "/v1/import", "Import a CSV or .xlsx file into the directory, all of it or nothing", "manage",
           import_csv, 200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
     Route("GET", "/v1/import", "How far the running import is", "manage", show_progress, 200, ImportState,
           people=People.BY_SCOPE),
+    Route("GET", "/v1/export/{kind}", "Export a part of the directory as CSV, which the import reads again", "manage",
+          export_directory, 200, CONTENT_TYPE, query=DirectoryExportQuery, people=People.BY_SCOPE),
 )  # fmt: skip

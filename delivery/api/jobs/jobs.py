@@ -1,20 +1,62 @@
-"""The long-running jobs of users: start, list, change, signal, pause, resume, stop."""
+"""The long-running jobs of users: start, list, change, signal, pause, resume, stop, and follow the live log of one."""
 
+import re
+from collections.abc import AsyncGenerator
 from datetime import time, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.errors import Invalid
+from core.errors import Forbidden, Invalid
 from core.jobs import Actor, DailyWindow, JobId, Schedule
+from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.states import JobState
-from core.jobs.views import JobView, view_of
+from core.jobs.views import JobView, Wanted, view_of
 from core.model.field_types import IdField, ShortText
-from delivery.api.jobs.reading import By, JobCursor, JobFilter, Kind, actor, job_id, wanted_by
-from delivery.http.context import Request, Response, next_page_link
+from delivery.api.deliveries.tracking import forced_end
+from delivery.http.context import Request, Response, encode, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, read_time
 from delivery.http.input.reading import optional
+from delivery.http.responses import sse
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
+
+Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
+By = Literal["user", "admin"]
+JobCursor = Annotated[str, Meta(pattern=r"^[0-9]{0,15}$", extra={"pattern": "CURSOR_MALFORMED"})]
+
+
+class JobFilter(RequestModel, frozen=True):
+    """Which jobs: all that match what is given."""
+
+    state: JobState | UnsetType = UNSET
+    kind: Kind | UnsetType = UNSET
+    q: Annotated[str, Meta(max_length=200, description="a text of the parameters or the own state")] | UnsetType = UNSET
+    reason: (
+        Annotated[str, Meta(max_length=200, description="a text of why it does not run, for example of its failure")]
+        | UnsetType
+    ) = UNSET
+
+
+def actor(request: Request[Any, Any], by: str) -> Actor:
+    """Return the actor of a request. Raises Forbidden ADMIN_NEEDED."""
+    found = Actor(by)
+    if found is Actor.ADMIN and not request.key.permits("admin"):
+        raise Forbidden("ADMIN_NEEDED", "To act as an administrator the key needs the scope admin.")
+    return found
+
+
+def job_id(request: Request[Any, Any]) -> JobId:
+    """Read the id of a job. Raises NotFound JOB_NOT_FOUND."""
+    return JobId.parse(request.tenant, request.http.match_info["job_id"])
+
+
+def wanted_by(given: JobFilter) -> Wanted:
+    """Return which jobs a client selects."""
+    texts = optional(given.q) or "", optional(given.reason) or ""
+    return Wanted(optional(given.state), optional(given.kind) or "", *texts)
+
 
 Parameters = Annotated[
     dict[str, Any], Meta(description="what the job works with; at most 64 KiB; absent: as before, or none")
@@ -183,6 +225,42 @@ def _schedule(given: JobSchedule | None) -> Schedule | None:
     return Schedule(timedelta(seconds=seconds) if seconds else None, window, optional(given.cron) or "")
 
 
+class LogQuery(RequestModel, frozen=True):
+    """`after`: the number of the last line that the client has seen; Last-Event-ID wins."""
+
+    after: Annotated[str, Meta(pattern="^[0-9]{1,15}$")] | UnsetType = UNSET
+
+
+_LINE = re.compile(r"[0-9]{1,15}")
+
+
+async def follow_log(request: Request[None, LogQuery]) -> web.StreamResponse:
+    """Stream the log after the line that the client has seen, and every new line, until the client leaves."""
+    job, after = await request.services.core.jobs.find(job_id(request)), _after(request)
+    response = web.StreamResponse(headers=sse.HEADERS)
+    await response.prepare(request.http)
+    lines: AsyncGenerator[LogLine, None] = request.services.core.jobs.log.follow(job.id, after)
+    with request.context.metrics.streams.track_inprogress():
+        async for line in sse.with_heartbeats(lines, request.options.heartbeat, forced_end(request)):
+            await response.write(sse.HEARTBEAT if line is None else _event(line))
+    return response
+
+
+def _event(line: LogLine) -> bytes:
+    return sse.encode_event(line.id, "line", encode({"at": line.at, "text": line.text}))
+
+
+def _after(request: Request[None, LogQuery]) -> str:
+    """Return the line after which the stream begins. Raises `InvalidFields`."""
+    given = request.http.headers.get("Last-Event-ID")
+    if given is None:
+        return optional(request.query.after) or BEGIN
+    if not _LINE.fullmatch(given):
+        detail = "Last-Event-ID must be the id of a line of this log."
+        raise invalid_field("Last-Event-ID", "LAST_EVENT_ID_MALFORMED", detail)
+    return given
+
+
 ROUTES: Routes = (
     Route("POST", "/v1/jobs", "Start a long-running job of a user", "manage", start, 201, JobView, body=JobRequest,
           repeats=Repeats.STORED, headers=NEW_OBJECT),
@@ -199,4 +277,6 @@ ROUTES: Routes = (
           body=JobChange, body_is_optional=True, repeats=Repeats.STORED),
     Route("POST", "/v1/jobs/{job_id}:stop", "End a job; it can be started again", "manage", stop, 200, JobView,
           body=JobStop, body_is_optional=True, repeats=Repeats.STORED),
+    Route("GET", "/v1/jobs/{job_id}/log", "The live log of a job; Last-Event-ID resumes it", "read", follow_log, 200,
+          sse.CONTENT_TYPE, query=LogQuery),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from core.jobs.bulk import BulkJobs, Change, JobChanges, JobCount
 from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
 from core.model.field_types import ShortText
-from delivery.api.jobs.reading import By, JobCursor, JobFilter, actor, wanted_by
+from delivery.api.jobs.jobs import By, JobCursor, JobFilter, actor, wanted_by
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional

@@ -5,16 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.monitoring import FigureReader
+from core.model.field_types import Name
+from core.monitoring import FigureReader, LanePage, Lanes, LongestLanes
 from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.dead_letters import ChangedLetters, DeadLetterGroup, DeadLetters
 from core.queue.tubes import TubePause
-from delivery.http.context import Request, Response
-from delivery.http.fields import RequestModel
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields import RequestModel, TaskCursor
 from delivery.http.input.reading import part
-from delivery.http.route import NoParameters, Repeats, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
 
 class TubeView(Struct, frozen=True):
@@ -165,6 +166,37 @@ def _group(body: DeadLetterChange) -> str:
     return "\t".join((body.tube, body.kind, body.error))
 
 
+class LaneQuery(RequestModel, frozen=True):
+    """Of which tube, and how many lanes."""
+
+    tube: Name | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class LanePageQuery(RequestModel, frozen=True):
+    """The page of a lane."""
+
+    cursor: TaskCursor | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=500)] = 100
+
+
+async def list_longest(request: Request[None, LaneQuery]) -> Response:
+    """Return the longest lanes."""
+    return Response(await _lanes(request).longest(request.query.tube or "", request.query.limit))
+
+
+async def show(request: Request[None, LanePageQuery]) -> Response:
+    """Return a page of one lane, in its order."""
+    parts, query = request.http.match_info, request.query
+    page = await _lanes(request).show(parts["tube"], parts["lane"], query.cursor or None, query.limit)
+    return Response(page, headers=next_page_link(request.http, page.next))
+
+
+def _lanes(request: Request[None, LaneQuery] | Request[None, LanePageQuery]) -> Lanes:
+    core = request.services.core
+    return Lanes(core.store, core.queue)
+
+
 ROUTES: Routes = (
     Route("GET", "/v1/queue/tubes", "The tubes: tasks by state, options, pauses", "operator", list_all, 200,
           TubeList),
@@ -182,4 +214,8 @@ ROUTES: Routes = (
           kick_dead_letters, 200, ChangedLetters, body=DeadLetterChange, repeats=Repeats.STORED),
     Route("POST", "/v1/queue/dead-letters:cancel", "Cancel the buried tasks of a group", "operator",
           drop_dead_letters, 200, ChangedLetters, body=DeadLetterChange, repeats=Repeats.STORED),
+    Route("GET", "/v1/queue/lanes", "The longest lanes", "operator", list_longest, 200, LongestLanes,
+          query=LaneQuery),
+    Route("GET", "/v1/queue/tubes/{tube}/lanes/{lane}", "List the tasks of a lane in its order", "operator", show,
+          200, LanePage, query=LanePageQuery, headers=NEXT_PAGE),
 )  # fmt: skip
