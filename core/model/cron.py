@@ -4,8 +4,8 @@
     */15 8-18 * * *     every quarter of an hour from 8:00 to 18:45
     0 0 1,15 * *        on the 1st and the 15th
 
-As in cron: 0 and 7 are Sunday, and if both days are given, one of them is enough. A time that the clock of a zone skips
-comes in the first minute after the skip; one that it shows twice comes once.
+As in cron: 0 and 7 are Sunday, also at the end of fri-sun, and if both days are given, one of them is enough. A time
+that the clock of a zone skips comes in the first minute after the skip; one that it shows twice comes once.
 """
 
 import re
@@ -17,7 +17,8 @@ from core.errors import Invalid
 from core.model.clock import from_wall
 
 _MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}  # noqa: SIM905
-_DAYS = {name: n for n, name in enumerate("sun mon tue wed thu fri sat".split())}  # noqa: SIM905
+_WEEK = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_DAYS = {name: n for n, day in enumerate(_WEEK) for name in (day, day[:3])}
 _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("minute", 0, 59, {}),
     ("hour", 0, 23, {}),
@@ -128,6 +129,8 @@ def _values(text: str, word: str, name: str, least: int, most: int, names: dict[
         first, dash, last = span.partition("-")
         begin = least if span == "*" else _number(first, names)
         end = most if span == "*" or (slash and not dash) else _number(last if dash else first, names)
+        if names is _DAYS and begin and end == 0:
+            end = 7
         stride = _number(step, {}) if slash else 1
         if begin is None or end is None or not stride or not least <= begin <= end <= most:
             raise _malformed(

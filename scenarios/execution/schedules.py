@@ -112,16 +112,14 @@ class Schedules:
 
     async def _arm(self, schedule: Schedule, after: datetime) -> None:
         at = self._next(schedule, after)
-        if at is None:
-            return
         due = Due(schedule.name, to_ms(at))
         task = NewTask(msgspec.json.encode(due).decode(), self._services.tenant, due=at)
         name = f"{self._services.tenant} {schedule.name} {due.at}"
         await self._queue.queue.put_once(TUBE, task, source="scenarios.schedule", name=name)
 
-    def _next(self, schedule: Schedule, after: datetime) -> datetime | None:
+    def _next(self, schedule: Schedule, after: datetime) -> datetime:
         if schedule.cron:
-            return schedule.cron.after(after, self._zone)
+            return schedule.cron.next(after, self._zone)
         step = int(LOOK_EVERY.total_seconds() * 1000)
         return from_ms((to_ms(after) // step + 1) * step)
 

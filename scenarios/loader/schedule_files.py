@@ -7,10 +7,11 @@ exam: {before: person.exam, by: 1d, time: 10:00, for: people, scenario: exam.tom
 
 from typing import Any
 
+from core.model.cron import CronExpression
 from scenarios.bot import Bot
 from scenarios.bot.durations import read_duration
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
-from scenarios.bot.schedules import PEOPLE, Cron, Schedule, ScheduleFault, read_clock, read_time
+from scenarios.bot.schedules import PEOPLE, Schedule, ScheduleFault, read_clock, read_time
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import Variable
 from scenarios.loader.reading import Reader
@@ -66,7 +67,7 @@ def read_late(reader: Reader, node: Node | None) -> bool:
     return text != "skip"
 
 
-def read_cron(reader: Reader, node: Node | None) -> Cron | None:
+def read_cron(reader: Reader, node: Node | None) -> CronExpression | None:
     """Return the time of `each`, None without one. Raises ScheduleFault."""
     text = reader.text(node, "each")
     return read_time(text) if text else None

@@ -17,8 +17,7 @@ MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 
 
 def after(words: str, moment: str, zone: ZoneInfo = MOSCOW) -> str:
-    found = read_time(words).after(datetime.fromisoformat(moment).replace(tzinfo=zone), zone)
-    assert found is not None
+    found = read_time(words).next(datetime.fromisoformat(moment).replace(tzinfo=zone), zone)
     return f"{found.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
@@ -35,6 +34,10 @@ def after(words: str, moment: str, zone: ZoneInfo = MOSCOW) -> str:
         ("0 0 29 2 *", "2026-11-22 12:00", "2028-02-29 00:00"),
         ("0 0 13 * 5", "2026-11-13 12:00", "2026-11-20 00:00"),
         ("0 12 * * 0", "2026-11-22 12:00", "2026-11-29 12:00"),
+        ("0 12 * * fri-sun", "2026-11-22 12:00", "2026-11-27 12:00"),
+        ("0 12 * * fri-7", "2026-11-27 12:00", "2026-11-28 12:00"),
+        ("0 12 * * monday", "2026-11-22 12:00", "2026-11-23 12:00"),
+        ("по будням в 9:00", "2026-11-27 10:00", "2026-11-30 09:00"),
     ],
 )
 def test_words_and_cron_name_the_next_moment(words: str, moment: str, due: str) -> None:
@@ -45,7 +48,9 @@ def test_a_time_that_the_clock_skips_is_due_after_the_skip() -> None:
     assert after("day 2:30", "2026-03-28 12:00", BERLIN) == "2026-03-29 03:00"
 
 
-@pytest.mark.parametrize("words", ["soon", "Mnday 8:00", "0 8 * *", "0 25 * * *", "*/0 * * * *", "0 0 32 * *"])
+@pytest.mark.parametrize(
+    "words", ["soon", "Mnday 8:00", "0 8 * *", "0 25 * * *", "*/0 * * * *", "0 0 32 * *", "0 0 30 2 *"]
+)
 def test_what_is_no_time_is_refused(words: str) -> None:
     with pytest.raises(ScheduleFault):
         read_time(words)
