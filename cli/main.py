@@ -24,6 +24,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "track",
         "show",
         "series",
+        "costs",
         "answers",
         "inbox",
         "reply",
@@ -122,6 +123,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "answers": ("messages.deliveries", "show who has confirmed or answered a message that asks for it"),
     "inbox": ("messages.threads", "show what people have replied to messages, and read a thread"),
     "reply": ("messages.threads", "answer a person that has replied to a message"),
+    "costs": ("messages.costs", "show what was sent and is paid, by month, channel and sender"),
     "cancel": (
         "messages.deliveries",
         "cancel a message, for all or some of its recipients, or many messages at once",

@@ -23,6 +23,7 @@ from delivery.api.bots import forms, runs, scenarios, updates
 from delivery.api.deliveries import (
     answers,
     changes,
+    costs,
     histories,
     of_person,
     preview,
@@ -41,7 +42,8 @@ from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
 _RESOURCES = (
-    sending, preview, histories, changes, tracking, recipients, answers, threads, templates, series, sender,
+    sending, preview, histories, changes, tracking, recipients, answers, threads, templates, series, costs,
+    sender,
     files, imports, updates,
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,

@@ -15,6 +15,7 @@ from typing import Any
 
 from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
+from core.deliveries.costs import Costs
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.exchanges import Exchanges
 from core.deliveries.histories.encoding import history_fields
@@ -74,6 +75,7 @@ class Deliveries:
         self._canceller = Canceller(store, self._reader)
         self.recipients = RecipientSearch(store, self._reader)
         self.of_person = DeliveriesOfPerson(store, self._reader, self._listing, self.recipients, self._canceller)
+        self.costs = Costs(store)
         self.exchanges = Exchanges(store, self._reader)
         self._retrier = Retrier(store, self._reader, channels)
         self._delivery_reports = DeliveryReports(store)

@@ -15,7 +15,7 @@ import msgspec
 from core.deliveries.cancel import Canceller
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.listing import DeliveryPosition, Listing, read_cursor, write_cursor
-from core.deliveries.histories.parcels import NOT_SHOWN, load_parcel
+from core.deliveries.histories.parcels import DETAIL, NOT_SHOWN, PARTS, load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
 from core.errors import NotFound
@@ -202,6 +202,8 @@ def _clean_parcel(text: str, person: str) -> str:
 
 
 def _clean_outcome(text: str) -> str:
-    """Return an outcome without the reference of the provider."""
-    *known, reference = text.split("|", 5)
-    return "|".join([*known, reference[reference.find(NOT_SHOWN) :] if NOT_SHOWN in reference else ""])
+    """Return an outcome without the reference and the words of the provider."""
+    *known, said = text.split("|", 5)
+    said, shown, not_shown = said.partition(NOT_SHOWN)
+    _, paid, parts = said.partition(DETAIL)[0].partition(PARTS)
+    return "|".join([*known, paid + parts + shown + not_shown])

@@ -16,7 +16,8 @@ from core.model.states import DeliveryState, Status, Verdict
 class OutcomeRecord(Struct, frozen=True):
     """The outcome of one recipient in one channel. `version`: the version of the history with which it was written, 0
     if it was never written. `not_shown`: what the channel could not show of the delivery (C-91). `detail`: what the
-    provider said, in one line (D-48); None if nothing is known.
+    provider said, in one line (D-48); None if nothing is known. `parts`: in how many it was paid, all attempts
+    together; 0 if the channel is not paid in parts.
     """
 
     status: Status
@@ -27,6 +28,7 @@ class OutcomeRecord(Struct, frozen=True):
     version: int = 0
     not_shown: Sequence[str] = ()
     detail: str | None = None
+    parts: int = 0
 
 
 class RecipientRecord(Struct, frozen=True):

@@ -91,7 +91,7 @@ class QuestionNotices:
         found = {}
         for name, text in (await self._reader.outcomes(key, list(fields))).items():
             status, *_, reference = (text or "|||||").split("|", 5)
-            message = load_reference(reference)[0].rpartition(",")[2]
+            message = load_reference(reference).reference.rpartition(",")[2]
             if status in REACHED and message:
                 found[fields[name]] = message
         return found

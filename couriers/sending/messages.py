@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from core.answers import LINK, NUMBER, PRESS, AnsweredMessage
 from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
-from core.deliveries.histories.parcels import Entry
+from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
 from core.model.content import Button, Content, Feature
+from core.model.display import Limits
 from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
+from core.model.text.text_parts import sms_parts
 from couriers.sending.content.asking import AnswerWays, ask, may_have_link, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import HasLimits, Message, WritesAsText
@@ -39,11 +41,13 @@ class Messages:
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
         self._numbers: dict[tuple[int, int], Sequence[int]] = {}
+        self._limits = services.courier.limits if isinstance(services.courier, HasLimits) else Limits()
+        self._texts: dict[tuple[int, int], str] = {}  # of what is paid in parts, as the courier gets it
         self.shared = self._present(parcel.text, parcel.content, self._usual_ways())
 
     def _usual_ways(self) -> AnswerWays:
-        courier, question = self._services.courier, self._parcel.question
-        takes_numbers = question and isinstance(courier, HasLimits) and courier.limits.numbers
+        question = self._parcel.question
+        takes_numbers = question and self._limits.numbers
         return AnswerWays(
             self._services.options.answer_url, widest_numbers(question) if question and takes_numbers else ()
         )
@@ -127,7 +131,16 @@ class Messages:
         text, content, *_ = presented
         if self._parcel.question and presented.answer_by in (PRESS, LINK):
             text, content = await self._asking(entry, presented, self._parcel.question)
+        if self._limits.in_sms:
+            self._texts[entry.number, entry.contact] = text
         return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
+
+    def paid_parts(self, entry: Entry) -> PaidParts | None:
+        """Return in how many parts the message of an entry is paid; None if its channel is not paid in parts."""
+        if not self._limits.in_sms:
+            return None
+        text = self._texts.get((entry.number, entry.contact))
+        return PaidParts(sms_parts(self.presented(entry).text if text is None else text), self._limits.price)
 
     async def _asking(self, entry: Entry, presented: Presented, question: Question) -> tuple[str, Content | None]:
         """Return text and content with the buttons or the link of one recipient. Raises StoreError."""

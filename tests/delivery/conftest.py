@@ -175,8 +175,8 @@ async def courier(store: Store) -> AsyncIterator[Couriers]:
     """`await courier("telegram", answer)`: a running courier whose provider returns what `answer` returns."""
     running: list[tuple[Runtime, asyncio.Task[None]]] = []
 
-    async def started(channel: str, answer: Respond = sent) -> FakeCourier:
-        played = FakeCourier(channel, answer)
+    async def started(channel: str, answer: Respond = sent, kind: type[FakeCourier] = FakeCourier) -> FakeCourier:
+        played = kind(channel, answer)
         runtime = Runtime(store, channel, QUICK)
         await runtime.add(played)
         running.append((runtime, asyncio.create_task(runtime.run())))

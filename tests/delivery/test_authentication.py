@@ -69,6 +69,8 @@ RULES = [
     ("POST", "/v1/processes:start", "operator", "none"),
     ("POST", "/v1/processes/{process_id}/requests", "operator", "none"),
     ("GET", "/v1/quota", "read", "none"),
+    ("GET", "/v1/costs", "read", "none"),
+    ("GET", "/v1/costs.csv", "read", "none"),
     ("POST", "/v1/track", "read", "none"),
     ("POST", "/v1/files", "send", "none"),
     ("GET", "/v1/files/{id}", "send", "none"),

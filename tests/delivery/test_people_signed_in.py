@@ -170,6 +170,8 @@ OPEN_TO_PEOPLE = {
     ("POST", "/v1/threads/{thread}/messages"),
     ("POST", "/v1/threads/{thread}:read"),
     ("GET", "/v1/quota"),
+    ("GET", "/v1/costs"),
+    ("GET", "/v1/costs.csv"),
     ("GET", "/v1/addressees"),
     ("POST", "/v1/track"),
     ("GET", "/v1/live"),

@@ -16,13 +16,14 @@ from core.deliveries.tracker import Tracker
 from core.model.clock import Backoff
 from core.model.content import Feature
 from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
+from core.model.display import Limits
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.queue import Claim, Queue, Task
 from core.queue.queue import SETTLES
 from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.store import Store
-from couriers.sending.interface import FOREVER, Message, Outcome, Sent
+from couriers.sending.interface import FOREVER, NEVER, Message, Outcome, Sent
 from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import Runtime
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
@@ -74,6 +75,18 @@ class FakeCourier:
     def addresses(self) -> list[str]:
         """The addresses of all attempts, in order."""
         return [message.address for message in self.attempted]
+
+
+PAID = Limits(in_sms=True, price="4.20 ₽")
+
+
+@dataclass
+class PaidCourier(FakeCourier):
+    """A courier of SMS, whose messages are paid in parts."""
+
+    channel: str = "sms"
+    remembers: timedelta = NEVER
+    limits: Limits = PAID
 
 
 class Stack:

@@ -20,13 +20,33 @@ from core.model.states import Status
 
 T = TypeVar("T")
 
-DETAIL, NOT_SHOWN = "\x1e", "\x1f"
-"""Begin, behind the reference of a stored outcome, what the provider said and the list of what was not shown."""
+PARTS, DETAIL, NOT_SHOWN = "\x1d", "\x1e", "\x1f"
+"""Begin, behind the reference of a stored outcome, in how many parts it was paid, what the provider said and the list
+of what was not shown.
+"""
 
-_ONE_LINE = str.maketrans({"\n": " ", DETAIL: " ", NOT_SHOWN: " "})
+_ONE_LINE = str.maketrans({"\n": " ", PARTS: " ", DETAIL: " ", NOT_SHOWN: " "})
 
 EntryRow = tuple[Id, int, int, int, str]
 """An `Entry` that is being written: a plain tuple, because a delivery may have 10,000 of them."""
+
+
+class PaidParts(NamedTuple):
+    """In how many parts a message is paid, and what each costs, as the operator has written it."""
+
+    parts: int
+    price: str
+
+
+class StoredReference(NamedTuple):
+    """What a stored outcome says behind its numbers. `parts`: in how many it was paid, 0 if it was not paid in parts.
+    `detail`: what the provider said.
+    """
+
+    reference: str
+    parts: int
+    detail: str
+    not_shown: Sequence[str]
 
 
 class Entry(NamedTuple):
@@ -51,10 +71,12 @@ class Entry(NamedTuple):
         not_shown: Sequence[str] = (),
         detail: str = "",
         exchange: str = "",
+        paid: PaidParts | None = None,
     ) -> list[Any]:
         """Return its outcome as the functions take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count
         that is stored. `detail`: what the provider said, in one line. `exchange`: a line for
-        `lua/delivery/modules/exchanges.lua`.
+        `lua/delivery/modules/exchanges.lua`. `paid`: of a message that was sent or may have been; None if it is not
+        paid in parts.
         """
         item = [
             str(self.id),
@@ -67,9 +89,10 @@ class Entry(NamedTuple):
             reference.translate(_ONE_LINE),
             attempts,
         ]
-        if not (not_shown or detail or exchange):
+        if not (not_shown or detail or exchange or paid):
             return item
-        return [*item, compact_json(not_shown) if not_shown else "", detail.translate(_ONE_LINE), exchange]
+        said = [compact_json(not_shown) if not_shown else "", detail.translate(_ONE_LINE), exchange]
+        return [*item, *said, *(paid or ())]
 
 
 def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
@@ -77,11 +100,12 @@ def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
     return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
 
 
-def load_reference(text: str) -> tuple[str, str, Sequence[str]]:
-    """Return the reference of a stored outcome, what the provider said, and what was not shown."""
+def load_reference(text: str) -> StoredReference:
     text, _, listed = text.partition(NOT_SHOWN)
-    reference, _, detail = text.partition(DETAIL)
-    return reference, detail, msgspec.json.decode(listed, type=tuple[str, ...]) if listed else ()
+    text, _, detail = text.partition(DETAIL)
+    reference, _, parts = text.partition(PARTS)
+    not_shown = msgspec.json.decode(listed, type=tuple[str, ...]) if listed else ()
+    return StoredReference(reference, int(parts.rstrip("+") or 0), detail, not_shown)
 
 
 def parcel_task(key: HistoryKey, channel: str, number: int) -> str:

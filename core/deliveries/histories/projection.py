@@ -92,16 +92,16 @@ def unwritten_status(fields: HistoryFields) -> Status:
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
-    """Decode `status|reason|at ms|version|attempts|reference`, what the provider said, and what was not shown
-    (lua/delivery/modules/outcome.lua). In a delivery that is `over`, an attempt whose outcome was never reported is
-    `unknown`.
+    """Decode `status|reason|at ms|version|attempts|reference`, the paid parts, what the provider said, and what was not
+    shown (lua/delivery/modules/outcome.lua). In a delivery that is `over`, an attempt whose outcome was never reported
+    is `unknown`.
     """
     status, reason, at, version, attempts, reference = text.split("|", 5)
     if over and Status(status) is Status.SENDING:
         status, reason = Status.UNKNOWN, Reason.CRASHED
-    reference, detail, not_shown = load_reference(reference)
-    known = Status(status), reason or None, reference or None, int(attempts), from_ms(at), int(version)
-    return OutcomeRecord(*known, not_shown, detail or None)
+    said = load_reference(reference)
+    known = Status(status), reason or None, said.reference or None, int(attempts), from_ms(at), int(version)
+    return OutcomeRecord(*known, said.not_shown, said.detail or None, said.parts)
 
 
 def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str, ChannelRecord]:
@@ -255,13 +255,16 @@ def _outcome_in_channel(
     outcomes: HistoryFields,
     under_way: Collection[str],
 ) -> OutcomeRecord:
-    """Return one outcome for a recipient in a channel: the best one of its contacts there."""
+    """Return one outcome for a recipient in a channel: the best one of its contacts there, with the
+    parts of all.
+    """
     if contacts == 0:
         return OutcomeRecord(Status.NO_CONTACT)
     names = [outcome_field(recipient, channel, contact) for contact in range(contacts)]
     records = [_outcome_of_entry(outcomes.get(name), fields, is_under_way=name in under_way) for name in names]
     status = best([record.status for record in records])
-    return next(record for record in records if record.status is status)
+    chosen = next(record for record in records if record.status is status)
+    return replace(chosen, parts=sum(record.parts for record in records)) if contacts > 1 else chosen
 
 
 def _outcome_of_entry(text: str | None, fields: HistoryFields, *, is_under_way: bool) -> OutcomeRecord:

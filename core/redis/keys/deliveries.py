@@ -17,7 +17,7 @@ DELIVERIES = (
         Lifetime.RETENTION,
         "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference; "
         "then 1E and what the provider said, if it is known; then, if the channel could not show all of the content, "
-        "1F and a list of what was not shown",
+        "1F and a list of what was not shown; before both, 1D and in how many parts it was paid",
     ),
     Key(
         "exchanges",
@@ -112,6 +112,14 @@ DELIVERIES = (
         "hash",
         Lifetime.FOREVER,
         "id of a series of deliveries → its message, moments and end as JSON",
+    ),
+    Key(
+        "costs",
+        "costs:{s}:<tenant>:<month>",
+        "hash",
+        Lifetime.TTL,
+        "what was sent in a month of UTC, kept for three years: `messages<1F>channel<1F><1F>sender` and, if it is paid "
+        "in parts, `parts<1F>channel<1F>price<1F>sender` → how many",
     ),
     Key(
         "templates",

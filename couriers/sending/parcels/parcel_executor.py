@@ -446,7 +446,8 @@ class ParcelExecutor:
         if final.status in (Status.FAILED, Status.UNKNOWN) and note.detail:
             self._services.exchange_notes.log(final.status, final.reason, note.detail)
         known = final.status, final.reason, final.reference, attempts, not_shown
-        self._writer.note(pending.entry.item(*known, *note))
+        paid = self._messages.paid_parts(pending.entry) if final.status in (Status.SENT, Status.UNKNOWN) else None
+        self._writer.note(pending.entry.item(*known, *note, paid=paid))
 
     async def _settle(self) -> None:
         postponed = [*self._postponed, *self._until_throttle_ends(self._ready)]
@@ -457,6 +458,7 @@ class ParcelExecutor:
                 self._unclear_reason(pending),
                 attempts=pending.attempts,
                 detail=self._notes.get(pending.place, ExchangeNote()).detail,
+                paid=self._messages.paid_parts(pending.entry),
             )
             for pending in postponed
             if pending.unclear_since

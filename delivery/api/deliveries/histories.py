@@ -30,7 +30,8 @@ class OutcomeView(Struct):
     """The outcome for one recipient in one channel. Before the first attempt there is only the status.
 
     `not_shown`: what the channel could not show of the delivery; absent if it showed everything. `detail`: what the
-    provider said, in one line, without secrets; absent if nothing is known.
+    provider said, in one line, without secrets; absent if nothing is known. `parts`: in how many it was paid, all
+    attempts together; absent where nothing is paid in parts.
     """
 
     status: Status
@@ -40,13 +41,14 @@ class OutcomeView(Struct):
     at: str | UnsetType | None = UNSET
     not_shown: list[str] | UnsetType = UNSET
     detail: str | UnsetType = UNSET
+    parts: int | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.OutcomeRecord) -> "OutcomeView":
         if not record.version and record.at is None:
             return cls(record.status, record.reason or UNSET)
         known = record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at)
-        return cls(*known, list(record.not_shown) or UNSET, record.detail or UNSET)
+        return cls(*known, list(record.not_shown) or UNSET, record.detail or UNSET, record.parts or UNSET)
 
 
 class ReminderView(Struct):

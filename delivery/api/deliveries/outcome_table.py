@@ -24,15 +24,15 @@ _PERSON = ("people.id", "message.person", "page.groups", "message.why")
 
 
 @functools.cache
-def _words(language: str) -> Mapping[str, Any]:
+def console_words(language: str) -> Mapping[str, Any]:
     """Return the words of the console."""
     folder = resources.files("delivery").joinpath("console/static/words")
     texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
     return {key: text for one in texts for key, text in msgspec.json.decode(one).items()}
 
 
-def _word(table: str, value: str, language: str) -> str:
-    return str(_words(language).get(f"{table}.{value}", value.replace("_", " ")))
+def console_word(table: str, value: str, language: str) -> str:
+    return str(console_words(language).get(f"{table}.{value}", value.replace("_", " ")))
 
 
 class OutcomeTable:
@@ -50,14 +50,16 @@ class OutcomeTable:
         return f"{at.astimezone(self._zone):{_TIMES[self._language]}}"
 
     def header(self) -> Sequence[str]:
-        words = _words(self._language)
-        channels = [_word("channel", one, self._language) for one in self._channels]
+        words = console_words(self._language)
+        channels = [console_word("channel", one, self._language) for one in self._channels]
         own = [words["message.own_text"]] if self._is_personal else []
         return [*(str(words[key]) for key in _PERSON), *channels, *map(str, own)]
 
     def row(self, record: RecipientRecord) -> Sequence[str]:
         why = why_not_reached(record)
-        known = _word("why", why, self._language) if why else str(_words(self._language)["message.reached"])
+        known = (
+            console_word("why", why, self._language) if why else str(console_words(self._language)["message.reached"])
+        )
         cells = [self._cell(record.outcomes[one]) for one in self._channels]
         own = [record.text or ""] if self._is_personal else []
         return [str(record.id), record.name or "", ", ".join(record.origin), known, *cells, *own]
@@ -66,8 +68,8 @@ class OutcomeTable:
         """Return an outcome with reason, provider's words and time; nothing where the person has no contact."""
         if outcome.status is Status.NO_CONTACT:
             return ""
-        said = _word("status", outcome.status, self._language)
-        reason = f": {_word('reason', outcome.reason, self._language)}" if outcome.reason else ""
+        said = console_word("status", outcome.status, self._language)
+        reason = f": {console_word('reason', outcome.reason, self._language)}" if outcome.reason else ""
         detail = f" ({outcome.detail})" if outcome.detail else ""
         return f"{said}{reason}{detail}{f', {self._time(outcome.at)}' if outcome.at else ''}"
 

@@ -1,7 +1,8 @@
 -- outcome: writes the outcomes of recipients, and what follows from them, into the history
 -- A stored outcome is `status|reason|at ms|version|attempts|reference`. An outcome that was never stored is `queued` while its channel
--- is open; after that it is the end of the delivery (cancelled, expired). What the provider said follows, and where the channel could not
--- show all of the content, a list of that: `…|reference<1E>detail<1F>["inline",…]`.
+-- is open; after that it is the end of the delivery (cancelled, expired). In how many parts it was paid follows, with a `+` if a retry is
+-- going to add some; then what the provider said, and where the channel could not show all of the content, a list of that:
+-- `…|reference<1D>parts<1E>detail<1F>["inline",…]`.
 
 -- One event may carry thousands of outcomes: entries above LARGE bytes leave the stream after a minute.
 local LARGE = 10000
@@ -83,10 +84,14 @@ local function not_shown_in(value) return value and string.match(value, '\31.*$'
 -- What the provider said, with its separator; '' if it said nothing.
 local function detail_in(value) return value and string.match(value, '\30[^\31]*') or '' end
 
+-- In how many parts it was paid, such as `2` or `2+`, with its separator; '' if it was not paid in parts.
+local function parts_in(value) return value and string.match(value, '\29%d+%+?') or '' end
+
 local function text_or_nil(text) return text ~= '' and text or nil end
 
 -- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts, not shown (JSON)?,
--- detail?, exchange?], …]; of the last three those behind the last known one are missing, and others are ''. `exchange`: exchanges.lua
+-- detail?, exchange?, parts?, price?], …]; of the last five those behind the last known one are missing, and others are ''.
+-- `exchange`: exchanges.lua; `parts`: in how many it was paid if it was sent, for the price of each
 function Outcome.read_items(items)
   local read = {}
   for n, item in ipairs(items) do
@@ -94,7 +99,7 @@ function Outcome.read_items(items)
     read[n] = {
       recipient = item[1], type = item[2], number = item[3], contact = item[4], contacts = item[5], status = item[6],
       reason = item[7], reference = item[8], attempts = item[9], not_shown = not_shown and '\31' .. not_shown,
-      detail = detail and '\30' .. detail, exchange = text_or_nil(item[12]),
+      detail = detail and '\30' .. detail, exchange = text_or_nil(item[12]), parts = item[13], price = item[14],
     }
   end
   return read
@@ -123,14 +128,37 @@ local function end_with_history(suffix)
   for _, key in ipairs({ Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIRE', key, ends_in) end
 end
 
-local function value_of(item, stored, version, forced)
+-- Returns the parts of an outcome with those of a further message, and adds them to the costs. An outcome that has parts was counted.
+local function paid_parts(step, item, stored)
+  local known = parts_in(stored)
+  local is_counted = known ~= '' and string.sub(known, -1) ~= '+'
+  if step.forced then return is_counted and known .. '+' or known end
+  if not item.parts or is_counted then return known end
+  step.parts[item.price] = (step.parts[item.price] or 0) + item.parts
+  return '\29' .. string.format('%.0f', (tonumber(string.match(known, '%d+')) or 0) + item.parts)
+end
+
+local function value_of(step, item, stored)
   local attempts = item.attempts >= 0 and item.attempts or Outcome.attempts_in(stored)
+  local forced, parts = step.forced, paid_parts(step, item, stored)
   -- A delivery report does not know what was not shown.
   local not_shown = item.not_shown or (forced and '' or not_shown_in(stored))
   -- What ends without an attempt keeps what the last attempt was told; what arrived does not.
   local detail = item.detail or (forced or REACHED[item.status]) and '' or detail_in(stored)
-  local numbers = string.format('%.0f|%.0f|%.0f', now, version, attempts)
-  return item.status .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. detail .. not_shown
+  local numbers = string.format('%.0f|%.0f|%.0f', now, step.version, attempts)
+  return item.status .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. parts .. detail .. not_shown
+end
+
+-- Returns a stored outcome, which a delivery report wrote before the courier's own came, with what the report did not know.
+local function completed(step, item, stored)
+  local value = stored
+  local parts = paid_parts(step, item, stored)
+  if parts ~= parts_in(stored) then
+    local before, after = string.match(stored, '^([^\29\30\31]*)[^\30\31]*(.*)$')
+    value = before .. parts .. after
+  end
+  if item.not_shown and not_shown_in(stored) == '' then value = value .. item.not_shown end
+  return value
 end
 
 local function count_change(step, item, old, new)
@@ -165,13 +193,14 @@ local function add_outcome(step, item, field, old, stored)
   step.written[field] = new
   if item.contacts > 1 then new_merged = merged_status(step.suffix, item.recipient, step.channel, item.contacts, step.written) end
   step.version = step.version + 1
-  local value = value_of(item, stored, step.version, step.forced)
+  local value = value_of(step, item, stored)
   WriteBuffer.add_words(step.fields, field, value)
   step.changes[#step.changes + 1] = item.type .. item.recipient .. '\t' .. step.channel .. '\t' .. value
   if not OPEN[new] then
     local name = new .. '|' .. item.reason
     step.counted[name] = (step.counted[name] or 0) + 1
     if item.detail then step.said[name] = string.sub(item.detail, 2) end
+    if OPEN[old] and (REACHED[new] or new == 'unknown') then step.sent = step.sent + 1 end
   end
   if OPEN[old] and not OPEN[new] then step.closed = step.closed + 1 end
   if OPEN[new] and not OPEN[old] then step.closed = step.closed - 1 end
@@ -181,6 +210,7 @@ end
 local function store_step(step)
   local history = Key.history(step.suffix)
   if #step.fields > 0 then store_outcomes(step.suffix, step.fields) end
+  Costs.count(step.suffix, step.tenant, Plan.channel_of(step.channel), step.sent, step.parts)
   if #step.changes == 0 then return end
   count_written(Plan.channel_of(step.channel), step.counted)
   keep_words(Plan.channel_of(step.channel), step.said)
@@ -203,10 +233,11 @@ function Outcome.record(suffix, channel, raw_items, forced)
   if #raw_items == 0 or redis_call('EXISTS', history) == 0 then return 0 end
   local items = Outcome.read_items(raw_items)
   local stored = Outcome.stored_outcomes(suffix, channel, items)
-  local facts = redis_call('HMGET', history, 'version', 'finished', 'answers_code')
+  local facts = redis_call('HMGET', history, 'version', 'finished', 'answers_code', 'tenant')
   local step = {
     suffix = suffix, channel = channel, forced = forced, version = Version.of(facts[1]), finished = facts[2], asked = facts[3],
-    fields = {}, changes = {}, written = {}, by_status = {}, counted = {}, said = {}, exchanges = {}, closed = 0, reached = 0,
+    tenant = facts[4] or '', fields = {}, changes = {}, written = {}, by_status = {}, counted = {}, said = {}, exchanges = {}, parts = {},
+    closed = 0, reached = 0, sent = 0,
   }
   for n, item in ipairs(items) do
     local field = Outcome.field_of(item.recipient, channel, item.contact)
@@ -214,9 +245,9 @@ function Outcome.record(suffix, channel, raw_items, forced)
     if item.exchange then WriteBuffer.add_words(step.exchanges, field, item.exchange) end
     if forced or supersedes(item.status, old) then
       add_outcome(step, item, field, old, stored[n])
-    elseif item.not_shown and stored[n] and not_shown_in(stored[n]) == '' then
-      -- The delivery report came before the courier's own outcome.
-      WriteBuffer.add_words(step.fields, field, stored[n] .. item.not_shown)
+    elseif stored[n] and (item.not_shown or item.parts) then
+      local value = completed(step, item, stored[n])
+      if value ~= stored[n] then WriteBuffer.add_words(step.fields, field, value) end
     end
   end
   store_step(step)

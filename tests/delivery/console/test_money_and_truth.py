@@ -98,3 +98,39 @@ async def test_sms_come_last_and_the_check_says_what_is_paid_at_most_and_probabl
     by_sms = found["channels"]["sms"]
     assert by_sms.get("sent", 0) + by_sms.get("delivered", 0) == 1
     assert by_sms["skipped"] == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "width", "title", "by_sender"),
+    [("ru", 390, "Расходы", "По отправителям"), ("en", 1280, "Costs", "By sender")],
+)
+async def test_the_page_of_costs_says_what_each_month_channel_and_sender_has_cost(
+    person: Person, axe_source: str, language: str, width: int, title: str, by_sender: str
+) -> None:
+    call, sender = person.running.call, f"p-{uuid.uuid4().hex[:6]}"
+    await call("POST", "/v1/users", {"id": sender, "name": f"Sender {sender}", "role": "staff"})
+    people = [{"id": n, "contacts": {"sms": f"+7997{uuid.uuid4().int % 10**7:07d}"}} for n in range(3)]
+    body = {"sender": {"id": sender}, "text": "Собрание в восемь. " * 5, "recipients": people, "channels": ["sms"]}
+    made = await call("POST", "/v1/deliveries", body)
+
+    async def over() -> Any:
+        return (await call("GET", f"/v1/deliveries/{made['id']}"))["finished_at"]
+
+    await until(over)
+    listed = (await call("GET", "/v1/costs?limit=1"))["totals"]
+    total = next(one for one in listed if one["channel"] == "sms")
+    await person.visit("costs", language=language, width=width)
+    await person.sees(title)
+    value = total["sums"][0].removesuffix(" ₽")
+    written = f"new Intl.NumberFormat({language!r}, {{minimumFractionDigits: 2}}).format({value})"
+    await person.browser.wait_for(f"document.body.innerText.includes({written} + ' ₽')")
+    await person.keeps_picture(f"costs-months-{language}-{width}")
+    await person.go(f"costs?month={total['month']}")
+    await person.sees(by_sender)
+    await person.browser.wait_for(
+        f"[...document.querySelectorAll('.row')].some((one) => one.innerText.includes('Sender {sender}')"
+        f" && one.innerText.includes('{'25,20' if language == 'ru' else '25.20'}'))"
+    )
+    assert await person.barriers(axe_source) == []
+    assert await person.sideways() <= 0
+    await person.keeps_picture(f"costs-month-{language}-{width}")

@@ -24,6 +24,7 @@ export const PAGES = [
   { name: "groups", right: "people", section: "main" },
   { name: "group", right: "people" },
   { name: "import", right: "people", section: "main" },
+  { name: "costs", right: ["read", "people"], section: "main" },
   { name: "overview", right: "inspect", section: "operate" },
   { name: "tubes", right: "inspect", section: "operate" },
   { name: "tasks", right: "inspect", section: "operate" },

@@ -114,6 +114,9 @@ export function said(text, errors = {}) {
 
 export const number = (value, options) => (options ? new Intl.NumberFormat(language, options).format(value) : numbers.format(value));
 
+/** Returns the price of many parts, in the form in which the operator has written that of one: "4.20 ₽". */
+export const sum = (price, count = 1) => price.replace(/\d+(?:[.,]\d+)?/, (one) => number(Number(one.replace(",", ".")) * count, { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
+
 const format = (value, options) => new Intl.DateTimeFormat(language, { timeZone: zone, ...options }).format(new Date(value));
 const isToday = (value) => format(value, { dateStyle: "short" }) === format(Date.now(), { dateStyle: "short" });
 const isThisYear = (value) => format(value, { year: "numeric" }) === format(Date.now(), { year: "numeric" });
@@ -128,6 +131,9 @@ export function moment(value) {
 
 /** Returns a moment in full, with its zone. */
 export const fullMoment = (value) => format(value, { dateStyle: "full", timeStyle: "long" });
+
+/** Returns the name of a month such as 2026-11. */
+export const monthName = (month) => new Intl.DateTimeFormat(language, { timeZone: "UTC", month: "long", year: "numeric" }).format(new Date(`${month}-01T00:00:00Z`));
 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 

@@ -1,13 +1,10 @@
 /** What a send would do, before it is sent: facts in a list, and the message as each channel shows it. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { comingMoment, number, t, word } from "../lib/words.js";
+import { comingMoment, number, sum, t, word } from "../lib/words.js";
 import { explain, notice } from "../lib/page.js";
 
 const SEARCH_PAUSE = 300;
-
-/** Returns the price of many parts, in the form in which the operator has written that of one: "4.20 ₽". */
-const sum = (price, count) => price.replace(/\d+(?:[.,]\d+)?/, (one) => number(Number(one.replace(",", ".")) * count, { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
 
 /** Returns what is to be paid at most and probably, where a channel is only for those whom no channel before it reaches. */
 function lastResort({ addresses, people, first, parts, total_parts: most, price }) {
