@@ -29,7 +29,7 @@ def dialogs_ingress(
                 tenant,
                 tube=dialogs_tube(channel),
                 received=received,
-                numbers=numbers if one.numbers else None,
+                numbers=numbers,
             ),
             one.source or tenant,
             _for_dialogs(_reader(one)),
@@ -47,7 +47,7 @@ def events_ingress(
     parts = gathering(store, client, tenant)
     return {
         channel: Ingress(
-            Events(client, tenant, choices, received=received, numbers=numbers if one.numbers else None),
+            Events(client, tenant, choices, received=received, numbers=numbers),
             one.source or tenant,
             _reader(one),
             gathering=parts if one.gathers else None,

@@ -73,6 +73,8 @@ def answer_totals(answers: Mapping[str, Any], question: Mapping[str, Any]) -> st
         f"{option['text']}: {answers['options'].get(option['key'], 0)}{_places(option, line)}"
         for option in question["options"]
     ]
+    options += [f"sum {answers['sum']:g}"] if "sum" in answers else []
+    options += [f"mean {answers['mean']:g}"] if "mean" in answers else []
     closed = [f"closed at {answers['closed_at']}"] if answers["closed_at"] else []
     return "  ".join([*states, *options, *closed])
 
@@ -87,7 +89,8 @@ def _places(option: Mapping[str, Any], line: Mapping[str, int]) -> str:
 
 def format_answer(answer: Mapping[str, Any]) -> str:
     """Return the state of the question for a recipient, and its answer."""
-    text = f": {answer['text'] or answer['value']}" if answer.get("value") else ""
+    said = answer.get("text") or answer.get("value")
+    text = f": {shorten(said)}" if said else ""
     changed = f", changed {len(answer['revisions'])} times" if answer.get("revisions") else ""
     waiting = ", waits for a place" if answer.get("waiting") else ""
     return f"{answer['state'].replace('_', ' ')}{text}{waiting}{changed}"

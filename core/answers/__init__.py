@@ -9,7 +9,7 @@ no option has more people than places (I28).
 Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core.updates` recognises presses.
 """
 
-from core.answers.answers import NUMBER, PRESS, AnsweredMessage, Answers
+from core.answers.answers import NUMBER, PRESS, TEXT, AnsweredMessage, Answers
 from core.answers.links import LINK, AnswerLinks
 from core.answers.numbers import AnswerNumbers
 from core.answers.tokens import AnswerTokens, is_token
@@ -18,6 +18,7 @@ __all__ = [
     "LINK",
     "NUMBER",
     "PRESS",
+    "TEXT",
     "AnswerLinks",
     "AnswerNumbers",
     "AnswerTokens",

@@ -5,11 +5,12 @@ Called by `core.updates.presses` and by `delivery/`.
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from core.answers.buttons import Rows, answered_rows
 from core.answers.tokens import AnswerTokens
+from core.answers.values import read_value
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_recipients
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
@@ -19,14 +20,17 @@ from core.model.clock import to_ms
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
-from core.model.question import GivenAnswer, Question, load_question, load_row, question_of
+from core.model.question import AnswerKind, GivenAnswer, Question, load_question, load_row, question_of, row_field
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, load_texts, values_in
 from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.uploads import Uploads
 
 PRESS, ON_BEHALF, NUMBER, TEXT = "press", "on_behalf", "number", "text"
+FILE_KEPT = timedelta(days=30)
+"""How long the file of an answer is kept."""
 
 
 class PressedAnswer(NamedTuple):
@@ -107,20 +111,49 @@ class Answers:
         self, key: HistoryKey, tenant: str, recipient: str, value: str, who: str, event: str
     ) -> GivenAnswer:
         """Count an answer that `who` enters on behalf of a recipient, which may still change it. Raises NotFound
-        HISTORY_NOT_FOUND, QUESTION_NOT_FOUND, RECIPIENT_NOT_FOUND, Invalid OPTION_UNKNOWN.
+        HISTORY_NOT_FOUND, QUESTION_NOT_FOUND, RECIPIENT_NOT_FOUND, and as `entered`.
         """
         fields = await self._reader.fields(key, tenant)
         question = load_question(fields["answer"])
         if question is None:
             raise no_question()
-        if question.option(value) is None:
+        value, text = await self.entered(question, tenant, value)
+        found = await self._recipient(key, fields, recipient)
+        asked = AskedRecipient(key, tenant, question, found, channels_of(fields), None, fields)
+        return await self.record(asked, event, value, ON_BEHALF, text=text, who=who)
+
+    async def entered(self, question: Question, tenant: str, value: str) -> tuple[str, str]:
+        """Return the value and the words of an answer that is not pressed: the key of an option, a text, a number, a
+        date, or the id of an uploaded file, which is kept. Raises Invalid OPTION_UNKNOWN, ANSWER_MALFORMED,
+        FILE_UNKNOWN.
+        """
+        if question.kind is AnswerKind.FILE:
+            (file,) = await Uploads(self._store).keep(tenant, [value], datetime.now(UTC) + FILE_KEPT)
+            if file is None:
+                raise Invalid("FILE_UNKNOWN", "There is no such file: upload it with POST /v1/files.", "value")
+            return file.id, file.name
+        if question.has_options and question.option(value) is None:
             raise Invalid("OPTION_UNKNOWN", f"The question has no option {value!r}.", "value")
+        return (value, "") if question.has_options else written_value(question, value)
+
+    async def file(self, key: HistoryKey, tenant: str, recipient: str) -> tuple[str, str]:
+        """Return the id and the name of the file that a recipient has answered with. Raises NotFound HISTORY_NOT_FOUND,
+        RECIPIENT_NOT_FOUND, ANSWER_WITHOUT_FILE.
+        """
+        fields = await self._reader.fields(key, tenant)
+        found = await self._recipient(key, fields, recipient)
+        row = load_row((await self._reader.answers(key, fields, [found]))[row_field(found.number)])
+        question = load_question(fields["answer"])
+        if row is None or question is None or question.kind is not AnswerKind.FILE:
+            raise NotFound("ANSWER_WITHOUT_FILE", f"The recipient {recipient!r} has sent no file.")
+        return row.value, row.text
+
+    async def _recipient(self, key: HistoryKey, fields: HistoryFields, recipient: str) -> StoredRecipient:
         people = await self._reader.recipients(key, fields)
         found = next((one for one in people if str(one.id) == recipient), None)
         if found is None:
             raise NotFound("RECIPIENT_NOT_FOUND", f"The delivery has no recipient {recipient!r}.")
-        asked = AskedRecipient(key, tenant, question, found, channels_of(fields), None, fields)
-        return await self.record(asked, event, value, ON_BEHALF, who=who)
+        return found
 
     async def close(self, key: HistoryKey, tenant: str, *, only_due: bool = False) -> bool:
         """Close the question of a delivery; return False if it was closed before, or with `only_due` is not due. Raises
@@ -205,6 +238,14 @@ class Answers:
             raise no_question()
         recipient, content = people[number % PAGE], load_content(fields["content"])
         return AskedRecipient(key, fields["tenant"] or "", question, recipient, channels_of(fields), content, fields)
+
+
+def written_value(question: Question, text: str) -> tuple[str, str]:
+    """Return the value and the words of a written answer. Raises Invalid ANSWER_MALFORMED."""
+    found = read_value(question.kind, text)
+    if found is None:
+        raise Invalid("ANSWER_MALFORMED", f"The question asks for another kind of answer: {question.kind}.", "value")
+    return found
 
 
 def no_question() -> NotFound:

@@ -28,7 +28,7 @@ def asking(
     as_text: Callable[[Content], Collection[Feature]],
 ) -> Content | None:
     """Return the content with a button for each option, None if the channel cannot show them."""
-    if Feature.ANSWER not in shows:
+    if Feature.ANSWER not in shows or not question.has_options:
         return None
     content = content or Content()
     asked = replace(content, inline=[*content.inline, *_rows(question, [_PLACEHOLDER] * len(question.options))])

@@ -13,7 +13,7 @@ from core.answers.answers import AnsweredMessage, Answers, AskedRecipient, no_qu
 from core.answers.tokens import AnswerTokens
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
-from core.errors import Forbidden, Invalid
+from core.errors import Forbidden
 from core.model.question import AnswerRow, GivenAnswer, channel_code, load_row, row_field
 from core.redis.store import Store
 
@@ -62,12 +62,13 @@ class AnswerLinks:
         row, is_closed = load_row(asked.fields[row_name]), asked.is_closed(time.time() * 1000)
         return LinkedQuestion(asked, message, row, is_closed)
 
-    async def answer(self, token: str, option: str, event: str) -> GivenAnswer:
-        """Count an answer; after the closing it is late. Raises as `open` does, and Invalid OPTION_UNKNOWN."""
+    async def answer(self, token: str, given: str, event: str) -> GivenAnswer:
+        """Count an answer; after the closing it is late. `given`: as `Answers.entered`. Raises as it does, and as
+        `open`.
+        """
         linked = await self.open(token)
-        if linked.asked.question.option(option) is None:
-            raise Invalid("OPTION_UNKNOWN", f"The question has no option {option!r}.", "option")
-        return await self._answers.record(linked.asked, event, option, LINK, arrival=linked.message)
+        value, text = await self._answers.entered(linked.asked.question, linked.asked.tenant, given)
+        return await self._answers.record(linked.asked, event, value, LINK, text=text, arrival=linked.message)
 
     async def _is_deleted(self, asked: AskedRecipient, message: AnsweredMessage) -> bool:
         """Return whether the address was removed with the data of its person."""

@@ -14,15 +14,17 @@ from datetime import timedelta
 import msgspec
 from msgspec import Struct
 
-from core.answers.answers import NUMBER, TEXT, AnsweredMessage, Answers, AskedRecipient
-from core.answers.words import AskedInText, meaning
+from core.answers.answers import NUMBER, TEXT, AnsweredMessage, Answers, AskedRecipient, no_question, written_value
+from core.answers.values import wanted
+from core.answers.words import AskedInText, TextAnswer, meaning, written_answer
 from core.deliveries.choice_store import Choices
+from core.deliveries.received import ReceivedMessage
 from core.errors import NotFound
 from core.model.clock import in_ms
 from core.model.contacts.addresses import canonical
 from core.model.history_key import HistoryKey, code_of
 from core.model.json_form import compact_json
-from core.model.question import GivenAnswer, Question
+from core.model.question import GivenAnswer, Question, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -32,7 +34,8 @@ _DAY_MS = in_ms(timedelta(days=1))
 
 class TextMeaning(Struct, frozen=True, omit_defaults=True):
     """What a text answers, as its event keeps it. `place`: "" if that is unclear. `option`: from 0. `is_number`: the
-    text has said a number.
+    text has said a number. `value`: what was written to a question without options, and whether it `is_wrong`.
+    `is_free_to_reply`: a reply to the address costs nothing.
     """
 
     place: str = ""
@@ -41,15 +44,20 @@ class TextMeaning(Struct, frozen=True, omit_defaults=True):
     option: int = 0
     note: str = ""
     is_number: bool = False
+    value: str = ""
+    is_wrong: bool = False
+    is_free_to_reply: bool = False
 
 
 class NumberedQuestion(Struct, frozen=True):
-    """A question that an address answers by numbers, as it is stored. `ends`: ms."""
+    """A question that an address answers by numbers, as it is stored. `ends`: ms. `numbers`: none where a text is
+    enough, because it can quote the question.
+    """
 
-    numbers: Sequence[int]
     parcel: int
     contact: int
     ends: int
+    numbers: Sequence[int] = ()
 
 
 class AnswerNumbers:
@@ -69,9 +77,12 @@ class AnswerNumbers:
         question: Question,
         number: int,
         message: AnsweredMessage,
+        *,
+        by_text: bool = False,
     ) -> Sequence[int]:
         """Return the numbers of the options of a question at an address, the same for each repeat; none if there are
-        not enough. `number`: of the recipient.
+        not enough. A question without options has one number. `number`: of the recipient. `by_text`: it needs none, as
+        a text can quote it.
         """
         place, address = f"{key.shard}.{code_of(key)}.{number}", canonical(channel, address)
         over = [
@@ -80,7 +91,7 @@ class AnswerNumbers:
         ends = (question.until or _now() + in_ms(LONGEST)) + _DAY_MS
         shard = self._store.shard_of_person(tenant, channel, address)
         place_of_message = message.parcel, message.contact
-        owner = tenant, channel, address, place, len(question.options)
+        owner = tenant, channel, address, place, 0 if by_text else max(1, len(question.options))
         numbers: Sequence[int] = await self._store.run(
             "reserve_numbers", shard, *owner, *place_of_message, ends, compact_json(over)
         )
@@ -96,8 +107,25 @@ class AnswerNumbers:
             return None
         if isinstance(found, str) or await self._is_choice(tenant, channel, address, text):
             return TextMeaning()
-        row = stored[found.place]
-        return TextMeaning(found.place, row.parcel, row.contact, found.option, found.note, found.is_number)
+        return _as_meaning(found, stored[found.place])
+
+    async def read_quoting(
+        self, tenant: str, channel: str, address: str, text: str, quoted: ReceivedMessage
+    ) -> TextMeaning | None:
+        """Return what a text answers that quotes the message of a question without options; None for other messages."""
+        place, address = f"{quoted.key.shard}.{code_of(quoted.key)}.{quoted.number}", canonical(channel, address)
+        stored = {name: row for name, row in (await self._stored(tenant, channel, address)).items() if name == place}
+        for asked, _ in (await self._asked(tenant, stored)).values():
+            if not asked.question.has_options:
+                return _as_meaning(written_answer(text, asked), stored[place])
+        return None
+
+    async def wanted(self, place: str) -> str:
+        """Return what an answer to a question has to be. Raises NotFound QUESTION_NOT_FOUND."""
+        asked = await self._find(place)
+        if asked is None:
+            raise no_question()
+        return wanted(asked.question)
 
     async def _is_choice(self, tenant: str, channel: str, address: str, text: str) -> bool:
         """Return whether a text is the number of a choice, too, that a later message has offered."""
@@ -107,10 +135,14 @@ class AnswerNumbers:
         """Count what a text has answered. Raises NotFound QUESTION_NOT_FOUND, Forbidden ANSWER_PERSON_DELETED."""
         asked = await self._find(given.place)
         if asked is None or asked.tenant != tenant:
-            raise NotFound("QUESTION_NOT_FOUND", "There is no such question, or it is no longer kept.")
-        value, by = asked.question.options[given.option].key, NUMBER if given.is_number else TEXT
-        message = AnsweredMessage(channel, given.parcel, given.contact)
-        return await self._answers.record(asked, event, value, by, text=given.note, arrival=message)
+            raise no_question()
+        question, by = asked.question, NUMBER if given.is_number else TEXT
+        message, note = AnsweredMessage(channel, given.parcel, given.contact), given.note
+        if question.has_options:
+            value = question.options[given.option].key
+        else:
+            value, note = written_value(question, given.value)
+        return await self._answers.record(asked, event, value, by, text=note, arrival=message)
 
     async def is_asked_by_bot(self, tenant: str, channel: str, user: str, chat: str) -> bool:
         """Return whether a bot has asked a person in a chat, and waits for a text."""
@@ -129,7 +161,9 @@ class AnswerNumbers:
         for place, row in stored.items():
             asked = await self._find(place)
             if asked and asked.tenant == tenant:
-                in_text = AskedInText(place, asked.question, row.numbers, not asked.is_closed(_now()))
+                is_answered = asked.fields[row_field(asked.recipient.number)] is not None
+                is_open = not asked.is_closed(_now())
+                in_text = AskedInText(place, asked.question, row.numbers, is_open, is_answered)
                 found[place] = in_text, asked
         return found
 
@@ -146,9 +180,14 @@ class AnswerNumbers:
     async def _find(self, place: str) -> AskedRecipient | None:
         shard, code, number = place.split(".")
         try:
-            return await self._answers.find(int(shard), code, int(number))
+            return await self._answers.find(int(shard), code, int(number), row_field(int(number)))
         except NotFound:
             return None
+
+
+def _as_meaning(found: TextAnswer, row: NumberedQuestion) -> TextMeaning:
+    value = found.value, found.is_wrong, not row.numbers
+    return TextMeaning(found.place, row.parcel, row.contact, found.option, found.note, found.is_number, *value)
 
 
 def _now() -> int:

@@ -1,6 +1,8 @@
-"""What a text means as an answer to open questions: a number, the text of an option, yes or no, and a note. Pure.
+"""What a text means as an answer to open questions: a number, the text of an option, yes or no, and a note; or the
+value that a question without options asks for. Pure.
 
 3                    the option with the number 3
+3 12.5               12.5 for the question with the number 3 that asks for a number
 да, но опоздаю       the option that says yes, and a note, if one question is open
 не приду             the option with this text
 """
@@ -9,10 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from core.answers.values import may_be_value, read_value
 from core.model.question import AnswerKind, Question
 
 _NUMBERED = re.compile(r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
 _WORDED = re.compile(r"\s*(.+?)\s*(?:[.,;:!–—-]+\s*(.*))?", re.DOTALL)
+_NUMBERED_VALUE = re.compile(r"\s*([1-9][0-9]?)[\s.):,;–—-]+(\S.*)", re.DOTALL)
 _YES = frozenset({"да", "ага", "ок", "окей", "хорошо", "yes", "ok", "okay", "yep"})
 _NO = frozenset({"нет", "no", "nope"})
 _NEGATIVE = re.compile(
@@ -21,21 +25,28 @@ _NEGATIVE = re.compile(
 
 
 class AskedInText(NamedTuple):
-    """A question of an address. `numbers`: of its options. `place`: names it for the caller."""
+    """A question of an address. `numbers`: of its options, or the one of a question without options. `place`: names it
+    for the caller.
+    """
 
     place: str
     question: Question
     numbers: Sequence[int]
     is_open: bool
+    is_answered: bool = False
 
 
 class TextAnswer(NamedTuple):
-    """`option`: its number in the question, from 0. `is_number`: the text has said a number."""
+    """`option`: its number in the question, from 0. `is_number`: the text has said a number. `value`: what a question
+    without options gets; `is_wrong`: it is not what the question asks for.
+    """
 
     place: str
     option: int
     note: str
     is_number: bool
+    value: str = ""
+    is_wrong: bool = False
 
 
 UNCLEAR = "unclear"
@@ -43,7 +54,39 @@ UNCLEAR = "unclear"
 
 
 def meaning(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
-    """Return what a text answers, `UNCLEAR`, or None if it is no answer. A word counts only for one open question."""
+    """Return what a text answers, `UNCLEAR`, or None if it is no answer. A word counts only for one open question, a
+    text, number or date without digits only for one that is not answered yet.
+    """
+    written = [one for one in asked if not one.question.has_options]
+    if by_number := _numbered_value(text, written):
+        return by_number
+    chosen = _choice(text, [one for one in asked if one.question.has_options])
+    return _only_value(text, written) if chosen is None else chosen
+
+
+def written_answer(text: str, asked: AskedInText, *, is_number: bool = False) -> TextAnswer:
+    """Return the answer to a question without options that a text is meant for."""
+    is_wrong = read_value(asked.question.kind, text) is None
+    return TextAnswer(asked.place, 0, "", is_number, text, is_wrong)
+
+
+def _numbered_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | None:
+    found = _NUMBERED_VALUE.fullmatch(text)
+    for one in asked if found else ():
+        assert found
+        if int(found[1]) in one.numbers and read_value(one.question.kind, found[2]):
+            return written_answer(found[2], one, is_number=True)
+    return None
+
+
+def _only_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
+    waiting = [one for one in asked if one.is_open and not one.is_answered and may_be_value(one.question.kind, text)]
+    if not waiting:
+        return None
+    return written_answer(text, waiting[0]) if len(waiting) == 1 else UNCLEAR
+
+
+def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     if found := _NUMBERED.fullmatch(text):
         return _numbered(int(found[1]), (found[2] or "").strip(), asked)
     found = _WORDED.fullmatch(text)

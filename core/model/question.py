@@ -20,10 +20,16 @@ MOST_REMINDERS_BY_HAND = 3
 
 
 class AnswerKind(StrEnum):
-    """`confirm`: one button, "I have read it". `choice`: a button for each option."""
+    """`confirm`: one button, "I have read it". `choice`: a button for each option. The others are written, or sent as a
+    file.
+    """
 
     CONFIRM = "confirm"
     CHOICE = "choice"
+    TEXT = "text"
+    NUMBER = "number"
+    DATE = "date"
+    FILE = "file"
 
 
 class Late(StrEnum):
@@ -86,6 +92,11 @@ class Question(Struct, frozen=True, omit_defaults=False):
     escalate: Escalate | UnsetType = UNSET
 
     @property
+    def has_options(self) -> bool:
+        """Return whether an answer is one of the options; otherwise people write it."""
+        return self.kind in (AnswerKind.CONFIRM, AnswerKind.CHOICE)
+
+    @property
     def most_reminders(self) -> int:
         """Return how many waves of reminders there are at most, planned ones and those by hand."""
         return self.remind.most if self.remind else MOST_REMINDERS_BY_HAND
@@ -106,8 +117,10 @@ class Revision(Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerRow(Struct, frozen=True):
-    """What a recipient has answered, as the history stores it. `at`: Unix ms. `by`: press, or on_behalf, then `who` has
-    entered it. `waiting`: its ticket in the line for a place; 0 if it has one, or none is needed.
+    """What a recipient has answered, as the history stores it. `value`: the key of an option, a number, a date, the id
+    of a file; "" for a text. `text`: the words of a text, the name of a file, a note. `at`: Unix ms. `by`: press, or
+    on_behalf, then `who` has entered it. `waiting`: its ticket in the line for a place; 0 if it has one, or none is
+    needed.
     """
 
     state: AnswerState
@@ -135,13 +148,16 @@ class RecipientAnswer(Struct, frozen=True):
 
 class AnswerTotals(Struct, frozen=True):
     """How many recipients have each state; `options`: key → answers that count. `closed_at`: Unix ms, 0 if open.
-    `waiting`: key → how many wait for a place, of the options that have places.
+    `waiting`: key → how many wait for a place, of the options that have places. `sum`: of the numbers that count, in
+    hundredths; None for other kinds. `counted`: how many answers count.
     """
 
     states: Mapping[AnswerState, int]
     options: Mapping[str, int]
     closed_at: int = 0
     waiting: Mapping[str, int] = {}
+    sum: int | None = None
+    counted: int = 0
 
 
 class Pressed(Struct, frozen=True):
@@ -211,7 +227,8 @@ def counter_fields(question: Question | None) -> list[str]:
         return []
     options = [f"answers:option:{one.key}" for one in question.options]
     waiting = [f"answers:waiting:{one.key}" for one in question.options if one.places]
-    return ["answers:answered", "answers:late", "answers:unreached", *options, *waiting]
+    numbers = ["answers:sum"] if question.kind is AnswerKind.NUMBER else []
+    return ["answers:answered", "answers:late", "answers:unreached", *options, *waiting, *numbers]
 
 
 def channel_code(channel: str) -> int:
@@ -252,4 +269,6 @@ def totals(
     }
     options = {one.key: int(counters.get(f"answers:option:{one.key}") or 0) for one in question.options}
     line = {one.key: int(counters.get(f"answers:waiting:{one.key}") or 0) for one in question.options if one.places}
-    return AnswerTotals(states, options, closed_at, line)
+    numbers = int(counters.get("answers:sum") or 0) if question.kind is AnswerKind.NUMBER else None
+    counted = answered + (late if question.late is Late.COUNT else 0)
+    return AnswerTotals(states, options, closed_at, line, numbers, counted)

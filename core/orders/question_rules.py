@@ -59,9 +59,16 @@ def check_question(question: Question, deliver_at: datetime | None, now: datetim
     """Check a question. Raises Invalid OPTIONS_MISSING, OPTIONS_NOT_ALLOWED, TOO_MANY_OPTIONS, OPTION_MALFORMED,
     OPTION_REPEATED, OPTION_TOO_LONG, UNTIL_PAST, UNTIL_BEFORE_DUE, TOO_SOON_TO_ASK_AGAIN, TOO_LATE_TO_ASK_AGAIN.
     """
+    _check_options(question)
+    _check_until(question, deliver_at, now)
+    _check_asking_again(question, deliver_at or now)
+
+
+def _check_options(question: Question) -> None:
     path, options = "answer.options", question.options
-    if question.kind is AnswerKind.CONFIRM and len(options) != 1:
-        raise Invalid("OPTIONS_NOT_ALLOWED", "A confirmation has one button.", path)
+    most = {AnswerKind.CONFIRM: 1, AnswerKind.CHOICE: len(options)}.get(question.kind, 0)
+    if len(options) > most:
+        raise Invalid("OPTIONS_NOT_ALLOWED", "A confirmation has one button; only a choice has options.", path)
     if question.kind is AnswerKind.CHOICE and len(options) < 2:
         raise Invalid("OPTIONS_MISSING", "A choice has at least two options.", path)
     if len(options) > MAX_OPTIONS:
@@ -73,8 +80,6 @@ def check_question(question: Question, deliver_at: datetime | None, now: datetim
             raise Invalid("OPTION_TOO_LONG", f"At most {MAX_OPTION_TEXT} characters.", f"{path}.{number}.text")
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
-    _check_until(question, deliver_at, now)
-    _check_asking_again(question, deliver_at or now)
 
 
 def _check_asking_again(question: Question, released: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from core.answers.values import answer_text
 from core.answers.words import AskedInText
 from core.model.question import AnswerKind, AnswerTotals, GivenAnswer, Late, Question
 from core.model.text.text_parts import beginning_of
@@ -37,6 +38,8 @@ _CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
         "unreachable": "Не дошло",
         "not_asked": "Ещё не отправлено",
         "late": "Ответили поздно",
+        "answered": "Ответили",
+        "sum": "Сумма",
     },
     {
         "head": "Closed: “{text}”",
@@ -44,6 +47,8 @@ _CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
         "unreachable": "Not reached",
         "not_asked": "Not sent yet",
         "late": "Late",
+        "answered": "Answered",
+        "sum": "Sum",
     },
 )
 _PLACE = (
@@ -66,8 +71,7 @@ def result_text(given: GivenAnswer) -> str:
         name = "late_counted"
     if given.row.waiting and name in ("answered", "changed", "same"):
         name = "waiting"
-    option = question.option(given.row.value)
-    return _in(question.locale, _RESULTS[name]).format(answer=option.text if option else given.row.value)
+    return _in(question.locale, _RESULTS[name]).format(answer=_shortened(answer_text(question, given.row)))
 
 
 def which_question(asked: Sequence[tuple[str, AskedInText]]) -> str:
@@ -84,6 +88,11 @@ def which_question(asked: Sequence[tuple[str, AskedInText]]) -> str:
 
 
 def _choices(asked: AskedInText) -> str:
+    if not asked.question.has_options:
+        locale = asked.question.locale
+        by_number = _in(locale, ("{} и ответ", "{} and the answer"))
+        quoting = _in(locale, ("ответьте на само сообщение", "reply to the message itself"))
+        return by_number.format(asked.numbers[0]) if asked.numbers else quoting
     pairs = zip(asked.numbers, asked.question.options, strict=False)
     return ", ".join(f"{number} - {option.text}" for number, option in pairs)
 
@@ -101,8 +110,11 @@ def refusal_text(code: str, event: Event) -> str:
 def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:
     """Return the result of a question for its sender."""
     words = _CLOSED[1] if question.locale == "en" else _CLOSED[0]
-    states = [f"{words[state]}: {n}" for state, n in totals.states.items() if n and state in words]
+    shown = [state for state in totals.states if state in words and (state != "answered" or not question.has_options)]
+    states = [f"{words[state]}: {n}" for state in shown if (n := totals.states[state])]
     options = [f"{one.text}: {totals.options.get(one.key, 0)}" for one in question.options]
+    if totals.sum is not None:
+        options.append(f"{words['sum']}: {totals.sum / 100:g}")
     head = words["head"].format(text=_shortened(text))
     return "\n".join([head, *options, *states])
 

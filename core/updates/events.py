@@ -19,7 +19,7 @@ from msgspec import Struct
 from core.answers import AnswerNumbers, is_token
 from core.answers.numbers import TextMeaning
 from core.deliveries.choice_store import Choices
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.errors import Invalid
 from core.model.clock import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
@@ -99,14 +99,16 @@ class Events:
         stored = checked({**event, "source": source})
         stored.pop(ANSWER_TO, None)
         encode(stored)  # before the store is asked with a text that cannot be encoded
-        if self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers)):
+        quoted = await self._quoted(stored)
+        if self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers, quoted)):
             stored[ANSWER_TO] = msgspec.to_builtins(meant)
         elif self._choices is not None:
             stored = await answered(stored, self._choices, self._tenant)
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        return await self._client.queue.put_once(await self._tube_of(stored), task, source=unique_in, name=stored["id"])
+        tube = self._tube_of(stored, is_reply=quoted is not None)
+        return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
     async def put_reply(self, event: Event) -> bool:
         """Hand an event that no bot has answered to the threads; returns False for a repeat. Raises StoreError."""
@@ -114,25 +116,32 @@ class Events:
         source = own_name(self._tenant, f"replies.{event['channel']}.{event['source']}")
         return await self._client.queue.put_once(REPLIES_TUBE, task, source=source, name=event["id"])
 
-    async def _tube_of(self, event: Event) -> str:
+    def _tube_of(self, event: Event, *, is_reply: bool) -> str:
         if is_answer(event):
             return ANSWERS_TUBE
-        return REPLIES_TUBE if await self._quotes_a_delivery(event) else self._tube.name
+        return REPLIES_TUBE if is_reply else self._tube.name
 
-    async def _quotes_a_delivery(self, event: Event) -> bool:
-        """Return whether a private message replies to one of a delivery that has `replies`: no bot gets it."""
+    async def _quoted(self, event: Event) -> ReceivedMessage | None:
+        """Return the message of a delivery to which a private message replies, if it takes replies: no bot gets it."""
         reference = event.get("reply_message_id")
         if self._received is None or not reference or event.get("kind") != "text" or not is_private(event):
-            return False
+            return None
         place = self._tenant, str(event["channel"]), str(event["user_id"]), str(reference)
-        return await self._received.quoted(*place) is not None
+        return await self._received.quoted(*place)
 
-    async def _answer_in_text(self, event: Event, numbers: AnswerNumbers) -> TextMeaning | None:
-        """Return what a text answers by number or word. A question of the bot that waits in the chat has precedence."""
-        if event["kind"] != "text" or not is_private(event):
+    async def _answer_in_text(
+        self, event: Event, numbers: AnswerNumbers, quoted: ReceivedMessage | None
+    ) -> TextMeaning | None:
+        """Return what a text answers: the question that it quotes, else by number, word or value. A question of the bot
+        that waits in the chat has precedence over all but a quote.
+        """
+        text = str(event.get("event_text") or "")
+        if not is_free_text(event):
             return None
         channel, user = str(event["channel"]), str(event["user_id"])
-        meant = await numbers.read(self._tenant, channel, user, str(event.get("event_text") or ""))
+        if quoted is not None:
+            return await numbers.read_quoting(self._tenant, channel, user, text, quoted)
+        meant = await numbers.read(self._tenant, channel, user, text)
         chat = str(event.get("chat_id") or user)
         return None if meant and await numbers.is_asked_by_bot(self._tenant, channel, user, chat) else meant
 

@@ -133,7 +133,7 @@ class Presses:
                 await BotCalls(self._client, task.tenant, copy.channel).change_message(change, task.id, due)
 
     async def _text(self, tenant: str, event: Event) -> None:
-        """Count an answer by text. A reply costs an SMS, so only what is not simply counted has one."""
+        """Count an answer by text. Where a reply costs an SMS, only what is not simply counted has one."""
         channel, address = str(event["channel"]), str(event["user_id"])
         given, name = msgspec.convert(event[ANSWER_TO], TextMeaning), _name(tenant, event)
         if not given.place:
@@ -141,12 +141,15 @@ class Presses:
             await self._reply(tenant, event, which_question(asked))
             return
         try:
+            if given.is_wrong:
+                await self._reply(tenant, event, await self._numbers.wanted(given.place))
+                return
             answer = await self._numbers.answer(tenant, channel, given, name)
         except Refused as refusal:
             log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
             await self._reply(tenant, event, refusal_text(refusal.code, event))
             return
-        if is_alert(answer):
+        if is_alert(answer) or given.is_free_to_reply:
             await self._reply(tenant, event, result_text(answer))
 
     async def _reply(self, tenant: str, event: Event, text: str) -> None:

@@ -58,7 +58,8 @@ class QuestionNotices:
         history = await self._reader.summary(key, tenant)
         if history.answers is None or not history.answers.closed_at:  # it was opened again
             return
-        await self._remove_buttons(key, history, now)
+        if history.question and history.question.has_options:
+            await self._remove_buttons(key, history, now)
         await self._send_result(history, now)
 
     async def _remove_buttons(self, key: HistoryKey, history: History, now: datetime) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from core.answers import LINK, NUMBER, PRESS, AnsweredMessage
+from core.answers import LINK, NUMBER, PRESS, TEXT, AnsweredMessage
 from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry, PaidParts
@@ -19,7 +19,7 @@ from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
-from couriers.sending.content.asking import AnswerWays, ask, may_have_link, widest_numbers, with_link
+from couriers.sending.content.asking import AnswerWays, ask, may_answer, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import HasLimits, Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
@@ -55,8 +55,8 @@ class Messages:
     def _ways(self, entry: Entry) -> AnswerWays:
         """Return how the address of an entry may answer."""
         usual = self._usual_ways()
-        numbers = self._numbers.get((entry.number, entry.contact), usual.numbers)
-        return AnswerWays(usual.url if may_have_link(entry.address) else "", numbers)
+        numbers, is_private = self._numbers.get((entry.number, entry.contact), usual.numbers), may_answer(entry.address)
+        return AnswerWays(usual.url if is_private else "", numbers, is_private)
 
     def _present(self, text: str, content: Content | None, ways: AnswerWays) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""
@@ -106,7 +106,7 @@ class Messages:
         """Return the messages of an attempt. A number that the recipients write from now on answers them; a delivery
         with only a text leaves earlier choices as they are. Raises StoreError.
         """
-        if self.shared.answer_by == NUMBER:
+        if self.shared.answer_by in (NUMBER, TEXT):
             await self._reserve_numbers(entries)
         presented = [self.presented(entry) for entry in entries]
         if self._has_choices:
@@ -118,13 +118,19 @@ class Messages:
         return [await self._message(entry, one) for entry, one in zip(entries, presented, strict=True)]
 
     async def _reserve_numbers(self, entries: Sequence[Entry]) -> None:
-        """Reserve the numbers of the options; an address that has none left gets a link. Raises StoreError."""
-        question, key = self._parcel.question, self._parcel.history_key
+        """Reserve the numbers of the options; an address that has none left gets a link. A question that is answered by
+        a text without a number is noted, too. Raises StoreError.
+        """
+        question, key, by_text = self._parcel.question, self._parcel.history_key, self.shared.answer_by == TEXT
         assert question
         for entry in entries:
+            if by_text and not may_answer(entry.address):
+                continue
             message = AnsweredMessage(self._channel, self._parcel.number, entry.contact)
             place = (self._tenant, self._channel, entry.address, key, question, entry.number, message)
-            self._numbers[entry.number, entry.contact] = await self._services.answer_numbers.reserve(*place)
+            numbers = await self._services.answer_numbers.reserve(*place, by_text=by_text)
+            if not by_text:
+                self._numbers[entry.number, entry.contact] = numbers
 
     async def _message(self, entry: Entry, presented: Presented) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""

@@ -48,7 +48,7 @@ class FileResponse(Struct):
 
 
 OCTETS = "application/octet-stream"
-_IN_MEMORY = 2**20
+IN_MEMORY = 2**20
 """Bytes; a larger file goes to the disk."""
 FileRequest = Request[None, NoParameters]
 
@@ -56,7 +56,7 @@ FileRequest = Request[None, NoParameters]
 async def upload(request: Request[None, FileQuery]) -> Response:
     """Store a file; the body is its content, of any type. A repeat returns the same id."""
     options = request.options
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
         await receive_file(request.http, options.file_limit, options.body_timeout, file)
         stored = await request.services.uploads.store(request.tenant, request.query.name, file)
     return Response(FileResponse.of(stored), 201, {"Location": f"/v1/files/{stored.id}"})

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientSession, FormData
 
 from couriers.sending.runtime import Runtime
 from tests.delivery.conftest import Api, ApiResponse, delivery_body, read
@@ -124,6 +124,53 @@ async def test_a_closed_question_is_read_only_and_an_answer_that_was_begun_befor
     assert (await links.state(where))[1] == ("late", "no", "link")
 
 
+WRITTEN = [
+    ("text", "<textarea", "  ", "Ответ – текст", "Двое & <один>", {"value": None, "text": "Двое & <один>"}),
+    ("number", 'inputmode="decimal"', "много", "Нужно число", "3,50", {"value": "3.5", "text": "3.5"}),
+    ("date", 'type="date"', "завтра", "Нужна дата", "2027-03-01", {"value": "2027-03-01", "text": "2027-03-01"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "field", "wrong", "wanted", "given", "stored"), WRITTEN)
+async def test_what_is_not_asked_for_is_said_above_the_form(
+    links: Links, kind: str, field: str, wrong: str, wanted: str, given: str, stored: dict[str, Any]
+) -> None:
+    where = await links.ask({"kind": kind})
+    assert field in text_of(await links.browse("GET", links.of(1)))
+    refused = text_of(await links.browse("POST", links.of(1), option=wrong))
+    assert f'role="alert">{wanted}' in refused
+    assert await links.state(where) == [("open", None, None), ("open", None, None)]
+    assert "Ответ записан" in text_of(await links.browse("POST", links.of(1), option=given))
+    (first, _) = (await links.api.call("GET", f"{where}/answers")).json["recipients"]
+    assert {name: first["answer"][name] for name in stored} == stored
+    page = text_of(await links.browse("GET", links.of(1)))
+    assert "Изменить ответ" in page
+    assert "<один>" not in page
+
+
+async def test_a_file_is_sent_on_the_page_and_downloaded_by_the_sender(links: Links) -> None:
+    where, name, content = await links.ask({"kind": "file"}), "справка 1.pdf", bytes(range(256)) * 5000
+    assert 'type="file"' in text_of(await links.browse("GET", links.of(1)))
+    for form in ({"option": "report.pdf"}, {}):
+        refused = await links.browse("POST", links.of(1), **form)
+        assert "Нужен файл" in text_of(refused)
+    for sent in (b"", content):
+        form = FormData(quote_fields=False)
+        form.add_field("option", sent, filename=name)
+        async with ClientSession() as session, session.post(links.api.url + links.of(1), data=form) as response:
+            page = text_of(await read(response))
+        assert ("Файл пустой" if not sent else "Ответ записан: справка 1.pdf") in page
+    (first, second) = (await links.api.call("GET", f"{where}/answers")).json["recipients"]
+    assert (first["answer"]["text"], first["answer"]["by"]) == ("справка 1.pdf", "link")
+    file = await links.api.call("GET", f"{where}/answers/file?recipient=1")
+    assert (file.status, file.body) == (200, content)
+    assert file.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8")
+    assert (await links.api.call("GET", f"{where}/answers/file?recipient=2")).code == "ANSWER_WITHOUT_FILE"
+    rows = (await links.api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
+    assert "справка 1.pdf" in rows[1]
+    assert second["answer"]["state"] == "open"
+
+
 async def test_the_page_says_until_when_one_can_answer_and_a_confirmation_has_one_button(links: Links) -> None:
     await links.ask({"kind": "confirm", "until": "2030-01-01T10:00:00Z"})
     page = text_of(await links.browse("GET", links.of(1)))
@@ -157,7 +204,7 @@ async def test_what_is_no_option_is_refused_and_a_big_form_too(links: Links) -> 
     for form in ({"option": "maybe"}, {"other": "yes"}):
         refused = await links.browse("POST", links.of(1), **form)
         assert (refused.status, "Ответ не выбран" in text_of(refused)) == (400, True)
-    assert (await links.browse("POST", links.of(1), option="y" * 5000)).status == 413
+    assert (await links.browse("POST", links.of(1), option="y" * 70_000)).status == 413
     assert await links.state(where) == [("open", None, None)] * 2
 
 

@@ -40,6 +40,7 @@ REFUSED = [
     ("OPTIONS_MISSING", {"kind": "choice"}),
     ("OPTIONS_MISSING", {"kind": "choice", "options": OPTIONS[:1]}),
     ("OPTIONS_NOT_ALLOWED", {"kind": "confirm", "options": OPTIONS}),
+    ("OPTIONS_NOT_ALLOWED", {"kind": "date", "options": OPTIONS}),
     ("TOO_MANY_OPTIONS", {"kind": "choice", "options": [{"key": str(n), "text": "a"} for n in range(100)]}),
     ("OPTION_TOO_LONG", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": "b" * 4000}]}),
     ("OPTION_MALFORMED", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": " "}]}),
@@ -195,6 +196,27 @@ async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(a
     rows = (await api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
     assert [row.rpartition(",")[2] for row in rows] == ["waiting", "", "yes"]
     assert answer_totals(page["answers"], page["question"]).endswith("Yes: 1 of 1, 1 waiting  No: 0")
+
+
+async def test_numbers_have_a_sum_and_a_mean(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    where = (await api.call("POST", "/v1/deliveries", asking(kind="number"))).headers["Location"]
+    for number, value in ((1, "2,5"), (2, "4"), (1, "3")):
+        await api.call("POST", f"{where}/answers", {"recipient": number, "value": value})
+    page = (await api.call("GET", f"{where}/answers")).json
+    assert (page["answers"]["sum"], page["answers"]["mean"], page["answers"]["options"]) == (7, 3.5, {})
+    assert [one["answer"]["value"] for one in page["recipients"]] == ["3", "4"]
+    assert page["recipients"][0]["answer"]["revisions"][0]["value"] == "2.5"
+    assert answer_totals(page["answers"], page["question"]) == "answered 2  sum 7  mean 3.5"
+
+
+async def test_answers_of_another_kind_are_refused(api: Api) -> None:
+    for kind, value, code in (("number", "two", "ANSWER_MALFORMED"), ("file", "0" * 32, "FILE_UNKNOWN")):
+        where = (await api.call("POST", "/v1/deliveries", asking(kind=kind))).headers["Location"]
+        assert (await api.call("POST", f"{where}/answers", {"recipient": 1, "value": value})).code == code
+    uploaded = (await api.call("POST", "/v1/files?name=a.pdf", b"pdf", headers={})).json["id"]
+    given = await api.call("POST", f"{where}/answers", {"recipient": 1, "value": uploaded})
+    assert (given.json["answer"]["value"], given.json["answer"]["text"]) == (uploaded, "a.pdf")
 
 
 async def test_answers_to_what_was_not_asked_are_refused(api: Api, where: str) -> None:

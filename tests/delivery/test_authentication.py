@@ -45,6 +45,7 @@ RULES = [
     ("GET", "/v1/deliveries/{id}/answers", "read", "none"),
     ("GET", "/v1/deliveries/{id}/answers.csv", "read", "none"),
     ("POST", "/v1/deliveries/{id}/answers", "send", "stored"),
+    ("GET", "/v1/deliveries/{id}/answers/file", "read", "none"),
     ("POST", "/v1/deliveries/{id}/answers:close", "send", "stored"),
     ("POST", "/v1/deliveries/{id}/answers:reopen", "send", "stored"),
     ("GET", "/v1/addressees", "send", "none"),

@@ -156,6 +156,7 @@ OPEN_TO_PEOPLE = {
     ("GET", "/v1/deliveries/{id}/recipients.csv"),
     ("GET", "/v1/deliveries/{id}/answers"),
     ("GET", "/v1/deliveries/{id}/answers.csv"),
+    ("GET", "/v1/deliveries/{id}/answers/file"),
     ("POST", "/v1/deliveries/{id}/answers"),
     ("POST", "/v1/deliveries/{id}/answers:close"),
     ("POST", "/v1/deliveries/{id}/answers:reopen"),
@@ -206,6 +207,7 @@ async def test_a_delivery_of_another_does_not_exist_for_a_person(api: Api) -> No
         ("GET", f"{where}/recipients.csv", None),
         ("GET", f"{where}/answers", None),
         ("GET", f"{where}/answers.csv", None),
+        ("GET", f"{where}/answers/file?recipient=1", None),
         ("POST", f"{where}/answers", {"recipient": 1, "value": "yes"}),
         ("POST", f"{where}/answers:close", None),
         ("POST", f"{where}/answers:reopen", None),
@@ -381,6 +383,7 @@ async def test_an_administrator_changes_nothing_of_others_and_nobody_else_sees_i
     changes: list[tuple[str, str, Any]] = [
         ("GET", f"{where}/answers", None),
         ("GET", f"{where}/answers.csv", None),
+        ("GET", f"{where}/answers/file?recipient=1", None),
         ("POST", f"{where}/answers", {"recipient": 1, "value": "yes"}),
         ("POST", f"{where}/answers:close", None),
         ("POST", f"{where}/answers:reopen", None),

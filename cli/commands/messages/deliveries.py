@@ -99,7 +99,10 @@ def _declare_message(parser: ArgumentParser) -> None:
         metavar="OPTIONS",
         help="ask with a button for each option, for example 'Yes|No'; 'Yes=20|No' has 20 places",
     )
-    add("--until", metavar="TIME", help="with --confirm or --ask: when the question closes")
+    asks.add_argument(
+        "--ask-for", choices=["text", "number", "date", "file"], help="ask for an answer that people write or send"
+    )
+    add("--until", metavar="TIME", help="with --confirm, --ask or --ask-for: when the question closes")
     add(
         "--remind",
         metavar="TIMES",
@@ -240,9 +243,11 @@ def new_question(arguments: Namespace) -> dict[str, Any] | None:
     terms = _terms_of_question(arguments)
     if arguments.confirm:
         return {"kind": "confirm", **terms}
+    if arguments.ask_for:
+        return {"kind": arguments.ask_for, **terms}
     if arguments.ask is None:
         for name in terms:
-            raise CommandFailed(f"--{name} belongs to --confirm or --ask", WRONG_USAGE)
+            raise CommandFailed(f"--{name} belongs to --confirm, --ask or --ask-for", WRONG_USAGE)
         return None
     texts = [text.strip() for text in arguments.ask.split("|")]
     options = [_option(number, text) for number, text in enumerate(texts, 1)]

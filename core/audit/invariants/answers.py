@@ -11,7 +11,7 @@ from core.deliveries.histories.encoding import StoredRecipient
 from core.deliveries.histories.parcels import outcome_field
 from core.deliveries.histories.projection import waves_of
 from core.model.clock import to_ms
-from core.model.question import AnswerRow, AnswerState, Late, Question, load_question, load_row, row_field
+from core.model.question import AnswerKind, AnswerRow, AnswerState, Late, Question, load_question, load_row, row_field
 
 _RULE, _REMINDERS, _PLACES = "I26", "I27", "I28"
 _ROW, _COUNTER = "answer:", "answers:"
@@ -92,5 +92,8 @@ def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collect
         counts[f"{_COUNTER}{row.state}"] += 1
         counts[f"{_COUNTER}unreached"] += number not in reached
         if _is_counted(question, row):
-            counts[f"{_COUNTER}{'waiting' if row.waiting else 'option'}:{row.value}"] += 1
+            if question.has_options:
+                counts[f"{_COUNTER}{'waiting' if row.waiting else 'option'}:{row.value}"] += 1
+            elif question.kind is AnswerKind.NUMBER:
+                counts[f"{_COUNTER}sum"] += round(float(row.value) * 100)
     return {name: n for name, n in counts.items() if n}

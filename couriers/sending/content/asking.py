@@ -1,6 +1,7 @@
 """How a channel asks the question of a delivery: by buttons, by numbers, or by a link to a page. Pure.
 
-    buttons that count a press ─▶ numbers in the text ─▶ buttons with links ─▶ a link in the text ─▶ not at all
+    buttons that count a press, or a reply ─▶ numbers in the text ─▶ buttons with links ─▶ a link in the text ─▶ not
+    at all
 
 The first that the channel can show. The link of each recipient is put in last, by `with_link`.
 """
@@ -10,12 +11,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from core.answers import LINK, NUMBER, PRESS
+from core.answers import LINK, NUMBER, PRESS, TEXT
 from core.answers.buttons import asking
 from core.answers.tokens import LINK_LENGTH
 from core.model.content import Button, Content, Feature
 from core.model.numbered_choices import MOST_CHOICES
-from core.model.question import Question
+from core.model.question import AnswerKind, Question
 from couriers.sending.content.content_for_channel import Presented, with_lines
 
 LINK_PLACE = "0" * LINK_LENGTH
@@ -23,16 +24,25 @@ LINK_PLACE = "0" * LINK_LENGTH
 _MOST_LINKS = 5
 """Options that have a link each."""
 _NUMBERED = {"ru": ("Ответьте", "–"), "en": ("Reply", "-")}
+_WITH_NUMBER = ("{number} и {value}", "{number} and {value}")
+_REPLY = ("Ответьте на это сообщение: {value}.", "Reply to this message with {value}.")
+_VALUES = {
+    AnswerKind.TEXT: (("текст", "текстом"), ("a text", "a text")),
+    AnswerKind.NUMBER: (("число", "числом"), ("a number", "a number")),
+    AnswerKind.DATE: (("дату", "датой, например 31.12.2026"), ("a date", "a date, such as 31.12.2026")),
+}
+"""In Russian and English: behind a number, and in a reply."""
 _LABELS = {"ru": "Ответить", "en": "Answer"}
 
 
 class AnswerWays(NamedTuple):
     """How an address may answer beside buttons. `url`: of the page, without the token of a link, "" if there is none.
-    `numbers`: of the options in a text that comes back, none if no text does.
+    `numbers`: of the options in a text that comes back, none if no text does. `quotes`: a text can quote the message.
     """
 
     url: str = ""
     numbers: Sequence[int] = ()
+    quotes: bool = True
 
 
 class Asked(NamedTuple):
@@ -61,7 +71,10 @@ def ask(
     """Return the text and content with the question."""
     if asked := asking(content, question, shows, as_text):
         return Asked(PRESS, text, asked)
-    if ways.numbers:
+    is_written = not question.has_options and question.kind is not AnswerKind.FILE
+    if is_written and ways.quotes and Feature.ANSWER in shows:
+        return _in_text(TEXT, text, content, _reply_line(question))
+    if ways.numbers and question.kind is not AnswerKind.FILE:
         return _in_text(NUMBER, text, content, _numbered(question, ways.numbers))
     if not ways.url:
         return Asked("", text, content)
@@ -82,7 +95,15 @@ def _in_text(by: str, text: str, content: Content | None, line: str) -> Asked:
 def _numbered(question: Question, numbers: Sequence[int]) -> str:
     """Return the line with the numbers. In English it has only characters of which an SMS has 160."""
     begin, dash = _NUMBERED.get(question.locale, _NUMBERED["en"])
+    if not question.has_options:
+        joint = _WITH_NUMBER[question.locale == "en"]
+        return f"{begin} {joint.format(number=numbers[0], value=_VALUES[question.kind][question.locale == 'en'][0])}"
     return f"{begin} {', '.join(f'{n} {dash} {one.text}' for n, one in zip(numbers, question.options, strict=True))}"
+
+
+def _reply_line(question: Question) -> str:
+    is_english = question.locale == "en"
+    return _REPLY[is_english].format(value=_VALUES[question.kind][is_english][1])
 
 
 def with_link(text: str, content: Content | None, token: str) -> tuple[str, Content | None]:
@@ -93,24 +114,24 @@ def with_link(text: str, content: Content | None, token: str) -> tuple[str, Cont
     return text.replace(LINK_PLACE, token), content
 
 
-def may_have_link(address: str) -> bool:
-    """Return whether a link may be sent to an address: in a group anybody could answer for the recipient."""
+def may_answer(address: str) -> bool:
+    """Return whether a link or a reply counts for an address: in a group anybody could answer for the recipient."""
     return not address.startswith("-")
 
 
 def first_numbers(question: Question) -> Sequence[int]:
     """Return the numbers that an address has for its only question."""
-    return range(1, len(question.options) + 1)
+    return range(1, max(1, len(question.options)) + 1)
 
 
 def widest_numbers(question: Question) -> Sequence[int]:
     """Return numbers that are as long as any: the text with them has as many parts as a text can have."""
-    return [MOST_CHOICES] * len(question.options)
+    return [MOST_CHOICES] * max(1, len(question.options))
 
 
 def _linked_buttons(question: Question, url: str) -> Iterator[Sequence[Sequence[Button]]]:
     """Emit the rows to try: a link for each option, which the page then shows as chosen, or one for all."""
-    if len(question.options) <= _MOST_LINKS:
+    if 0 < len(question.options) <= _MOST_LINKS:
         yield [[Button(one.text, url=f"{url}?o={number}")] for number, one in enumerate(question.options, 1)]
     yield [[Button(_label(question), url=url)]]
 

@@ -40,7 +40,7 @@ class ShownText(Struct, frozen=True):
 class Shown(Struct, frozen=True):
     """The view of one person in one channel. `messages`: in their order, the first with the files. `parts`: SMS of all
     messages, 0 where texts are not sent in parts. `is_empty`: nothing can be sent there. `subject`: of a mail.
-    `answer_by`: press, number or link, "" if a question cannot be answered there.
+    `answer_by`: press, text, number or link, "" if a question cannot be answered there.
     """
 
     messages: Sequence[ShownText]

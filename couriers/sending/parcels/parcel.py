@@ -38,6 +38,11 @@ class Parcel:
     takes_replies: bool = False
 
     @property
+    def is_answered_in_words(self) -> bool:
+        """Return whether a reply to its messages answers a question."""
+        return self.question is not None and not self.question.has_options
+
+    @property
     def asks_again(self) -> bool:
         return self.place == ASKS_AGAIN
 

@@ -369,7 +369,7 @@ class ParcelExecutor:
             self._writer.give_up(fault)
         sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
         await self._services.read_marks.note(self._parcel, sent)
-        if self._parcel.takes_replies:
+        if self._parcel.takes_replies or self._parcel.is_answered_in_words:
             await self._note_received(sent)
 
     async def _note_received(self, sent: Sequence[tuple[Entry, Sent]]) -> None:

@@ -3,23 +3,28 @@
 There is no API key and no cookie: the token in the address is the secret, and a form of another site does not know it.
 """
 
+import asyncio
 import logging
 import secrets
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import tzinfo
+from typing import IO
 from urllib.parse import parse_qs
 
-from aiohttp import hdrs, web
+from aiohttp import BodyPartReader, hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.answers.links import LinkedQuestion
 from core.answers.tokens import LINK_LENGTH
-from core.errors import Refused, StoreError
-from delivery.api.answer_page.page import POLICY, outage_page, page_of, refused_page
+from core.errors import Invalid, Refused, StoreError
+from core.model.question import AnswerKind
+from delivery.api.answer_page.page import CORRECTED, POLICY, outage_page, page_of, refused_page
+from delivery.api.files import IN_MEMORY
 from delivery.api.pages import HTML
 from delivery.http.context import ApiContext
-from delivery.http.input.receiving import receive
+from delivery.http.input.receiving import body_too_large, check_content_length, receive
 from delivery.http.rate_limit import RateLimiter
 from delivery.http.responses.problems import problem_of_refusal
 from delivery.http.route import OpenRoute, Routes
@@ -27,8 +32,10 @@ from delivery.http.route import OpenRoute, Routes
 log = logging.getLogger(__name__)
 
 PATH = "/a/{token}"
-_FORM_LIMIT = 4096
+_FORM_LIMIT = 64 * 1024
 """Bytes."""
+_FILE_LIMIT = 20 * 2**20
+"""Bytes of the file of an answer."""
 _RATE, _BURST = 0.5, 30
 """Requests of one link, per second and at once."""
 _HEADERS = {
@@ -59,11 +66,50 @@ async def _shown(request: web.Request, context: ApiContext, token: str) -> str:
 
 async def _answered(request: web.Request, context: ApiContext, token: str) -> str:
     links = context.services.core.answer_links
-    body = await receive(request, _FORM_LIMIT, context.options.body_timeout)
-    option = parse_qs(body.decode(errors="replace")).get("option", [""])[0]
-    given = await links.answer(token, option, secrets.token_hex(9))
+    linked = await links.open(token)
+    try:
+        if linked.asked.question.kind is AnswerKind.FILE:
+            answer = await _stored_file(request, context, linked)
+        else:
+            body = await receive(request, _FORM_LIMIT, context.options.body_timeout)
+            answer = parse_qs(body.decode(errors="replace")).get("option", [""])[0]
+        given = await links.answer(token, answer, secrets.token_hex(9))
+    except Refused as refusal:
+        is_written = not linked.asked.question.has_options
+        if refusal.code not in CORRECTED or not is_written:
+            raise
+        return page_of(linked, 0, _zone(context, linked), problem=refusal.code)
     linked = await links.open(token)
     return page_of(linked, 0, _zone(context, linked), given)
+
+
+async def _stored_file(request: web.Request, context: ApiContext, linked: LinkedQuestion) -> str:
+    """Store the file of a form; return its id. Raises Invalid ANSWER_MALFORMED, FILE_EMPTY, Conflict FILES_FULL,
+    Refused BODY_TOO_LARGE, BODY_TOO_SLOW.
+    """
+    limit = min(context.options.file_limit, _FILE_LIMIT)
+    if not request.content_type.startswith("multipart/"):
+        raise Invalid("ANSWER_MALFORMED", "The form has no file.")
+    check_content_length(request, limit + _FORM_LIMIT)
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+        async with asyncio.timeout(context.options.body_timeout.total_seconds() * 10):
+            name = await _read_part(request, limit, file)
+        stored = await context.services.uploads.store(linked.asked.tenant, name, file)
+    return stored.id
+
+
+async def _read_part(request: web.Request, limit: int, file: IO[bytes]) -> str:
+    """Write the file of a form to `file`; return its name."""
+    part = await (await request.multipart()).next()
+    if not isinstance(part, BodyPartReader) or not part.filename:
+        raise Invalid("ANSWER_MALFORMED", "The form has no file.")
+    size = 0
+    while piece := await part.read_chunk():
+        size += len(piece)
+        if size > limit:
+            raise body_too_large(limit)
+        file.write(piece)
+    return part.filename
 
 
 def _handler(context: ApiContext, respond: Callable[[web.Request, ApiContext, str], Awaitable[str]]) -> Handler:

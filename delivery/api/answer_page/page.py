@@ -9,10 +9,11 @@ from html import escape
 from string import Template
 
 from core.answers.links import LinkedQuestion
+from core.answers.values import MOST_CHARACTERS, answer_text, wanted
 from core.errors import Refused
 from core.model.clock import from_ms
 from core.model.people import id_text
-from core.model.question import AnswerKind, AnswerState, GivenAnswer, Option
+from core.model.question import AnswerKind, AnswerState, GivenAnswer, Option, Question
 from core.updates.answer_words import result_text
 from delivery.api.pages import content_security_policy, read_page
 
@@ -25,6 +26,8 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "as": "Вы отвечаете как <b>{name}</b> Если это не вы, закройте страницу.",
         "number": "получатель № {id}",
         "choose": "Выберите ответ",
+        "answer_label": "Ответ",
+        "file_hint": "Файл до 20 МБ.",
         "answer": "Ответить",
         "change": "Изменить ответ",
         "until": "Ответить или изменить ответ можно до {time}.",
@@ -34,12 +37,17 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "final": "Изменить ответ нельзя.",
         "silent": "Ответа от вас не было.",
         "late": "Ответ пришёл после окончания приёма.",
+        "FILE_EMPTY": "Файл пустой. Выберите другой.",
+        "BODY_TOO_LARGE": "Файл слишком большой: можно до 20 МБ.",
+        "FILES_FULL": "Места для файлов сейчас нет. Сообщите об этом отправителю.",
     },
     "en": {
         "title": "Your answer",
         "as": "You answer as <b>{name}</b> If that is not you, close the page.",
         "number": "recipient {id}",
         "choose": "Choose an answer",
+        "answer_label": "Answer",
+        "file_hint": "A file of at most 20 MB.",
         "answer": "Answer",
         "change": "Change the answer",
         "until": "You can answer, and change the answer, until {time}.",
@@ -49,6 +57,9 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "final": "The answer cannot be changed.",
         "silent": "You have not answered.",
         "late": "The answer came after the closing.",
+        "FILE_EMPTY": "The file is empty. Choose another one.",
+        "BODY_TOO_LARGE": "The file is too large: at most 20 MB.",
+        "FILES_FULL": "There is no room for files now. Please tell the sender.",
     },
 }
 _REFUSALS: Mapping[str, tuple[str, str]] = {
@@ -70,6 +81,8 @@ _REFUSALS: Mapping[str, tuple[str, str]] = {
         "Too many requests. Wait a minute and load the page again.",
     ),
 }
+CORRECTED = frozenset({"ANSWER_MALFORMED", "FILE_EMPTY", "BODY_TOO_LARGE", "FILES_FULL"})
+"""Refusals of an answer that are shown above the form, so that it can be corrected."""
 _OUTAGE = (
     "Сейчас ответ записать нельзя. Попробуйте через минуту.",
     "The answer cannot be stored now. Try again in a minute.",
@@ -77,9 +90,11 @@ _OUTAGE = (
 _POST = '<form method="post">{}</form>'
 
 
-def page_of(linked: LinkedQuestion, chosen: int, zone: tzinfo, given: GivenAnswer | None = None) -> str:
+def page_of(
+    linked: LinkedQuestion, chosen: int, zone: tzinfo, given: GivenAnswer | None = None, problem: str = ""
+) -> str:
     """Return the page of a question. `chosen`: the number of the option of the link, from 1; `given`: what was just
-    answered.
+    answered; `problem`: why it was not, one of `CORRECTED`.
     """
     locale = "en" if linked.asked.question.locale == "en" else "ru"
     words = _WORDS[locale]
@@ -88,10 +103,15 @@ def page_of(linked: LinkedQuestion, chosen: int, zone: tzinfo, given: GivenAnswe
         f'<p class="text">{escape(linked.asked.text)}</p>' if linked.asked.text.strip() else "",
         f'<p class="quiet">{words["as"].format(name=escape(_sentence_end(_name(linked, words))))}</p>',
         f'<p class="good" role="status">{escape(result_text(given))}</p>' if given else _state(linked, words),
+        f'<p class="bad" role="alert">{escape(_problem(linked, words, problem))}</p>' if problem else "",
         _form(linked, words, chosen) if linked.is_open else "",
         _ending(linked, words, zone),
     ]
     return _filled(locale, words["title"], parts)
+
+
+def _problem(linked: LinkedQuestion, words: Mapping[str, str], problem: str) -> str:
+    return words.get(problem) or wanted(linked.asked.question)
 
 
 def refused_page(refusal: Refused, languages: str) -> str:
@@ -130,10 +150,9 @@ def _state(linked: LinkedQuestion, words: Mapping[str, str]) -> str:
     row, question = linked.row, linked.asked.question
     if row is None:
         return f"<p>{words['silent']}</p>" if linked.is_closed else ""
-    option = question.option(row.value)
     name = "confirmed" if question.kind is AnswerKind.CONFIRM else "given"
     late = f" {words['late']}" if row.state is AnswerState.LATE else ""
-    return f'<p class="good">{words[name].format(answer=escape(option.text if option else row.value))}{late}</p>'
+    return f'<p class="good">{words[name].format(answer=escape(answer_text(question, row)))}{late}</p>'
 
 
 def _ending(linked: LinkedQuestion, words: Mapping[str, str], zone: tzinfo) -> str:
@@ -157,12 +176,33 @@ def _form(linked: LinkedQuestion, words: Mapping[str, str], chosen: int) -> str:
             return ""
         (option,) = question.options
         return _POST.format(f'<button name="option" value="{escape(option.key)}">{escape(option.text)}</button>')
+    button = words["change"] if row else words["answer"]
     known = row.value if row else ""
+    if not question.has_options:
+        return _written_form(question, (known or row.text) if row else "", words, button)
     marked = question.options[chosen - 1].key if 0 < chosen <= len(question.options) else known
     options = "\n".join(_radio(one, is_marked=one.key == marked) for one in question.options)
-    button = words["change"] if row else words["answer"]
     choice = f"<fieldset><legend>{words['choose']}</legend>\n{options}\n</fieldset>"
     return _POST.format(f"{choice}<button>{button}</button>")
+
+
+def _written_form(question: Question, known: str, words: Mapping[str, str], button: str) -> str:
+    """Return the form of a text, number, date or file, with what was answered before."""
+    label, known = escape(words["answer_label"]), escape(known)
+    common = 'id="answer" name="option" required aria-describedby="wanted"'
+    match question.kind:
+        case AnswerKind.TEXT:
+            field = f'<textarea {common} rows="4" maxlength="{MOST_CHARACTERS}">{known}</textarea>'
+        case AnswerKind.NUMBER:
+            field = f'<input {common} class="wide" inputmode="decimal" maxlength="20" value="{known}">'
+        case AnswerKind.DATE:
+            field = f'<input {common} class="wide" type="date" value="{known}">'
+        case _:
+            field = f'<input {common} class="wide" type="file">'
+    hint = escape(words["file_hint"] if question.kind is AnswerKind.FILE else wanted(question))
+    lines = f'<p><label class="plain" for="answer">{label}</label>{field}</p><p class="quiet" id="wanted">{hint}</p>'
+    form = '<form method="post" enctype="multipart/form-data">{}</form>' if question.kind is AnswerKind.FILE else _POST
+    return form.format(f"{lines}<button>{button}</button>")
 
 
 def _radio(option: Option, *, is_marked: bool) -> str:

@@ -1,6 +1,7 @@
 """Answers to the question of a delivery: a table by person with totals, CSV, entering on behalf, closing."""
 
 import secrets
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.answers.values import MOST_CHARACTERS, answer_text
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
 from core.errors import Conflict, Invalid, NotFound
@@ -25,10 +27,21 @@ from core.model.question import (
     Option,
     Question,
     RecipientAnswer,
+    Revision,
 )
+from core.uploads import not_found
+from delivery.api.files import IN_MEMORY, OCTETS
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
-from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
+from delivery.http.responses.csv import (
+    CONTENT_TYPE,
+    ForExcel,
+    RawFormat,
+    Rows,
+    download_headers,
+    is_for_excel,
+    respond_csv,
+)
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 AnyRequest = Request[None, NoParameters]
@@ -101,7 +114,8 @@ class RemindersView(Struct):
 
 class AnswerCounts(Struct):
     """How many recipients have each state of the question. `options`: key → answers that count. `waiting`: key → how
-    many wait for a place, of options that have places; absent if none has.
+    many wait for a place, of options that have places; absent if none has. `sum`, `mean`: of the numbers that count;
+    absent if the question asks for none.
     """
 
     not_asked: int
@@ -113,12 +127,18 @@ class AnswerCounts(Struct):
     options: dict[str, int]
     closed_at: str | None
     waiting: dict[str, int] | UnsetType = UNSET
+    sum: float | UnsetType = UNSET
+    mean: float | UnsetType = UNSET
 
     @classmethod
     def of(cls, totals: AnswerTotals) -> "AnswerCounts":
         closed_at = write_time(from_ms(totals.closed_at)) if totals.closed_at else None
         counts = {str(state): totals.states[state] for state in _STATES}
-        return cls(**counts, options=dict(totals.options), closed_at=closed_at, waiting=dict(totals.waiting) or UNSET)
+        view = cls(**counts, options=dict(totals.options), closed_at=closed_at, waiting=dict(totals.waiting) or UNSET)
+        if totals.sum is not None:
+            view.sum = totals.sum / 100
+            view.mean = round(view.sum / totals.counted, 2) if totals.counted else UNSET
+        return view
 
 
 _STATES = (
@@ -134,10 +154,17 @@ class RevisionView(Struct):
     at: str
     by: str
     channel: str | None
+    text: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, revision: Revision) -> "RevisionView":
+        at, channel = write_time(from_ms(revision.at)), revision.channel or None
+        return cls(revision.value, at, revision.by, channel, revision.text or UNSET)
 
 
 class AnswerView(Struct):
-    """What became of the question for one recipient. `value`: the key of the option, `text`: its text. `by`: press,
+    """What became of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
+    file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
     number, text, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own words.
     `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise absent.
     """
@@ -159,13 +186,12 @@ class AnswerView(Struct):
 
     @classmethod
     def of_row(cls, row: AnswerRow, question: Question | None) -> "AnswerView":
-        option = question.option(row.value) if question else None
-        revisions = [RevisionView(one.value, write_time(from_ms(one.at)), one.by, one.channel or None)
-                     for one in row.revisions]  # fmt: skip
-        text, channel = option.text if option else None, row.channel or None
-        at = write_time(row.answered_at)
-        entered, waiting = (row.who or UNSET, row.text or UNSET), row.waiting > 0 or UNSET
-        return cls(row.state, row.value, text, at, row.by, *entered, channel, revisions, waiting)
+        revisions = [RevisionView.of(one) for one in row.revisions]
+        has_note = question.has_options if question else bool(row.value)
+        text = answer_text(question, row) if question or not row.value else None
+        at, note = write_time(row.answered_at), (has_note and row.text) or UNSET
+        entered, waiting = (row.who or UNSET, note), row.waiting > 0 or UNSET
+        return cls(row.state, row.value or None, text, at, row.by, *entered, row.channel or None, revisions, waiting)
 
 
 class AnsweredRecipient(Struct):
@@ -230,10 +256,18 @@ class AnswerQuery(AnswerFilterQuery, frozen=True):
 
 
 class AnswerOnBehalf(RequestModel, frozen=True):
-    """An answer that somebody enters for a recipient. `value`: the key of an option."""
+    """An answer that somebody enters for a recipient. `value`: the key of an option, a text, a number, a date, or the
+    id of an uploaded file.
+    """
 
     recipient: IdField
-    value: Annotated[str, Meta(min_length=1, max_length=64)]
+    value: Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
+
+
+class AnswerFileQuery(RequestModel, frozen=True):
+    """Whose file: the id of a recipient."""
+
+    recipient: Label
 
 
 class AnswerCounted(Struct):
@@ -296,6 +330,22 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
     )
     view = AnswerView.of_row(given.row, given.question)
     return Response(AnswerCounted(given.result, view))
+
+
+async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamResponse:
+    """Return the file that a recipient has answered with."""
+    key, services = request.senders_history_key, request.services
+    file_id, name = await services.core.answers.file(key, request.tenant, request.query.recipient)
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+        if not await services.uploads.load(request.tenant, file_id, file):
+            raise not_found(file_id)
+        file.seek(0)
+        response = web.StreamResponse(headers=download_headers(name, OCTETS))
+        await response.prepare(request.http)
+        while piece := file.read(IN_MEMORY):
+            await response.write(piece)
+    await response.write_eof()
+    return response
 
 
 async def close(request: AnyRequest) -> Response:
@@ -363,7 +413,7 @@ def _row(record: RecipientRecord, question: Question) -> tuple[str, ...]:
     assert record.answer
     one = AnswerView.of(record.answer, question)
     known = (one.state, one.value or "", one.text or "", one.at or "", one.by or "", one.who or "", one.channel or "")
-    revisions = "; ".join(f"{old.at} {old.value}" for old in one.revisions)
+    revisions = "; ".join(f"{old.at} {old.value or old.text}" for old in one.revisions)
     waiting = "yes" if one.waiting is True else ""
     return (str(record.id), record.name or "", *known, revisions, one.note or "", waiting)
 
@@ -375,6 +425,8 @@ ROUTES: Routes = (
           export, 200, CONTENT_TYPE, query=AnswerExportQuery, people=People.OWN),
     Route("POST", "/v1/deliveries/{id}/answers", "Enter an answer on behalf of a recipient", "send",
           answer, 200, AnswerCounted, body=AnswerOnBehalf, repeats=Repeats.STORED, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}/answers/file", "Download the file that a recipient has answered with", "read",
+          show_file, 200, OCTETS, query=AnswerFileQuery, people=People.OWN),
     Route("POST", "/v1/deliveries/{id}/answers:remind", "Remind those who have not answered the question of a delivery",
           "send", remind, 200, Reminded, repeats=Repeats.STORED, people=People.OWN),
     Route("POST", "/v1/deliveries/{id}/answers:close", "Close the question of a delivery: later answers are late",

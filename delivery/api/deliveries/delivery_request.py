@@ -165,7 +165,8 @@ class EscalateRequest(RequestModel, frozen=True):
 
 
 class QuestionRequest(RequestModel, frozen=True):
-    """What the delivery asks. `confirm`: one button, "I have read it"; `choice`: a button for each option. `until`:
+    """What the delivery asks. `confirm`: one button, "I have read it"; `choice`: a button for each option; `text`,
+    `number`, `date`: people write it; `file`: they send it on the page of their link. `until`:
     when it closes. `change`: until then the last answer counts. `late`: whether answers after it count. `remind`,
     `escalate`: how those who do not answer are asked again.
     """

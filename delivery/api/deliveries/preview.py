@@ -107,8 +107,8 @@ class PreviewText(Struct):
 class PreviewShown(Struct):
     """The view of a person in one channel. `buttons`: below the message; `keyboard`: in place of the person's own.
     `choices`: how many buttons the text shows with numbers. `not_shown`: what the channel cannot show. `empty`: nothing
-    can be sent there. `subject`: of a mail; "" elsewhere. `answer_by`: how a question is answered there: press, number
-    or link; absent if it cannot be, or there is none.
+    can be sent there. `subject`: of a mail; "" elsewhere. `answer_by`: how a question is answered there: press,
+    text, number or link; absent if it cannot be, or there is none.
     """
 
     messages: list[PreviewText]

@@ -3,7 +3,8 @@
 -- `answers_closing` the version with which it was, `answers_openings` how often it was opened again.
 -- `answer:<number of the recipient>` is a row: state, value, text, at, by, who, channel, version; `revisions`: what it was before;
 -- `events`: the last events of the person, each with its result. `answers:<state>` and `answers:option:<key>` count rows;
--- `answers:unreached` counts those of recipients that are not known to be reached.
+-- `answers:unreached` counts those of recipients that are not known to be reached; `answers:sum` is of the numbers that count, in
+-- hundredths. The `value` of a row is the key of an option, a number, a date or the id of a file; a text has only `text`.
 -- An option may have `places`: who comes when they are taken gets a row with `waiting`, its ticket, which `answers:waiting:<key>` counts
 -- in place of `answers:option:<key>`. `answers_line:<key>:<ticket>` names who has it; `answers_last:<key>` and `answers_first:<key>` are
 -- the ticket that was given last, and the last one that has left the line.
@@ -115,11 +116,21 @@ end
 
 local function is_counted(question, state) return state == 'answered' or question.late == 'count' end
 
-local function counter_of(row) return (row.waiting and 'waiting:' or 'option:') .. row.value end
+local HAS_OPTIONS = { confirm = true, choice = true }
+
+-- Counts what a row says, or with the sign -1 no longer. A sum is in hundredths.
+local function count_value(suffix, question, row, sign)
+  if not is_counted(question, row.state) then return end
+  if HAS_OPTIONS[question.kind] then
+    add(suffix, (row.waiting and 'waiting:' or 'option:') .. row.value, sign)
+  elseif question.kind == 'number' then
+    add(suffix, 'sum', string.format('%.0f', sign * tonumber(row.value) * 100 + 0))
+  end
+end
 
 local function count(suffix, question, number, old, row)
-  if old and is_counted(question, old.state) then add(suffix, counter_of(old), -1) end
-  if is_counted(question, row.state) then add(suffix, counter_of(row), 1) end
+  if old then count_value(suffix, question, old, -1) end
+  count_value(suffix, question, row, 1)
   if old and old.state ~= row.state then add(suffix, old.state, -1) end
   if not old or old.state ~= row.state then add(suffix, row.state, 1) end
   if old then return end
@@ -210,7 +221,7 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   count(suffix, question, number, row, new)
   Answers.note_event(suffix, number, new, event, result)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
-  show_in_copies(suffix, number, new)
+  if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new) end
   move_end(suffix)
   if row and row.value ~= new.value then give_places(suffix, question, row.value) end
   return new

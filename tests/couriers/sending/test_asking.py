@@ -9,7 +9,7 @@ from core.model.display import Display, KeyboardLimits, Limits
 from core.model.question import AnswerKind, Option, Question
 from couriers.email.courier import KEYBOARD as MAIL_KEYBOARD
 from couriers.sending import Content, Feature, ParseMode, plain_text
-from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, may_have_link, with_link
+from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, may_answer, with_link
 from couriers.sending.content.shown import Shown, display_of, shown_in
 from couriers.sms.courier import Settings, Sms
 
@@ -83,7 +83,7 @@ def test_the_link_of_each_recipient_takes_its_place_in_every_kind_of_text(mode: 
 
 
 def test_a_link_is_sent_to_no_group_and_a_text_that_is_cut_for_it_says_so() -> None:
-    assert [may_have_link(one) for one in ("-100123", "+79990000001", "a@example.org", "100001")] == [
+    assert [may_answer(one) for one in ("-100123", "+79990000001", "a@example.org", "100001")] == [
         False,
         *[True] * 3,
     ]

@@ -104,6 +104,7 @@ function answers(where, context, message, reread) {
     h("ul", { class: "plain-list" },
       states.map((state) => h("li", {}, t("message.answer_count", { answer: word("answer_state", state), count: counts[state] }))),
       options.map((one) => h("li", { dir: "auto" }, chosen(one, counts))),
+      ["sum", "mean"].filter((name) => name in counts).map((name) => h("li", {}, t(`message_numbers.${name}`, { number: number(counts[name]) }))),
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
       next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
     h("div", { class: "actions" },
@@ -151,7 +152,7 @@ function recipients(root, where, context, message, reasons) {
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
-      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: answered }] : []),
+      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => answered(row, message.answer.kind === "file" && where) }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
     ],
     load: async ({ cursor, signal, ...filters }) => {
@@ -203,9 +204,10 @@ function showExchange(where, row) {
 }
 
 /** The state of the question for a person, and what it has answered. */
-const answered = ({ answer, reminders = [] }) => [
+const answered = ({ id, answer, reminders = [] }, where) => [
   word("answer_state", answer.state),
-  answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
+  where && answer.text && h("a", { class: "outcome", href: `${where}/answers/file?recipient=${encodeURIComponent(id)}`, download: answer.text, dir: "auto" }, answer.text),
+  !where && answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
   answer.waiting && h("span", { class: "quiet" }, ` (${t("message.waits")})`),
   reminders.map((one) => h("span", { class: "outcome small" }, t("message.reminder", { number: one.wave }), " ", statusTag(one.status))),
 ];

@@ -1,0 +1,180 @@
+"""Answers that people write: a text, a number or a date, as a reply, as the next message, or by SMS with a number."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pytest
+
+from core.answers.values import read_value
+from core.model.content import Feature
+from core.model.delivery import Accepted
+from core.model.history import History
+from core.model.question import AnswerKind, Late, Question
+from core.queue import QueueClient
+from core.updates.events import Events
+from core.updates.presses import Presses
+from couriers.inbound import AnswerNumbers, ReceivedMessages
+from tests.core.answers.test_answers import BOT, SHOWS
+from tests.core.answers.test_numbers import SMS, SmsCourier
+from tests.support.audited import violations_in
+from tests.support.stack import TENANT, FakeCourier, Stack, person
+from tests.support.waiting import until
+
+TEXT, NUMBER, DATE, FILE = AnswerKind.TEXT, AnswerKind.NUMBER, AnswerKind.DATE, AnswerKind.FILE
+ADDRESS = {BOT: "p1", SMS: person(1, SMS).contacts[SMS][0]}
+
+
+@dataclass
+class Writers:
+    """A person who gets questions over a bot and SMS, and writes."""
+
+    stack: Stack
+    couriers: dict[str, FakeCourier]
+    numbers: "count[int]" = field(default_factory=count)
+
+    async def ask(self, kind: AnswerKind, *, channel: str = BOT, **more: Any) -> Accepted:
+        accepted = await self.stack.deliver(
+            person(1, channel), channels=(channel,), question=Question(kind, [], "ru", **more), text="Сколько вас?"
+        )
+        await self.stack.finished(accepted.key)
+        return accepted
+
+    async def write(self, text: str, *, channel: str = BOT, quotes: str = "") -> str:
+        """Write to the bot, or an SMS; return the tube that gets it."""
+        store, name = self.stack.store, f"e{next(self.numbers)}"
+        events = Events(QueueClient(store), TENANT, received=ReceivedMessages(store), numbers=AnswerNumbers(store))
+        await events.open()
+        event = {"id": name, "channel": channel, "kind": "text", "user_id": ADDRESS[channel], "event_text": text}
+        await events.put(TENANT, {**event, **({"reply_message_id": quotes} if quotes else {})})
+        return "events" if await self.stack.take("events") else "answers"
+
+    async def answers(self, accepted: Accepted, value: str, text: str = "") -> History:
+        async def is_answered() -> History | None:
+            history = await self.stack.history(accepted.key)
+            answer = history.recipients[0].answer
+            row = answer.row if answer else None
+            return history if row and (row.value, row.text) == (value, text) else None
+
+        found: History = await until(is_answered)
+        return found
+
+    async def is_told(self, text: str, channel: str = BOT) -> None:
+        await until(lambda: text in [one.text for one in self.couriers[channel].attempted])
+
+
+@pytest.fixture
+async def writers(stack: Stack) -> AsyncIterator[Writers]:
+    couriers: dict[str, FakeCourier] = {BOT: FakeCourier(BOT, shows=SHOWS), SMS: SmsCourier()}
+    for one in couriers.values():
+        await stack.courier(one)
+    presses = Presses(stack.store, QueueClient(stack.store))
+    await presses.open()
+    worker = presses.worker()
+    running = asyncio.create_task(worker.run())
+    yield Writers(stack, couriers)
+    worker.stop()
+    await running
+    await stack.audit()
+
+
+async def test_a_text_answers_the_only_open_question_once_and_a_quote_changes_the_answer(writers: Writers) -> None:
+    accepted = await writers.ask(TEXT)
+    assert writers.couriers[BOT].attempted[0].text == "Сколько вас?\nОтветьте на это сообщение: текстом."
+    await writers.write("Двое, и собака")
+    history = await writers.answers(accepted, "", "Двое, и собака")
+    assert history.recipients[0].outcomes[BOT].reason == "answered"
+    await writers.is_told("Ответ записан: Двое, и собака")
+    await writers.write("Трое", quotes="ref-p1")
+    history = await writers.answers(accepted, "", "Трое")
+    assert history.recipients[0].answer
+    assert history.recipients[0].answer.row
+    assert [one.text for one in history.recipients[0].answer.row.revisions] == ["Двое, и собака"]
+    assert await writers.write("спасибо") == "events"  # the question has its answer
+
+
+async def test_a_number_has_one_form_and_what_is_none_is_said(writers: Writers) -> None:
+    accepted = await writers.ask(NUMBER)
+    await writers.write("12 человек")
+    await writers.is_told("Нужно число, например 12 или 3,5.")
+    await writers.write("1 012,50")
+    history = await writers.answers(accepted, "1012.5")
+    assert history.answers
+    assert (history.answers.sum, history.answers.counted, history.answers.options) == (101250, 1, {})
+    await writers.write("-2", quotes="ref-p1")
+    history = await writers.answers(accepted, "-2")
+    assert history.answers
+    assert history.answers.sum == -200
+    assert await writers.write("какие люди?") == "events"
+
+
+async def test_a_date_is_read_with_the_day_first(writers: Writers) -> None:
+    accepted = await writers.ask(DATE)
+    await writers.write("31.02.2027")
+    await writers.is_told("Нужна дата, например 31.12.2026.")
+    await writers.write("1.3.27")
+    await writers.answers(accepted, "2027-03-01")
+
+
+async def test_two_open_questions_are_listed_and_the_quoted_one_is_answered(writers: Writers) -> None:
+    first, second = await writers.ask(TEXT), await writers.ask(NUMBER)
+    await writers.write("12")
+    listed = "Неясно, на какой вопрос ответ. Ответьте так:" + 2 * "\nСколько вас?: ответьте на само сообщение"
+    await writers.is_told(listed)
+    await writers.write("12", quotes="ref-p1")  # both messages have this id: the newest is quoted
+    await writers.answers(second, "12")
+    await writers.write("двое")
+    await writers.answers(first, "", "двое")
+
+
+async def test_an_answer_by_sms_has_the_number_of_its_question(writers: Writers) -> None:
+    first, second = await writers.ask(NUMBER, channel=SMS), await writers.ask(TEXT, channel=SMS)
+    texts = [one.text for one in writers.couriers[SMS].attempted]
+    assert texts == ["Сколько вас?\nОтветьте 1 и число", "Сколько вас?\nОтветьте 2 и текст"]
+    await writers.write("1 40", channel=SMS)
+    await writers.answers(first, "40")
+    await writers.write("2. Двое", channel=SMS)
+    await writers.answers(second, "", "Двое")
+    assert len(writers.couriers[SMS].attempted) == 2  # a reply costs an SMS
+
+
+async def test_a_late_number_is_kept_and_counts_only_if_it_is_wanted(writers: Writers) -> None:
+    for late, total in ((Late.KEEP, 0), (Late.COUNT, 700)):
+        accepted = await writers.ask(NUMBER, late=late)
+        await writers.stack.store.run("close_answers", accepted.key.shard, accepted.key.suffix, TENANT, 0)
+        await writers.write("7", quotes="ref-p1")
+        answers = (await writers.answers(accepted, "7")).answers
+        assert answers
+        assert (answers.sum, answers.states["late"]) == (total, 1)  # type: ignore[index]
+
+
+async def test_the_audit_finds_a_wrong_sum(writers: Writers) -> None:
+    accepted = await writers.ask(NUMBER)
+    await writers.write("7")
+    await writers.answers(accepted, "7")
+    await writers.stack.store.command("HSET", str(accepted.key), "answers:sum", 800)
+    assert [one.rule for one in await violations_in(writers.stack.store)] == ["I26"]
+    await writers.stack.store.command("HSET", str(accepted.key), "answers:sum", 700)
+
+
+async def test_a_file_is_not_asked_for_where_there_is_no_page(stack: Stack) -> None:
+    await stack.courier(FakeCourier(shows=SHOWS))
+    accepted = await stack.deliver(person(1), question=Question(FILE, [], "ru"))
+    assert (await stack.finished(accepted.key)).recipients[0].outcomes["echo"].not_shown == (Feature.ANSWER,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (NUMBER, "+7", "7"), (NUMBER, "−3,50", "-3.5"), (NUMBER, "1 000 000", "1000000"), (NUMBER, "007", "7"),
+        (NUMBER, "-0", "0"), (NUMBER, "1e5", None), (NUMBER, "1,234", None), (NUMBER, "1 2", None), (NUMBER, "٣", None),
+        (NUMBER, "1234567890123", None), (DATE, "2026-12-31", "2026-12-31"), (DATE, "31/12/26", "2026-12-31"),
+        (DATE, "12.31.2026", None), (DATE, "завтра", None), (TEXT, "  ", None), (TEXT, "a" * 4097, None),
+        (FILE, "a", None),
+    ],
+)  # fmt: skip
+def test_what_is_a_value(kind: AnswerKind, text: str, value: str | None) -> None:
+    found = read_value(kind, text)
+    assert (found[0] if found else None) == value
