@@ -155,16 +155,16 @@ async def test_a_file_is_sent_on_the_page_and_downloaded_by_the_sender(links: Li
         refused = await links.browse("POST", links.of(1), **form)
         assert "Нужен файл" in text_of(refused)
     for sent in (b"", content):
-        form = FormData(quote_fields=False)
-        form.add_field("option", sent, filename=name)
-        async with ClientSession() as session, session.post(links.api.url + links.of(1), data=form) as response:
+        file = FormData(quote_fields=False)
+        file.add_field("option", sent, filename=name)
+        async with ClientSession() as session, session.post(links.api.url + links.of(1), data=file) as response:
             page = text_of(await read(response))
         assert ("Файл пустой" if not sent else "Ответ записан: справка 1.pdf") in page
     (first, second) = (await links.api.call("GET", f"{where}/answers")).json["recipients"]
     assert (first["answer"]["text"], first["answer"]["by"]) == ("справка 1.pdf", "link")
-    file = await links.api.call("GET", f"{where}/answers/file?recipient=1")
-    assert (file.status, file.body) == (200, content)
-    assert file.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8")
+    read_again = await links.api.call("GET", f"{where}/answers/file?recipient=1")
+    assert (read_again.status, read_again.body) == (200, content)
+    assert read_again.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8")
     assert (await links.api.call("GET", f"{where}/answers/file?recipient=2")).code == "ANSWER_WITHOUT_FILE"
     rows = (await links.api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
     assert "справка 1.pdf" in rows[1]

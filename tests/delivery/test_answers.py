@@ -211,6 +211,7 @@ async def test_numbers_have_a_sum_and_a_mean(api: Api, courier: Couriers) -> Non
 
 
 async def test_answers_of_another_kind_are_refused(api: Api) -> None:
+    where = ""
     for kind, value, code in (("number", "two", "ANSWER_MALFORMED"), ("file", "0" * 32, "FILE_UNKNOWN")):
         where = (await api.call("POST", "/v1/deliveries", asking(kind=kind))).headers["Location"]
         assert (await api.call("POST", f"{where}/answers", {"recipient": 1, "value": value})).code == code

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from core.answers import AnswerNumbers
 from core.answers.values import read_value
+from core.deliveries.received import ReceivedMessages
 from core.model.content import Feature
 from core.model.delivery import Accepted
 from core.model.history import History
@@ -16,7 +18,6 @@ from core.model.question import AnswerKind, Late, Question
 from core.queue import QueueClient
 from core.updates.events import Events
 from core.updates.presses import Presses
-from couriers.inbound import AnswerNumbers, ReceivedMessages
 from tests.core.answers.test_answers import BOT, SHOWS
 from tests.core.answers.test_numbers import SMS, SmsCourier
 from tests.support.audited import violations_in
@@ -52,14 +53,13 @@ class Writers:
         return "events" if await self.stack.take("events") else "answers"
 
     async def answers(self, accepted: Accepted, value: str, text: str = "") -> History:
-        async def is_answered() -> History | None:
-            history = await self.stack.history(accepted.key)
-            answer = history.recipients[0].answer
+        async def is_answered() -> bool:
+            answer = (await self.stack.history(accepted.key)).recipients[0].answer
             row = answer.row if answer else None
-            return history if row and (row.value, row.text) == (value, text) else None
+            return row is not None and (row.value, row.text) == (value, text)
 
-        found: History = await until(is_answered)
-        return found
+        await until(is_answered)
+        return await self.stack.history(accepted.key)
 
     async def is_told(self, text: str, channel: str = BOT) -> None:
         await until(lambda: text in [one.text for one in self.couriers[channel].attempted])
