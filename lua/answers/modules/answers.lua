@@ -61,7 +61,7 @@ end
 -- A press shows that its message has arrived: its outcome becomes read. `item` as in outcome.lua.
 function Answers.note_arrival(suffix, channel, parcel, item)
   local stored = redis_call('HGET', Key.outcomes(suffix), Outcome.field_of(item[1], channel, item[4]))
-  item[8] = stored and string.match(stored, '^[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|([^\31]*)') or ''
+  item[8] = stored and string.match(stored, '^[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|([^\29\30\31]*)') or ''
   Parcels.record_known(suffix, channel, Parcels.latest_parcel(suffix, channel, parcel, item), { item })
 end
 
