@@ -47,6 +47,7 @@ class Settings:
     )
     staff_writes_to_all: Tenants = frozenset()
     office: str | None = None
+    operators: str | None = None
     retention: timedelta = timedelta(days=30)
     lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"

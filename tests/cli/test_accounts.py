@@ -70,6 +70,12 @@ class Operator:
     def states(self) -> list[str]:
         return [one["state"] for one in self.account()["processes"]]
 
+    def informed_of(self, channel: str) -> int | None:
+        """Return how many people were informed that a channel has stopped; None if it has not."""
+        listed = self.call("GET", "/v1/channels")["channels"]
+        informed: int | None = next(one for one in listed if one["channel"] == channel).get("informed")
+        return informed
+
 
 def stored(installation: Installation) -> str:
     """All that the server has, as one text."""
@@ -131,8 +137,10 @@ def test_a_halted_courier_is_started_again_by_the_verb_beside_up_and_by_the_api(
         refuse(provider)
         installation.ada("send", "--to", "vk:200001", "--text", "hello")
         await_sync(lambda: operator.states() == ["halted"], within=60, what="the end of the courier")
+        await_sync(lambda: operator.informed_of("vk") == 0, within=60, what="the note that there is no administrator")
         start()
         await_sync(lambda: operator.states() == ["running"], within=60, what="the courier")
+        assert operator.informed_of("vk") is None
 
 
 def refuse(provider: dict[str, str]) -> None:

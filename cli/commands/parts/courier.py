@@ -40,8 +40,10 @@ from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder, read_senders
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, courier_module, load
-from core.errors import SetupError, StoreError
+from core.deliveries.channels import Channels
+from core.errors import AdaError, SetupError, StoreError
 from core.model.clock import Backoff
+from core.monitoring.halts import Halts
 from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -101,7 +103,10 @@ async def run_courier(configuration: Configuration, channel: str, directory: Pat
         try:
             await couriers.folders.look()
             collect_garbage_less_often()
-            return await deliver(couriers.runtime, process, stop, directory / HEALTH_FILE, couriers.folders.keep())
+            code = await deliver(couriers.runtime, process, stop, directory / HEALTH_FILE, couriers.folders.keep())
+            if couriers.runtime.halted:
+                await couriers.inform(couriers.runtime.halted)
+            return code
         except CommandFailed as fault:  # the account was not accepted
             process.answered(str(fault), is_refused=True)
             raise
@@ -132,7 +137,10 @@ class Couriers:
         public_url = configuration.settings.public_url or ""
         self._answer_url = f"{public_url.rstrip('/')}/a/" if public_url else ""
         options = CourierOptions(lease=self._lease, answer_url=self._answer_url)
-        self.runtime = Runtime(store, channel, options, self.folders.note)
+        self._halts = Halts(
+            store, Channels(store), configuration.settings.bot_tenant, configuration.settings.operators or ""
+        )
+        self.runtime = Runtime(store, channel, options, self._note_halt)
         self._opening: dict[str, asyncio.Task[None]] = {}
 
     async def _start(self, bot: BotFolder) -> None:
@@ -155,6 +163,18 @@ class Couriers:
         courier: Courier = await courier_module(self._channel).open(settings, directory)
         options = replace(courier_options(self._channel, settings, self._lease), answer_url=self._answer_url)
         await self.runtime.add(courier, tenant, options)
+        await self._halts.works(self._channel, tenant)
+
+    async def _note_halt(self, tenant: str, reason: str) -> None:
+        await self.folders.note(tenant, reason)
+        await self.inform(reason, tenant)
+
+    async def inform(self, reason: str, tenant: str = EVERY_TENANT) -> None:
+        """Inform the operators that an account has stopped. A store that fails keeps nobody from stopping."""
+        try:
+            await self._halts.note(self._channel, reason, tenant)
+        except AdaError as fault:
+            log.error("nobody is informed that %s has stopped: %s", self._channel, fault)
 
     async def _keep_opening(self, tenant: str, settings: Any) -> None:
         """Sign in; while the provider refuses it, or cannot be reached, try again from time to time."""

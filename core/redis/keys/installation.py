@@ -59,6 +59,13 @@ INSTALLATION = (
     ),
     Key("audit_lock", "audit:{s}:lock", "string", Lifetime.TTL, "the audit that runs: one at a time"),
     Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier reported at its last start"),
+    Key(
+        "halt",
+        "channels:{s}:halt:<channel>:<tenant>",
+        "string",
+        Lifetime.TTL,
+        "the last stop of an account, as JSON: why, how many people were informed; `*`: the account of all tenants",
+    ),
     Key("displays", "channels:{s}:displays", "hash", Lifetime.FOREVER, "channel → how it shows a delivery, as JSON"),
     Key(
         "layout",

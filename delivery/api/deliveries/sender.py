@@ -14,6 +14,7 @@ from core.model.delivery import QuotaState
 from core.model.display import Display
 from core.model.field_types import IdField, Label, Name
 from core.model.people import User
+from core.monitoring.halts import Halt, halt_of
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, People, Route, Routes
@@ -40,6 +41,7 @@ class ChannelLimits(Struct):
 
 class ListedChannel(Struct):
     """`known`: a courier of the channel has run on this server. `halted`: why an operator is needed, "" if none is.
+    `informed`: how many people got a message that it has halted; absent unless it has.
     `shows`: what it has besides a text; `as_text`: what it writes as lines of the text.
     """
 
@@ -50,21 +52,23 @@ class ListedChannel(Struct):
     as_text: list[Feature]
     limits: ChannelLimits
     throttles: list[ChannelThrottle]
+    informed: int | UnsetType = UNSET
 
     @classmethod
-    def of(cls, view: ChannelView, throttles: list[ChannelThrottle]) -> "ListedChannel":
+    def of(cls, view: ChannelView, throttles: list[ChannelThrottle], halt: Halt | None) -> "ListedChannel":
         display = view.display or Display()
         limits = display.limits
         return cls(
             channel=view.name,
             known=view.facts is not None,
-            halted=view.facts.halted if view.facts else "",
+            halted=(view.facts.halted if view.facts else "") or (halt.reason if halt else ""),
             shows=sorted(display.shows),
             as_text=sorted(display.as_text),
             limits=ChannelLimits(
                 limits.text or None, limits.caption or None, limits.splits, limits.in_sms, limits.price
             ),
             throttles=throttles,
+            informed=halt.informed if halt else UNSET,
         )
 
 
@@ -81,8 +85,14 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
     for view in await core.channels.views():
         throttles = await core.queue.throttles_of(view.name)
         listed = [ChannelThrottle(scope, write_time(from_ms(until))) for scope, until in sorted(throttles.items())]
-        found.append(ListedChannel.of(view, listed))
+        found.append(ListedChannel.of(view, listed, await _halt(request, view.name)))
     return Response(ChannelList(found))
+
+
+async def _halt(request: Request[None, NoParameters], channel: str) -> Halt | None:
+    """Return the stop of the account by which the tenant sends; None while it works."""
+    stops = [await halt_of(request.services.core.store, channel, tenant) for tenant in ("", request.tenant)]
+    return next((one for one in stops if one and not one.is_over), None)
 
 
 class QuotaQuery(RequestModel, frozen=True):

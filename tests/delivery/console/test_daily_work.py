@@ -8,6 +8,7 @@ import pytest
 from core.admission.api_keys import ApiKeys
 from core.deliveries.channels import ChannelFacts, Channels
 from core.directory import Directory
+from core.monitoring.halts import Halts
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sessions import Sessions
@@ -192,6 +193,20 @@ async def test_behind_a_stopped_channel_nobody_is_told_to_wait(person: Person, s
         await person.sees("pigeon: отправка остановлена. Администратор видит причину в обзоре; ждать бесполезно.")
         await person.sees_no("Подождите")
         await person.keeps_picture("message-halted-ru-390")
+        email = f"{uuid.uuid4().hex[:6]}@example.org"
+        head = {"id": email, "name": f"Head {email[:6]}", "role": "admin", "locale": "en", "contacts": {"email": email}}
+        await call("POST", "/v1/users", head)
+        await Halts(store, Channels(store), "default").note("pigeon", "The loft is closed.")
+        (history,) = (await call("GET", "/v1/deliveries?sender=ada&limit=1"))["deliveries"]
+
+        async def has_arrived() -> bool:
+            found = await call("GET", f"/v1/deliveries/{history['id']}/recipients?q=Head%20{email[:6]}")
+            return [one["received_in"] for one in found["recipients"]] == [["email"]]
+
+        assert history["text"].startswith("pigeon: sending has stopped, messages wait. The reason: The loft is closed.")
+        await until(has_arrived)
+        await person.visit(f"message/{made['id']}", language="en")
+        await person.sees("pigeon: sending has stopped; the administrator is informed. Waiting does not help.")
         await call("DELETE", f"/v1/deliveries/{made['id']}")
     finally:
         await store.command("HDEL", channels, "pigeon")

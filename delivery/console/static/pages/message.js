@@ -81,7 +81,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
       h("ul", { class: "plain-list" }, Object.entries(reasons.reasons).map(([why, count]) => h("li", {},
         h("button", { class: "plain", onclick: () => choose(why) }, t("message.why_count", { why: word("why", why), count })),
-        h("span", { class: "quiet" }, why === "waiting" && reasons.halted?.length ? t("message.halted", { channels: reasons.halted.join(", ") }) : word("advice", why)))))),
+        h("span", { class: "quiet" }, (why === "waiting" && reasons.halted) || word("advice", why)))))),
     reasons.not_reached === 0 && notice("good", t("message.everybody")),
   ];
 }
@@ -120,10 +120,12 @@ const chosen = ({ key, text, places }, { options, waiting }) => (places
   ? t("message.places", { answer: text, count: options[key], places, waiting: waiting[key] })
   : t("message.answer_count", { answer: text, count: options[key] }));
 
-/** Returns the names of the channels that have stopped and still have to send this message: nobody need wait for them. */
+/** Returns what stands in place of "wait": which channels that still have to send this message have stopped. */
 async function haltedOf(message, signal) {
   const { channels } = await api.get("/v1/channels", {}, { signal });
-  return channels.filter((one) => one.halted && message.channels[one.channel]?.state === "pending").map((one) => word("channel", one.channel));
+  const halted = channels.filter((one) => one.halted && message.channels[one.channel]?.state === "pending");
+  const names = halted.map((one) => word("channel", one.channel)).join(", ");
+  return names && t(halted.every((one) => one.informed) ? "message.halted_informed" : "message.halted", { channels: names });
 }
 
 /** What somebody else has sent is only looked at. */
