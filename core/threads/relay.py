@@ -12,12 +12,13 @@ from hashlib import blake2b
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Conflict
-from core.model.content import Feature
+from core.model.content import Button, Content, Feature
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending
 from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute, Thread, ThreadMessage, Threads
+from core.updates.events import SEND_REPLY
 
 OFFICE, USER = "office", "user"
 _SENDER = Sender("replies")
@@ -46,6 +47,16 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "unquoted": (
         "Непонятно, кому это. Чтобы ответить человеку, ответьте на его сообщение.",
         "It is not clear to whom this goes. To answer somebody, reply to the message.",
+    ),
+    "addresses": (
+        "В сообщении есть контакты: {found}. Получатель их увидит. Отправить?",
+        "Your message contains contacts: {found}. The recipient will see them. Send it?",
+    ),
+    "send": ("Отправить", "Send"),
+    "sent": ("Отправлено", "Sent"),
+    "gone": (
+        "Этого сообщения больше нет. Напишите его ещё раз.",
+        "This message is no longer kept. Write it again.",
     ),
     "somebody": ("Человек не из справочника", "Somebody who is not in the directory"),
     "office": ("канцелярия", "the office"),
@@ -100,7 +111,7 @@ class Relay:
         way = await self._way_to(thread)
         name = await self._name_of_staff(thread, author)
         locale = thread.person.locale
-        head = _say("answer", locale, name=name)
+        head = say("answer", locale, name=name)
         accepted = await self._send(
             *(thread.tenant, thread.id, thread.person.id, {way.channel: [way.address]}),
             *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", _digest(written.text)),
@@ -110,21 +121,30 @@ class Relay:
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""
-        text = [_say("off", person.locale)]
+        text = [say("off", person.locale)]
         repeat = f"off.{about.id}.{person.id}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
     async def hold_back(self, tenant: str, person: Correspondent, way: ReplyRoute, wait: timedelta) -> None:
         """Tell a person that its words were not passed on, and when the next may be: once in a wait."""
         minutes = -(-wait // timedelta(minutes=1))
-        text, ends = [_say("limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
+        text, ends = [say("limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
         repeat = f"limited.{person.id}.{ends:%d%H%M}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
     async def ask_for_quote(self, tenant: str, reader: User, way: ReplyRoute, written: Written) -> None:
         """Ask a reader of several threads to whom a message goes."""
-        text, repeat = [_say("unquoted", reader.locale)], f"unquoted.{written.event}"
+        text, repeat = [say("unquoted", reader.locale)], f"unquoted.{written.event}"
         await self._send(tenant, "", reader.id, {way.channel: [way.address]}, text, repeat)
+
+    async def ask_about_addresses(
+        self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, found: Sequence[str]
+    ) -> None:
+        """Ask who has typed addresses whether the other side may see them; the button sends the message."""
+        text = [say("addresses", author.locale, found=", ".join(found))]
+        button = Button(say("send", author.locale), f"{SEND_REPLY}{written.event}")
+        repeat, contacts = f"addresses.{written.event}", {way.channel: [way.address]}
+        await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
 
     async def readers(self, tenant: str, inbox: Inbox) -> Sequence[User]:
         """Return who reads an inbox, as far as the directory knows them: of an office its members, except students."""
@@ -155,7 +175,7 @@ class Relay:
         """Return the name of an inbox for people."""
         if inbox.kind == OFFICE:
             (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-            return (group.title if group else None) or _say("office", locale)
+            return (group.title if group else None) or say("office", locale)
         (user,) = await self._directory.users.lookup(tenant, [inbox.id])
         return (user.name if user else None) or inbox.id
 
@@ -166,11 +186,11 @@ class Relay:
         if not contacts:
             return
         locale = reader.locale
-        name = person.name or _say("somebody", locale)
-        head = _say("reply" if quote else "message", locale, name=name, quote=_shortened(quote))
+        name = person.name or say("somebody", locale)
+        head = say("reply" if quote else "message", locale, name=name, quote=_shortened(quote))
         texts = _texts(head, written, locale)
         if added.message.number == 1:
-            texts = [*texts[:-1], f"{texts[-1]}\n\n{_say('hint', locale)}"]
+            texts = [*texts[:-1], f"{texts[-1]}\n\n{say('hint', locale)}"]
         repeat = f"relay.{added.thread}.{written.event}.{id_text(reader.id)}"
         await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, _digest(written.text))
 
@@ -179,9 +199,9 @@ class Relay:
     ) -> None:
         said = []
         if added.message.number == 1:
-            said.append(_say("passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
+            said.append(say("passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
         if written.files:
-            said.append(_say("lost_files", person.locale, files=written.files))
+            said.append(say("lost_files", person.locale, files=written.files))
         if said:
             repeat = f"passed.{added.thread}.{written.event}"
             contacts = {way.channel: [way.address]}
@@ -196,6 +216,7 @@ class Relay:
         texts: Sequence[str],
         repeat: str,
         written: str = "",
+        content: Content | None = None,
     ) -> HistoryKey:
         """Send texts one after the other, each once; return the delivery of the last one. `written`: the words in them,
         which a repeat has, too; a name before them may have changed meanwhile. Raises what `Sending.send` raises.
@@ -213,6 +234,7 @@ class Relay:
                 kind="reply",
                 strategy=Strategy.FIRST,
                 thread=thread,
+                content=content,
             )
             order = Order(delivery, [Recipient(recipient, contacts=contacts)])
             accepted = await self._sending.send(order, caller, Repeat(f"{repeat}.{number}", written))
@@ -266,7 +288,7 @@ def _digest(text: str) -> str:
 
 def _texts(head: str, written: Written, locale: str) -> list[str]:
     """Return the texts that go out: one, or two if the words are too long for a line before them."""
-    tail = [_say("files", locale, files=written.files)] if written.files else []
+    tail = [say("files", locale, files=written.files)] if written.files else []
     if len(written.text) > _MOST_CHARACTERS:
         return ["\n".join([head, *tail]), written.text]
     return ["\n".join([head, written.text, *tail] if written.text else [head, *tail])]
@@ -277,5 +299,6 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _QUOTE else f"{line[: _QUOTE - 1]}…"
 
 
-def _say(words: str, locale: str, **values: object) -> str:
+def say(words: str, locale: str, **values: object) -> str:
+    """Return a sentence of the relay in a language."""
     return _WORDS[words][locale.startswith("en")].format(**values)

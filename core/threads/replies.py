@@ -3,8 +3,8 @@
     an update ─▶ Events.put ─▶ tube `replies`, lane = the person ─▶ ReplyWorker.handle ─▶ a thread ─▶ the other side
 
 A reply belongs to the delivery that it quotes; without a quote to the newest one that its address got within a week;
-else to the office of the settings. A process that is killed at any point loses and doubles nothing: the next attempt
-makes the same calls under the same names.
+else to the office of the settings. If it has an address in it, its author is asked before it is sent. A process that is
+killed at any point loses and doubles nothing: the next attempt makes the same calls under the same names.
 """
 
 import logging
@@ -22,12 +22,23 @@ from core.directory import Directory
 from core.errors import NotFound, Refused
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, Sender
 from core.model.history_key import HistoryKey, Id
-from core.model.people import User, id_text
+from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.queue import Attempt, QueueClient, Result, Worker
 from core.redis.store import Store
-from core.threads.relay import OFFICE, USER, Relay, Written, person_of
+from core.threads.relay import OFFICE, USER, Relay, Written, person_of, say
 from core.threads.threads import Correspondent, Inbox, ReplyRoute, Threads
-from core.updates.events import REPLIES_TUBE, Event, Events, decode, identity, replies_tube
+from core.threads.typed_addresses import HeldReplies, typed_addresses
+from core.updates.bot_calls import BotCalls
+from core.updates.events import (
+    REPLIES_TUBE,
+    SEND_REPLY,
+    Event,
+    Events,
+    decode,
+    identity,
+    replies_tube,
+    sends_reply,
+)
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +59,21 @@ class _Delivery(Struct, frozen=True):
     sender: Sender
     recipient: Id
     name: str | None
+
+
+class _Reply(Struct, frozen=True):
+    """What somebody has written over `way`. `author`: None if the directory does not know it. `source`: the message
+    that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent.
+    """
+
+    tenant: str
+    event: Event
+    written: Written
+    way: ReplyRoute
+    author: User | None
+    source: ReceivedMessage | None
+    is_quoted: bool
+    is_confirmed: bool
 
 
 class UnquotedReplies:
@@ -87,6 +113,7 @@ class ReplyWorker:
         self._office = office
         self._reader = HistoryReader(store)
         self._received = ReceivedMessages(store)
+        self._held = HeldReplies(store)
         self._store = store
 
     async def open(self) -> None:
@@ -101,80 +128,101 @@ class ReplyWorker:
         """Place one reply and carry it to the other side. Raises StoreError."""
         tenant, event = attempt.task.tenant, decode(attempt.body)
         try:
-            await self._place(tenant, event)
+            if sends_reply(event):
+                await self._send_held(tenant, event)
+            else:
+                await self._place(await self._read(tenant, event))
         except Refused as refusal:
             log.warning("%s: the reply %s was not passed on: %s", event["channel"], event["id"], refusal.code)
         return None
 
-    async def _place(self, tenant: str, event: Event) -> None:
-        written, way = _written(tenant, event), ReplyRoute(str(event["channel"]), str(event["user_id"]))
-        author = await self._directory.users.by_contact(tenant, *way)
-        if not (written.text or written.files) or (author and author.blocked):
-            return
-        quoted = await self._quoted(tenant, way, event)
+    async def _send_held(self, tenant: str, press: Event) -> None:
+        """Send what its author has confirmed by a press."""
+        way, name = _way(press), str(press["callback_data"]).removeprefix(SEND_REPLY)
+        held = await self._held.find(tenant, way, name)
+        if held is not None:
+            await self._place(await self._read(tenant, held, is_confirmed=True))
+        if press.get("callback_id"):
+            calls, author = BotCalls(self._client, tenant, way.channel), await self._author(tenant, way)
+            text = say("sent" if held else "gone", author.locale if author else DEFAULT_LOCALE)
+            await calls.answer_press(press, text, alert=held is None)
+            await calls.change_buttons(press, [])
+
+    async def _read(self, tenant: str, event: Event, *, is_confirmed: bool = False) -> _Reply:
+        way, reference = _way(event), str(event.get("reply_message_id") or "")
+        quoted = await self._received.quoted(tenant, *way, reference) if reference else None
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
-        about = await self._delivery(tenant, source) if source else None
+        author = await self._author(tenant, way)
+        return _Reply(tenant, event, _written(tenant, event), way, author, source, quoted is not None, is_confirmed)
+
+    async def _author(self, tenant: str, way: ReplyRoute) -> User | None:
+        return await self._directory.users.by_contact(tenant, *way)
+
+    async def _place(self, reply: _Reply) -> None:
+        author = reply.author
+        if not (reply.written.text or reply.written.files) or (author and author.blocked):
+            return
+        about = await self._delivery(reply.tenant, reply.source) if reply.source else None
         if about is None:
-            await self._to_office(tenant, author, way, written)
+            await self._to_office(reply)
         elif about.replies.startswith(THREAD):
-            await self._to_thread(tenant, about, author, way, written, is_quoted=quoted is not None)
+            await self._to_thread(reply, about)
         elif about.replies == REPLIES_OFF:
-            await self._relay.refuse(tenant, person_of(author, about.recipient, about.name), way, about.key)
+            person = person_of(author, about.recipient, about.name)
+            await self._relay.refuse(reply.tenant, person, reply.way, about.key)
         else:
             is_own = about.replies == REPLIES_TO_SENDER
             inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
-            person = person_of(author, about.recipient, about.name)
-            await self._pass_on(tenant, inbox, person, way, written, about)
+            await self._pass_on(reply, inbox, person_of(author, about.recipient, about.name), about)
 
-    async def _quoted(self, tenant: str, way: ReplyRoute, event: Event) -> ReceivedMessage | None:
-        reference = str(event.get("reply_message_id") or "")
-        return await self._received.quoted(tenant, *way, reference) if reference else None
-
-    async def _to_thread(
-        self, tenant: str, about: _Delivery, author: User | None, way: ReplyRoute, written: Written, *, is_quoted: bool
-    ) -> None:
+    async def _to_thread(self, reply: _Reply, about: _Delivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
         writes without a quote goes to nobody: it may be meant for another person.
         """
+        author, tenant = reply.author, reply.tenant
         try:
             thread = await self._threads.find(tenant, about.replies.removeprefix(THREAD))
         except NotFound:
-            await self._to_office(tenant, author, way, written)
+            await self._to_office(reply)
             return
         if thread.person.id == (author.id if author else about.recipient):
-            person = person_of(author, thread.person.id, thread.person.name)
-            await self._pass_on(tenant, thread.inbox, person, way, written)
-        elif author and is_quoted and await self._relay.reads(tenant, thread.inbox, author):
-            await self._relay.to_person(thread, author, author.id, written, way.channel)
+            await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
+        elif author and reply.is_quoted and await self._relay.reads(tenant, thread.inbox, author):
+            if not await self._is_held(reply, person_of(author, author.id, author.name)):
+                await self._relay.to_person(thread, author, author.id, reply.written, reply.way.channel)
         elif author:
-            await self._relay.ask_for_quote(tenant, author, way, written)
+            await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
 
-    async def _to_office(self, tenant: str, author: User | None, way: ReplyRoute, written: Written) -> None:
+    async def _to_office(self, reply: _Reply) -> None:
         """Give the office what belongs to no delivery. Without an office it stays with the bots."""
-        (group,) = await self._directory.groups.lookup(tenant, [self._office]) if self._office else [None]
+        way = reply.way
+        (group,) = await self._directory.groups.lookup(reply.tenant, [self._office]) if self._office else [None]
         if group is None:
             log.info("%s: a message belongs to no delivery, and there is no office", way.channel)
             return
         stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
-        person = person_of(author, stranger, None)
-        await self._pass_on(tenant, Inbox(OFFICE, id_text(group.id)), person, way, written)
+        await self._pass_on(reply, Inbox(OFFICE, id_text(group.id)), person_of(reply.author, stranger, None))
 
     async def _pass_on(
-        self,
-        tenant: str,
-        inbox: Inbox,
-        person: Correspondent,
-        way: ReplyRoute,
-        written: Written,
-        about: _Delivery | None = None,
+        self, reply: _Reply, inbox: Inbox, person: Correspondent, about: _Delivery | None = None
     ) -> None:
         """Carry what a person has written to an inbox, unless it has written too much in the last minutes."""
+        tenant, way, written = reply.tenant, reply.way, reply.written
         if wait := await self._wait(tenant, person, written):
             log.info("%s: a reply was not passed on: its person has written %d in five minutes", way.channel, MOST)
             await self._relay.hold_back(tenant, person, way, wait)
-        else:
+        elif not await self._is_held(reply, person):
             key, quote = (about.key, about.text) if about else (None, "")
             await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
+
+    async def _is_held(self, reply: _Reply, author: Correspondent) -> bool:
+        """Return whether a reply waits for its author, who has typed an address and is asked about it."""
+        found = [] if reply.is_confirmed else typed_addresses(reply.written.text)
+        if found:
+            source = {"reply_message_id": reply.source.reference} if reply.source else {}
+            await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})
+            await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
+        return bool(found)
 
     async def _wait(self, tenant: str, person: Correspondent, written: Written) -> timedelta | None:
         """Return how long a person has to wait that writes too much; a repeat of an event counts once."""
@@ -199,6 +247,10 @@ class ReplyWorker:
 def a_week_before(store: Store) -> int:
     """Return the ms of the store's clock a week ago."""
     return int(time.time() * 1000) + store.clock_offset_ms - _WEEK_MS
+
+
+def _way(event: Event) -> ReplyRoute:
+    return ReplyRoute(str(event["channel"]), str(event["user_id"]))
 
 
 def _written(tenant: str, event: Event) -> Written:

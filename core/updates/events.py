@@ -29,6 +29,8 @@ ANSWERS_TUBE = "answers"
 """The tube of the presses that answer questions of deliveries: `core.updates.presses`."""
 REPLIES_TUBE = "replies"
 """The tube of replies to deliveries: `core.threads.replies`."""
+SEND_REPLY = "send_reply."
+"""What the data of a button begin with that sends a reply which was held: then its name."""
 ANSWER_TO = "answer_to"
 """The field of an event whose text answers the question of a delivery."""
 KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
@@ -107,7 +109,7 @@ class Events:
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        tube = self._tube_of(stored, is_reply=quoted is not None)
+        tube = self._tube_of(stored, is_reply=quoted is not None or sends_reply(stored))
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
     async def put_reply(self, event: Event) -> bool:
@@ -200,6 +202,11 @@ def is_free_text(event: Event) -> bool:
 def is_answer(event: Event) -> bool:
     """Return whether an event answers the question of a delivery: the press of its button, or its number in a text."""
     return ANSWER_TO in event or (event.get("kind") == "callback" and is_token(event.get("callback_data")))
+
+
+def sends_reply(event: Event) -> bool:
+    """Return whether an event is the press that sends a held reply."""
+    return event.get("kind") == "callback" and str(event.get("callback_data")).startswith(SEND_REPLY)
 
 
 def checked(event: Event) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.admission.quotas import ADMIN
-from core.errors import Forbidden, Invalid, NotFound
+from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, write_time
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.threads import Inbox, Thread, ThreadMessage
 from core.threads.relay import USER, Written
+from core.threads.typed_addresses import typed_addresses
 from delivery.api.deliveries.delivery_request import Text
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import Request, Response, next_page_link
@@ -126,9 +127,12 @@ class MessagesQuery(RequestModel, frozen=True):
 
 
 class ThreadAnswer(RequestModel, frozen=True):
-    """An answer to the person of a thread."""
+    """An answer to the person of a thread. `with_addresses`: it may have addresses, telephones or @names in it; else
+    one with them is refused.
+    """
 
     text: Text
+    with_addresses: bool = False
 
 
 class ThreadRead(Struct):
@@ -164,11 +168,13 @@ async def show(request: Request[None, MessagesQuery]) -> Response:
 
 async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
     """Send an answer to the person of a thread."""
-    thread, person = await _thread(request), request.identity.person
+    thread, person, body = await _thread(request), request.identity.person, request.body
+    if not body.with_addresses and (found := typed_addresses(body.text)):
+        raise Conflict("ADDRESS_IN_TEXT", f"The person would see this: {', '.join(found)}.", "text")
     by = person.id if person else request.key.name
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
-    added = await request.services.core.relay.to_person(thread, person, by, Written(event, request.body.text), "")
+    added = await request.services.core.relay.to_person(thread, person, by, Written(event, body.text), "")
     return Response(MessageView.of(added.message), 201)
 
 

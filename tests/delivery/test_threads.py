@@ -57,6 +57,17 @@ async def test_an_answer_with_an_idempotency_key_goes_out_once(api: Api, courier
 
 
 @pytest.mark.usefixtures("people")
+async def test_an_answer_with_an_address_is_sent_only_if_the_author_wants_it(api: Api, courier: Couriers) -> None:
+    sms, added, browser = await courier("sms"), await written(api), await as_person(api, 1)
+    where, answer = f"/v1/threads/{added.thread}/messages", {"text": "Call +7 912 345-67-89"}
+    refused = await browser.call("POST", where, answer)
+    assert (refused.status, refused.code) == (409, "ADDRESS_IN_TEXT")
+    assert (await browser.call("POST", where, {**answer, "with_addresses": True})).status == 201
+    await until(lambda: sms.attempted)
+    assert [one.text for one in sms.attempted] == ["P1 отвечает:\nCall +7 912 345-67-89"]
+
+
+@pytest.mark.usefixtures("people")
 async def test_nobody_else_reads_an_inbox_without_a_right_and_a_reason(api: Api) -> None:
     added = await written(api)
     where = f"/v1/threads/{added.thread}"

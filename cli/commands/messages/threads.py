@@ -24,6 +24,9 @@ def declare_inbox(parser: ArgumentParser) -> None:
 def declare_reply(parser: ArgumentParser) -> None:
     parser.add_argument("thread", metavar="THREAD", help="the id of the thread, as ./ada inbox prints it")
     parser.add_argument("--text", required=True, help="the answer; it goes to the channel in which the person wrote")
+    parser.add_argument(
+        "--with-addresses", action="store_true", help="send it though there is an address or a telephone in it"
+    )
     parser.add_argument("--repeat-key", metavar="KEY", default="", help="calls with the same key answer once")
     _declare_reason(parser)
 
@@ -51,7 +54,8 @@ async def reply(api: HttpClient, arguments: Namespace) -> int:
     """Answer the person of a thread."""
     path = f"{_PATH}/{quote(arguments.thread, safe='')}/messages"
     key, reason = arguments.repeat_key, arguments.reason
-    message = await api.call("POST", path, {"text": arguments.text}, idempotency_key=key, reason=reason)
+    body = {"text": arguments.text, "with_addresses": arguments.with_addresses}
+    message = await api.call("POST", path, body, idempotency_key=key, reason=reason)
     print_result(message, arguments.json, f"{message['delivery']}  sent")
     return SUCCESS
 

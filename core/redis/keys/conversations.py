@@ -68,6 +68,13 @@ CONVERSATIONS = (
         "the newest messages to an address that may be replied to, by ms: `<reference> <history> <recipient number>`",
     ),
     Key(
+        "held_reply",
+        "replies:{s}:held:<tenant>:<channel>:<address>:<event>",
+        "string",
+        Lifetime.TTL,
+        "what a person has written with an address in it, as JSON, until it confirms that it may be sent",
+    ),
+    Key(
         "thread",
         "threads:{s}:thread:<id>",
         "hash",

@@ -117,6 +117,7 @@ CODES = {
     "NO_SAFE_REPAIR": ProblemType(409, "There is no safe repair"),
     "THREAD_NOT_FOUND": ProblemType(404, "No such thread"),
     "THREAD_UNREACHABLE": ProblemType(409, "The person cannot be written to"),
+    "ADDRESS_IN_TEXT": ProblemType(409, "The other side would see an address"),
     "INBOX_MISSING": ProblemType(400, "The inbox is missing"),
     "INBOX_MALFORMED": ProblemType(400, "The name of the inbox is malformed"),
     "OFFICE_NOT_FOUND": ProblemType(400, "No such office"),

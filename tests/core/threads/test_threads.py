@@ -73,6 +73,14 @@ class School:
         await self.put({**written, **({"reply_message_id": quoted, "is_reply": True} if quoted else {}), **fields})
         await until(self.is_idle)
 
+    async def press(self, writer: User, data: str) -> None:
+        """Press a button, and wait until that was processed."""
+        address, number = writer.contacts[BOT][0], f"e{next(self.numbers)}"
+        of_press = {"callback_id": number, "callback_data": data, "message_id": 1}
+        event = {"id": number, "channel": BOT, "kind": "callback", "user_id": address, "chat_id": address, **of_press}
+        await Events(self.core.client, TENANT).put(TENANT, event)
+        await until(self.is_idle)
+
     async def put(self, event: dict[str, Any]) -> None:
         client = self.core.client
         events = Events(client, TENANT, received=ReceivedMessages(self.core.store))
@@ -295,3 +303,23 @@ async def test_an_office_that_is_no_group_is_refused(school: School) -> None:
     with pytest.raises(Invalid) as refused:
         await school.order(replies="nobody")
     assert (refused.value.code, refused.value.path) == ("OFFICE_NOT_FOUND", "replies")
+
+
+async def test_who_types_an_address_is_asked_before_the_other_side_sees_it(school: School) -> None:
+    message, own = await school.send(), "My number is 8 912 345-67-89"
+    await school.write(MARIA, own, quoted=message, event="own")
+    assert (await school.threads(), school.got(ANNA)) == ([], [])
+    asked = next(one for one in school.courier.attempted if one.text.startswith("В сообщении есть контакты"))
+    assert "8 912 345-67-89" in asked.text
+    assert asked.content
+    ((button,),) = asked.content.inline
+    await school.press(BORIS, button.data)  # it is not his
+    assert await school.threads() == []
+    for _ in range(2):
+        await school.press(MARIA, button.data)
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", own)]
+    assert [own in text for text in school.got(ANNA)] == [True]
+    await school.write(ANNA, "Mine is anna@example.org", quoted=school.last_to(ANNA))
+    assert not any("anna@" in text for text in school.got(MARIA))
+    assert "anna@example.org" in school.got(ANNA)[-1]

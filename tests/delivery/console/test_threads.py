@@ -27,7 +27,12 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.presses("Ответить")
     await teacher.sees("Ответ отправлен")
     await teacher.sees("Да, в 10:00")
+    await teacher.writes("Ваш ответ", "Или звоните: 8 912 345-67-89")
+    await teacher.presses("Ответить")
+    await teacher.sees("В ответе есть контакты")
     await teacher.has_no_barrier_on_a_phone(axe_source, "thread")
+    await teacher.presses("Отправить")
+    await teacher.sees("Или звоните: 8 912 345-67-89")
     await teacher.visit(f"thread/{added.thread}", language="en", width=1280)
     await teacher.keeps_picture("thread-en-1280")
 
@@ -37,5 +42,5 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
 
     assert "Vera Secretary отвечает:\nДа, в 10:00" in await until(texts)
     await teacher.visit("inbox", language="ru", width=390)
-    await teacher.sees("Ответ: Да, в 10:00")
+    await teacher.sees("Ответ: Или звоните: 8 912 345-67-89")
     await teacher.sees_no("1 новое")

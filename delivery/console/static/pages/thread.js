@@ -3,6 +3,7 @@
 import { h, newId } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api, randomKey } from "../lib/api.js";
+import { confirm } from "../lib/dialog.js";
 import { submits, toast, withStates } from "../lib/page.js";
 import { nameOf } from "./inbox.js";
 
@@ -19,11 +20,21 @@ export default {
       if (found.thread.unread) await api.post(`${path}:read`);
       return found;
     };
+    const post = async (text, more) => {
+      await api.post(`${path}/messages`, { text, ...more }, { idempotencyKey: key });
+      key = randomKey();
+      return true;
+    };
+    const answers = (text) => post(text).catch(async (error) => {
+      if (error.code !== "ADDRESS_IN_TEXT") throw error;
+      key = randomKey();
+      const isWanted = await confirm({ title: t("inbox.address"), text: t("inbox.address_text"), action: t("inbox.address_send") });
+      return isWanted && post(text, { with_addresses: true });
+    });
     const send = submits(async (form) => {
       const text = form.elements.text.value;
       if (!text.trim()) return form.elements.text.focus();
-      await api.post(`${path}/messages`, { text }, { idempotencyKey: key });
-      key = randomKey();
+      if (!await answers(text)) return;
       form.elements.text.value = "";
       toast(t("inbox.sent"));
       await show();

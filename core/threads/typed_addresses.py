@@ -1,0 +1,55 @@
+"""Addresses that people type into what they write to each other. A message with one is held until its author has
+confirmed that the other side may see it.
+"""
+
+import re
+from datetime import timedelta
+
+from core.model.clock import in_ms
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.threads.threads import ReplyRoute
+from core.updates.events import Event, decode, encode
+
+_KEPT = timedelta(days=2)
+"""Longer than a number in an SMS is an answer to the question."""
+_MOST = 5
+
+_ADDRESS = re.compile(
+    r"""
+    [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                          # mail
+    | (?<![\w@.])@[A-Za-z]\w{3,31}                                        # an account
+    | \[(?:id|club|public)\d+\|[^\]]*\]                                   # an account, as VK writes it
+    | (?<![\w.-])(?:(?:t|telegram)\.me|vk\.(?:com|ru|me)|wa\.me|max\.ru|ok\.ru|instagram\.com|discord\.gg)/[\w@./+-]+
+    | tg://[\w?=&/+-]+
+    | (?<![\w+])(?:\+|00)[ ]?\d(?:[ \u00a0()-]{0,3}\d){7,14}(?!\w)        # a telephone of any country
+    | (?<![\w+.,:/-])[78](?:[ \u00a0()-]{0,3}\d){10}(?![ -]?\d|\w)        # of Russia
+    | (?<![\w+.,:/-])(?:\(\d{3,5}\)|9\d\d)(?:[ \u00a0-]?\d){5,7}(?![ -]?\d|\w)
+    | (?<![\w+.,:/-])\d{3}[ -]\d\d-\d\d(?![ -]?\d|\w)                     # of a town
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def typed_addresses(text: str) -> list[str]:
+    """Return the first addresses in a text, each once: of mail, telephones, accounts and their pages."""
+    return list(dict.fromkeys(found[0].strip() for found in _ADDRESS.finditer(text)))[:_MOST]
+
+
+class HeldReplies:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def hold(self, tenant: str, way: ReplyRoute, name: str, event: Event) -> None:
+        """Keep an event that its author may send under this name."""
+        await self._store.command("SET", self._key(tenant, way, name), encode(event), "PX", in_ms(_KEPT))
+
+    async def find(self, tenant: str, way: ReplyRoute, name: str) -> Event | None:
+        """Return what this account has written under the name; None if it is no longer kept."""
+        stored = await self._store.command("GET", self._key(tenant, way, name))
+        return decode(stored) if stored else None
+
+    def _key(self, tenant: str, way: ReplyRoute, name: str) -> str:
+        return KEYS["held_reply"].at(self._store.shard_of_person(tenant, *way), tenant, *way, name)
