@@ -21,12 +21,14 @@ def dialogs_ingress(
     store: Store, client: QueueClient, tenant: str, directory: Directory | None = None
 ) -> Mapping[str, Ingress]:
     """Return the ways in for the dialogs of the bots, by channel. `directory`: to note who can be reached."""
-    received, numbers = ReceivedMessages(store), AnswerNumbers(store)
+    choices, received, numbers = Choices(store), ReceivedMessages(store), AnswerNumbers(store)
     return {
         channel: Ingress(
             Events(
                 client,
                 tenant,
+                choices,
+                gets_presses=False,
                 tube=dialogs_tube(channel),
                 received=received,
                 numbers=numbers,

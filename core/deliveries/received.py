@@ -22,7 +22,9 @@ _KEPT_MS = timedelta(days=90) // timedelta(milliseconds=1)
 
 
 class ReceivedMessage(NamedTuple):
-    """`reference`: the provider's id of the message. `number`: of the recipient in the delivery. `at`: Unix ms."""
+    """`reference`: the provider's id of the message, "" if it has none. `number`: of the recipient in the delivery.
+    `at`: Unix ms.
+    """
 
     reference: str
     key: HistoryKey
@@ -40,7 +42,7 @@ class ReceivedMessages:
         """Note messages that were sent. `received`: the address of each, and the message."""
         by_shard = defaultdict[int, list[Sequence[str]]](list)
         for address, one in received:
-            parts = [f"{part} {one.key.id} {one.number}" for part in one.reference.split(",") if part]
+            parts = [f"{part} {one.key.id} {one.number}" for part in one.reference.split(",")]
             by_shard[self._store.shard_of_person(tenant, channel, address)].append([tenant, channel, address, *parts])
         for shard, rows in by_shard.items():
             await self._store.run("note_received", shard, _KEPT_MS, MOST, compact_json(rows))

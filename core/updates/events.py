@@ -71,7 +71,7 @@ def replies_tube() -> Tube:
 class Events:
     """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
     the dialogs in one channel. `received`: to see which messages are quoted. `numbers`: to see answers to questions of
-    deliveries.
+    deliveries. Without `gets_presses` a number stays a text, except one that sends a held reply.
     """
 
     def __init__(
@@ -82,10 +82,13 @@ class Events:
         tube: Tube | None = None,
         received: ReceivedMessages | None = None,
         numbers: AnswerNumbers | None = None,
+        *,
+        gets_presses: bool = True,
     ) -> None:
         self._client = client
         self._tenant = tenant
         self._choices = choices
+        self._gets_presses = gets_presses
         self._tube = tube or scenarios_tube()
         self._received = received
         self._numbers = numbers
@@ -105,7 +108,8 @@ class Events:
         if self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers, quoted)):
             stored[ANSWER_TO] = msgspec.to_builtins(meant)
         elif self._choices is not None:
-            stored = await answered(stored, self._choices, self._tenant)
+            pressed = await answered(stored, self._choices, self._tenant)
+            stored = pressed if self._gets_presses or sends_reply(pressed) else stored
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")

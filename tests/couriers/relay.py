@@ -7,7 +7,8 @@ from collections.abc import Mapping
 class Relay:
     """Listens on `port` and forwards all data to another port, until it is frozen.
 
-    `reply_delays`: number of a connection, from 1 → seconds that each of its replies takes.
+    `reply_delays`: number of a connection, from 1 → seconds that each of its replies takes. `requests`: all bytes that
+    were sent to the port.
     """
 
     def __init__(self, target: int, reply_delays: Mapping[int, float] | None = None) -> None:
@@ -18,6 +19,7 @@ class Relay:
         self._writers: list[asyncio.StreamWriter] = []
         self.port = 0
         self.connections = 0
+        self.requests = bytearray()
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -42,12 +44,14 @@ class Relay:
         delay = self._reply_delays.get(self.connections, 0)
         target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers += [writer, target_writer]
-        for source, sink, seconds in ((reader, target_writer, 0), (target_reader, writer, delay)):
-            self._forwarding.add(asyncio.create_task(_forward(source, sink, seconds)))
+        ways = ((reader, target_writer, 0, self.requests), (target_reader, writer, delay, bytearray()))
+        for source, sink, seconds, kept in ways:
+            self._forwarding.add(asyncio.create_task(_forward(source, sink, seconds, kept)))
 
 
-async def _forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter, delay: float) -> None:
+async def _forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter, delay: float, kept: bytearray) -> None:
     while data := await source.read(65536):
+        kept += data
         await asyncio.sleep(delay)
         sink.write(data)
     sink.close()

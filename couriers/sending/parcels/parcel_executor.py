@@ -21,7 +21,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.deliveries.histories.parcels import Entry
 from core.deliveries.received import ReceivedMessage
 from core.errors import StoreError
 from core.model.states import Reason, Status
@@ -370,15 +369,18 @@ class ParcelExecutor:
         sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
         await self._services.read_marks.note(self._parcel, sent)
         if self._parcel.takes_replies or self._parcel.is_answered_in_words:
-            await self._note_received(sent)
+            await self._note_received(attempted)
 
-    async def _note_received(self, sent: Sequence[tuple[Entry, Sent]]) -> None:
+    async def _note_received(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
         """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
         key, channel = self._parcel.history_key, self._courier.channel
         received = [
-            (entry.address, ReceivedMessage(outcome.reference, key, entry.number))
-            for entry, outcome in sent
-            if outcome.reference
+            (
+                pending.entry.address,
+                ReceivedMessage(outcome.reference if isinstance(outcome, Sent) else "", key, pending.entry.number),
+            )
+            for pending, outcome in attempted
+            if isinstance(outcome, Sent | Unknown)
         ]
         try:
             await self._services.received.note(self._task.tenant, channel, received)

@@ -1,0 +1,208 @@
+"""What a thread sends to one side has nothing of the other in it but its name and its own words (R-23).
+
+The providers are those of the sandbox, each behind a relay that keeps every byte sent to it. The people of a test use
+different providers, so all that goes to one provider goes to one side.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import pytest
+
+from bots.services import BotServices
+from cli.commands.parts.bot import ReceivingBots
+from cli.settings.settings import Configuration, courier_module, load
+from core.deliveries.received import ReceivedMessages
+from core.directory.linking import Linking
+from core.model.delivery import NewDelivery, Sender
+from core.model.people import User
+from core.orders import Caller, Order
+from core.orders.order import Addressee
+from core.services import Services
+from core.threads import ReplyWorker
+from couriers.email import LinkCodeMailer
+from couriers.inbound import dialogs_ingress
+from sandbox.sandbox import Sandbox
+from tests.couriers.relay import Relay
+from tests.support.outbox import Outbox
+from tests.support.receiving import running
+from tests.support.stack import TENANT, Stack
+from tests.support.waiting import until
+
+URLS = {"telegram-bot": "ADA_BOT_API_URL", "vk": "ADA_VK_API_URL", "max": "ADA_MAX_API_URL", "sms": "ADA_SMS_URL"}
+ADDRESSES = {"telegram-bot": "100071", "vk": "200072", "max": "300073", "sms": "+79995550074"}
+Json = dict[str, Any]
+
+
+@dataclass
+class Side:
+    """A person with one channel, and the provider of it."""
+
+    sandbox: Sandbox
+    relay: Relay
+    channel: str
+
+    @property
+    def address(self) -> str:
+        return ADDRESSES[self.channel]
+
+    @property
+    def user(self) -> User:
+        number = list(ADDRESSES).index(self.channel) + 1
+        mail, contacts = f"{self.channel}@private.example", {self.channel: [self.address]}
+        return User(number, f"Person {number}", mail, "student", "en", contacts, fields={"note": self.secrets[-1]})
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What the other side must not see."""
+        account = self.channel.replace("-", "_")
+        return self.address.strip("+"), f"account_{account}", f"{self.channel}@private.example", f"Profile {account}"
+
+    def texts(self) -> list[str]:
+        return [one.text for one in self.sandbox.state.inbox(self.channel, self.address)]
+
+    async def gets(self, part: str) -> str:
+        """Wait until the person has got a text with this part; return the id by which it is quoted."""
+        await until(lambda: any(part in text for text in self.texts()), within=30)
+        inbox = self.sandbox.state.inbox(self.channel, self.address)
+        reference = next(one.reference for one in reversed(inbox) if part in one.text)
+        return (
+            str((self.sandbox.vk.people.shown(self.address, reference) or {})["number"])
+            if self.channel == "vk"
+            else reference
+        )
+
+    def write(self, text: str, quoted: str) -> None:
+        """Reply to a message as the person."""
+        match self.channel:
+            case "telegram-bot":
+                people, number = self.sandbox.bot_api.people, int(self.address)
+                people.set_person(number, name=self.secrets[3], username=self.secrets[1])
+                people.reply(number, int(quoted), text)
+            case "vk":
+                self.sandbox.vk.people.write(self.address, text, reply_to=int(quoted))
+            case "max":
+                writer, name = int(self.address), self.secrets[3]
+                self.sandbox.max.people.write(writer, text, name=name, reply_to=quoted)
+
+    def press(self, message: str, label: str) -> None:
+        match self.channel:
+            case "telegram-bot":
+                self.sandbox.bot_api.people.press(int(self.address), int(message), label)
+            case "vk":
+                self.sandbox.vk.people.press(self.address, int(message), label)
+            case "max":
+                self.sandbox.max.people.press(int(self.address), message, label)
+
+    def sent(self) -> bytes:
+        """Return all that was sent to the provider: as it is, and without the escapes of URLs and JSON."""
+        plain = bytes(self.relay.requests)
+        unescaped = re.sub(rb"\\u00([0-7][0-9a-f])", lambda code: bytes([int(code[1], 16)]), plain)
+        return b"\n".join([plain, unquote_to_bytes(plain.replace(b"+", b" ")).replace(b"\0", b""), unescaped])
+
+
+@dataclass
+class Town:
+    """People who know nothing of each other but names."""
+
+    core: Services
+    sides: dict[str, Side]
+
+    async def order(self, sender: Side, to: Side, text: str) -> None:
+        delivery = NewDelivery(TENANT, Sender(sender.user.id), text, (), [to.channel], replies="sender")
+        await self.core.sending.send(Order(delivery, [Addressee(to.user.id)]), Caller(TENANT, is_admin=True))
+
+    async def gets(self, side: Side, part: str) -> str:
+        """Wait until a person has got a text that it may reply to; return the provider's id of the message."""
+        message, received = await side.gets(part), ReceivedMessages(self.core.store)
+        place = TENANT, side.channel, side.address
+        is_sms = side.channel == "sms"  # which has no id that its receiver sees
+        await until(lambda: received.last(*place, 0) if is_sms else received.quoted(*place, message))
+        return message
+
+    async def writes(self, side: Side, text: str, quoted: str) -> None:
+        """Write as a person; an SMS quotes nothing, and is posted by the gateway."""
+        if side.channel != "sms":
+            side.write(text, quoted)
+            return
+        ingress = dialogs_ingress(self.core.store, self.core.client, TENANT)["sms"]
+        await ingress.put({"id": str(datetime.now(UTC).timestamp()), "number": side.address, "text": text})
+
+    async def shows_typed_addresses(self, teacher: Side, student: Side, number: int) -> None:
+        """Check that an address typed on either side is shown to the other only after its author has confirmed it."""
+        for here, there, quoted in ((student, teacher, f"At ten, {number}"), (teacher, student, f"Friday, {number}")):
+            typed = here.secrets[0] if here.channel == "sms" else here.secrets[2]
+            await self.writes(here, f"Mine is +{typed}", await self.gets(here, quoted))
+            asked = await here.gets(f"Your message contains contacts: +{typed}.")
+            assert typed.encode() not in there.sent()
+            if here.channel == "sms":
+                await self.writes(here, "1", asked)
+            else:
+                here.press(asked, "Send")
+            await there.gets(typed)
+            assert typed.encode() in there.sent()
+
+
+async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: AsyncExitStack) -> Town:
+    core, environment = Services.on(stack.store), dict(sandbox.environment)
+    services = BotServices(core, Linking(stack.store, core.directory, LinkCodeMailer(Outbox())), TENANT)
+    sides = {}
+    for channel, name in URLS.items():
+        relay = Relay(urlsplit(environment[name]).port or 0)
+        await relay.start()
+        until_closed.push_async_callback(relay.stop)
+        environment[name] = environment[name].replace(str(urlsplit(environment[name]).port), str(relay.port))
+        sides[channel] = Side(sandbox, relay, channel)
+    settings = {**environment, "ADA_BOT_TENANT": TENANT, "ADA_INBOUND_SMS_SECRET": "secret-of-the-gateway"}
+    configuration = load(settings, Path("/nowhere"))
+    for channel, side in sides.items():
+        await core.directory.users.create(TENANT, side.user)
+        await sends(stack, configuration, channel, directory)
+        await until_closed.enter_async_context(running(ReceivingBots(configuration, channel, services)))
+    replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay)
+    await replies.open()
+    worker = replies.worker()
+    working = asyncio.create_task(worker.run())
+    until_closed.push_async_callback(asyncio.wait_for, working, 20)
+    until_closed.callback(worker.stop)
+    return Town(core, sides)
+
+
+async def sends(stack: Stack, configuration: Configuration, channel: str, directory: Path) -> None:
+    """Send in a channel until the stack ends."""
+    courier = await courier_module(channel).open(configuration.channel(channel), directory)
+    await stack.courier(courier)
+
+
+@pytest.fixture
+async def town(stack: Stack, tmp_path: Path) -> AsyncIterator[Town]:
+    sandbox = Sandbox(tmp_path / "sandbox")
+    await sandbox.start()
+    async with AsyncExitStack() as until_closed:
+        yield await opened(stack, sandbox, tmp_path, until_closed)
+        for runtime in stack.runtimes:
+            await stack.stop(runtime)
+    await sandbox.stop()
+
+
+async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(town: Town) -> None:
+    sides = town.sides
+    pairs = [(sides["telegram-bot"], sides["vk"]), (sides["vk"], sides["max"])]
+    pairs += [(sides["max"], sides["sms"]), (sides["max"], sides["telegram-bot"])]
+    for number, (teacher, student) in enumerate(pairs):
+        text, question, answer = f"No classes, {number}", f"And on Friday, {number}?", f"At ten, {number}."
+        await town.order(teacher, student, text)
+        await town.writes(student, question, await town.gets(student, text))
+        await town.writes(teacher, answer, await town.gets(teacher, question))
+        await student.gets(answer)
+        for here, there in ((teacher, student), (student, teacher)):
+            assert [secret for secret in there.secrets if secret.encode() in here.sent()] == []
+    await town.shows_typed_addresses(*pairs[0], 0)
+    await town.shows_typed_addresses(*pairs[2], 2)
