@@ -13,7 +13,7 @@ from core.redis.store import Store
 from core.updates.events import Arrival, Event, Events, dialogs_tube, is_answer, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
-from core.updates.reachability import Reachability, ReadReach
+from core.updates.reachability import OptOuts, Reachability, ReadReach
 from couriers.channel import Receiving, receiving
 
 
@@ -29,6 +29,7 @@ def dialogs_ingress(
                 tenant,
                 choices,
                 gets_presses=False,
+                opt_outs=OptOuts(directory or Directory(store), tenant),
                 tube=dialogs_tube(channel),
                 received=received,
                 numbers=numbers,
@@ -49,7 +50,14 @@ def events_ingress(
     parts = gathering(store, client, tenant)
     return {
         channel: Ingress(
-            Events(client, tenant, choices, received=received, numbers=numbers),
+            Events(
+                client,
+                tenant,
+                choices,
+                received=received,
+                numbers=numbers,
+                opt_outs=OptOuts(Directory(store), tenant),
+            ),
             one.source or tenant,
             _reader(one),
             gathering=parts if one.gathers else None,

@@ -58,6 +58,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Этого сообщения больше нет. Напишите его ещё раз.",
         "This message is no longer kept. Write it again.",
     ),
+    "stopped": ("Больше не пишем вам сюда. Вернуть: СТАРТ", "You get no more messages here. To get them again: START"),
+    "started": ("Снова пишем вам сюда. Отказаться: СТОП", "You get messages here again. To end them: STOP"),
     "somebody": ("Человек не из справочника", "Somebody who is not in the directory"),
     "office": ("канцелярия", "the office"),
 }
@@ -145,6 +147,11 @@ class Relay:
         button = Button(say("send", author.locale), f"{SEND_REPLY}{written.event}")
         repeat, contacts = f"addresses.{written.event}", {way.channel: [way.address]}
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
+
+    async def confirm_opt_out(self, tenant: str, user: User, way: ReplyRoute, event: str, gets_messages: bool) -> None:
+        """Tell a person that it gets messages in a channel again, or no more."""
+        text = [say("started" if gets_messages else "stopped", user.locale)]
+        await self._send(tenant, "", user.id, {way.channel: [way.address]}, text, f"opt-out.{event}")
 
     async def readers(self, tenant: str, inbox: Inbox) -> Sequence[User]:
         """Return who reads an inbox, as far as the directory knows them: of an office its members, except students."""
@@ -256,7 +263,7 @@ class Relay:
         (user,) = await self._directory.users.lookup(thread.tenant, [person.id])
         if owner is None and user is None:
             return way
-        if owner and id_text(owner.id) == id_text(person.id):
+        if owner and id_text(owner.id) == id_text(person.id) and way.channel not in owner.opt_out:
             return way
         contacts = await self._bot_contacts(user) if user else {}
         for channel, addresses in contacts.items():

@@ -39,6 +39,7 @@ from core.updates.events import (
     replies_tube,
     sends_reply,
 )
+from core.updates.reachability import OptOuts
 
 log = logging.getLogger(__name__)
 
@@ -130,11 +131,20 @@ class ReplyWorker:
         try:
             if sends_reply(event):
                 await self._send_held(tenant, event)
-            else:
+            elif not await self._opts_out(tenant, event):
                 await self._place(await self._read(tenant, event))
         except Refused as refusal:
             log.warning("%s: the reply %s was not passed on: %s", event["channel"], event["id"], refusal.code)
         return None
+
+    async def _opts_out(self, tenant: str, event: Event) -> bool:
+        """Return whether an event is STOP or START. What it changes is confirmed; a repeat changes nothing."""
+        way, text = _way(event), str(event.get("event_text") or "")
+        opt_outs = OptOuts(self._directory, tenant)
+        if changed := await opt_outs.note(*way, text):
+            user, gets_messages = changed
+            await self._relay.confirm_opt_out(tenant, user, way, _written(tenant, event).event, gets_messages)
+        return changed is not None or await opt_outs.is_asked(*way, text)
 
     async def _send_held(self, tenant: str, press: Event) -> None:
         """Send what its author has confirmed by a press."""

@@ -23,6 +23,7 @@ from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.errors import Invalid
 from core.model.clock import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
+from core.updates.reachability import OptOuts
 
 TUBE = "events"
 ANSWERS_TUBE = "answers"
@@ -71,7 +72,8 @@ def replies_tube() -> Tube:
 class Events:
     """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
     the dialogs in one channel. `received`: to see which messages are quoted. `numbers`: to see answers to questions of
-    deliveries. Without `gets_presses` a number stays a text, except one that sends a held reply.
+    deliveries. Without `gets_presses` a number stays a text, except one that sends a held reply. `opt_outs`: to see
+    STOP and START.
     """
 
     def __init__(
@@ -84,11 +86,13 @@ class Events:
         numbers: AnswerNumbers | None = None,
         *,
         gets_presses: bool = True,
+        opt_outs: OptOuts | None = None,
     ) -> None:
         self._client = client
         self._tenant = tenant
         self._choices = choices
         self._gets_presses = gets_presses
+        self._opt_outs = opt_outs
         self._tube = tube or scenarios_tube()
         self._received = received
         self._numbers = numbers
@@ -104,8 +108,10 @@ class Events:
         stored = checked({**event, "source": source})
         stored.pop(ANSWER_TO, None)
         encode(stored)  # before the store is asked with a text that cannot be encoded
-        quoted = await self._quoted(stored)
-        if self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers, quoted)):
+        quoted, opts_out = await self._quoted(stored), await self._is_opt_out(stored)
+        if opts_out:
+            pass  # it answers nothing
+        elif self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers, quoted)):
             stored[ANSWER_TO] = msgspec.to_builtins(meant)
         elif self._choices is not None:
             pressed = await answered(stored, self._choices, self._tenant)
@@ -113,7 +119,7 @@ class Events:
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        tube = self._tube_of(stored, is_reply=quoted is not None or sends_reply(stored))
+        tube = self._tube_of(stored, is_reply=opts_out or quoted is not None or sends_reply(stored))
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
     async def put_reply(self, event: Event) -> bool:
@@ -126,6 +132,12 @@ class Events:
         if is_answer(event):
             return ANSWERS_TUBE
         return REPLIES_TUBE if is_reply else self._tube.name
+
+    async def _is_opt_out(self, event: Event) -> bool:
+        if self._opt_outs is None or event.get("kind") != "text" or not is_private(event):
+            return False
+        place = str(event["channel"]), str(event["user_id"]), str(event.get("event_text") or "")
+        return await self._opt_outs.is_asked(*place)
 
     async def _quoted(self, event: Event) -> ReceivedMessage | None:
         """Return the message of a delivery to which a private message replies, if it takes replies: no bot gets it."""

@@ -1,4 +1,5 @@
-"""Who stopped a bot and who started it again: a channel in which a person wants no messages (`User.opt_out`).
+"""Who stopped a bot and who started it again, or wrote STOP or START: a channel in which a person wants no messages
+(`User.opt_out`).
 
 So a sender learns before sending that the person cannot be reached there. A person with several addresses in the
 channel is not changed: another one may work.
@@ -10,9 +11,12 @@ from typing import Any, NamedTuple
 
 from core.directory import Directory
 from core.errors import Refused
-from core.model.people import UserChange
+from core.model.people import User, UserChange
 
 log = logging.getLogger(__name__)
+
+
+_STOP, _START = frozenset({"stop", "стоп"}), frozenset({"start", "старт", "/start"})
 
 
 class Reach(NamedTuple):
@@ -53,3 +57,39 @@ class Reachability:
             await self._directory.users.update(self._tenant, user.id, UserChange(opt_out=wanted))
         except Refused as refusal:
             log.warning("%s: that %s can be reached is not noted: %s", self._channel, reach.address, refusal)
+
+
+class OptOuts:
+    """Words by which a person ends the messages of a channel (STOP) and gets them again (START). One per tenant."""
+
+    def __init__(self, directory: Directory, tenant: str) -> None:
+        self._directory = directory
+        self._tenant = tenant
+
+    async def is_asked(self, channel: str, address: str, text: str) -> bool:
+        """Return whether a text as a whole is STOP, or START of somebody who gets no messages in the channel. Of people
+        whom the directory does not know it is a text like any other. Raises StoreError.
+        """
+        wanted = _wanted(text)
+        user = None if wanted is None else await self._directory.users.by_contact(self._tenant, channel, address)
+        return user is not None and not (wanted and channel not in user.opt_out)
+
+    async def note(self, channel: str, address: str, text: str) -> tuple[User, bool] | None:
+        """Change what the person gets; return it and whether it gets messages from now on, None if nothing changes.
+        Raises StoreError, Refused.
+        """
+        if (wanted := _wanted(text)) is None:
+            return None
+        user = await self._directory.users.by_contact(self._tenant, channel, address)
+        if user is None or wanted != (channel in user.opt_out):
+            return None
+        others = [one for one in user.opt_out if one != channel]
+        change = UserChange(opt_out=others if wanted else [*others, channel])
+        await self._directory.users.update(self._tenant, user.id, change)
+        return user, wanted
+
+
+def _wanted(text: str) -> bool | None:
+    """Return whether a text asks for messages, None if it is about something else."""
+    word = text.strip().rstrip(".!").casefold()
+    return word in _START if word in _STOP | _START else None

@@ -24,6 +24,7 @@ from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
 from core.threads.relay import Written
 from core.updates.events import Events, encode
+from core.updates.reachability import OptOuts
 from couriers.sending.interface import Message, Outcome, Sent
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
@@ -83,8 +84,9 @@ class School:
 
     async def put(self, event: dict[str, Any]) -> None:
         client = self.core.client
-        events = Events(client, TENANT, received=ReceivedMessages(self.core.store))
-        if event.get("reply_message_id"):
+        words = OptOuts(self.core.directory, TENANT)
+        events = Events(client, TENANT, received=ReceivedMessages(self.core.store), opt_outs=words)
+        if event.get("reply_message_id") or await words.is_asked(BOT, event["user_id"], event["event_text"]):
             await events.put(TENANT, event)
         else:  # no bot has answered it
             await events.put_reply({**event, "source": TENANT})
@@ -323,3 +325,33 @@ async def test_who_types_an_address_is_asked_before_the_other_side_sees_it(schoo
     await school.write(ANNA, "Mine is anna@example.org", quoted=school.last_to(ANNA))
     assert not any("anna@" in text for text in school.got(MARIA))
     assert "anna@example.org" in school.got(ANNA)[-1]
+
+
+async def test_stop_as_a_whole_message_ends_the_channel_and_only_start_takes_it_back(school: School) -> None:
+    users = school.core.directory.users
+
+    async def opt_out() -> list[str]:
+        (user,) = await users.lookup(TENANT, [1])
+        return list(user.opt_out) if user else []
+
+    message = await school.send()
+    await school.write(MARIA, "Stop!", event="s1")
+    await school.write(MARIA, "СТОП", event="s2")
+    assert (await opt_out(), len(school.got(MARIA))) == ([BOT], 2)
+    assert school.got(MARIA)[-1] == "Больше не пишем вам сюда. Вернуть: СТАРТ"
+    await school.write(MARIA, "Stop this lesson, please", quoted=message)
+    (thread,) = await school.threads()
+    with pytest.raises(Conflict):
+        await school.core.relay.to_person(thread, ANNA, 7, Written("e", "No"), "")
+    assert await opt_out() == [BOT]
+    await school.write(MARIA, "start", event="s3")
+    assert (await opt_out(), school.got(MARIA)[-1]) == ([], "Снова пишем вам сюда. Отказаться: СТОП")
+    assert await school.said(thread) == [("person", "Stop this lesson, please")]
+    assert len(school.got(ANNA)) == 1
+
+
+async def test_stop_of_a_stranger_and_start_of_who_gets_messages_are_texts_for_the_bots(school: School) -> None:
+    words = OptOuts(school.core.directory, TENANT)
+    assert not await words.is_asked(BOT, "100099", "STOP")
+    assert not await words.is_asked(BOT, "100001", "START")
+    assert await words.is_asked(BOT, "100001", "СТОП")
