@@ -62,7 +62,7 @@ class _Delivery(Struct, frozen=True):
     name: str | None
 
 
-class _Reply(Struct, frozen=True):
+class _Incoming(Struct, frozen=True):
     """What somebody has written over `way`. `author`: None if the directory does not know it. `source`: the message
     that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent.
     """
@@ -138,13 +138,16 @@ class ReplyWorker:
         return None
 
     async def _opts_out(self, tenant: str, event: Event) -> bool:
-        """Return whether an event is STOP or START. What it changes is confirmed; a repeat changes nothing."""
+        """Return whether an event is STOP or START. It is confirmed before anything changes: a repeat changes nothing,
+        and confirms nothing twice.
+        """
         way, text = _way(event), str(event.get("event_text") or "")
         opt_outs = OptOuts(self._directory, tenant)
-        if changed := await opt_outs.note(*way, text):
-            user, gets_messages = changed
+        if asked := await opt_outs.asked(*way, text):
+            user, gets_messages = asked
             await self._relay.confirm_opt_out(tenant, user, way, _written(tenant, event).event, gets_messages)
-        return changed is not None or await opt_outs.is_asked(*way, text)
+            await opt_outs.change(user, way.channel, gets_messages)
+        return asked is not None or await opt_outs.is_asked(*way, text)
 
     async def _send_held(self, tenant: str, press: Event) -> None:
         """Send what its author has confirmed by a press."""
@@ -158,17 +161,17 @@ class ReplyWorker:
             await calls.answer_press(press, text, alert=held is None)
             await calls.change_buttons(press, [])
 
-    async def _read(self, tenant: str, event: Event, *, is_confirmed: bool = False) -> _Reply:
+    async def _read(self, tenant: str, event: Event, *, is_confirmed: bool = False) -> _Incoming:
         way, reference = _way(event), str(event.get("reply_message_id") or "")
         quoted = await self._received.quoted(tenant, *way, reference) if reference else None
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         author = await self._author(tenant, way)
-        return _Reply(tenant, event, _written(tenant, event), way, author, source, quoted is not None, is_confirmed)
+        return _Incoming(tenant, event, _written(tenant, event), way, author, source, quoted is not None, is_confirmed)
 
     async def _author(self, tenant: str, way: ReplyRoute) -> User | None:
         return await self._directory.users.by_contact(tenant, *way)
 
-    async def _place(self, reply: _Reply) -> None:
+    async def _place(self, reply: _Incoming) -> None:
         author = reply.author
         if not (reply.written.text or reply.written.files) or (author and author.blocked):
             return
@@ -185,7 +188,7 @@ class ReplyWorker:
             inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
             await self._pass_on(reply, inbox, person_of(author, about.recipient, about.name), about)
 
-    async def _to_thread(self, reply: _Reply, about: _Delivery) -> None:
+    async def _to_thread(self, reply: _Incoming, about: _Delivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
         writes without a quote goes to nobody: it may be meant for another person.
         """
@@ -203,7 +206,7 @@ class ReplyWorker:
         elif author:
             await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
 
-    async def _to_office(self, reply: _Reply) -> None:
+    async def _to_office(self, reply: _Incoming) -> None:
         """Give the office what belongs to no delivery. Without an office it stays with the bots."""
         way = reply.way
         (group,) = await self._directory.groups.lookup(reply.tenant, [self._office]) if self._office else [None]
@@ -214,7 +217,7 @@ class ReplyWorker:
         await self._pass_on(reply, Inbox(OFFICE, id_text(group.id)), person_of(reply.author, stranger, None))
 
     async def _pass_on(
-        self, reply: _Reply, inbox: Inbox, person: Correspondent, about: _Delivery | None = None
+        self, reply: _Incoming, inbox: Inbox, person: Correspondent, about: _Delivery | None = None
     ) -> None:
         """Carry what a person has written to an inbox, unless it has written too much in the last minutes."""
         tenant, way, written = reply.tenant, reply.way, reply.written
@@ -225,7 +228,7 @@ class ReplyWorker:
             key, quote = (about.key, about.text) if about else (None, "")
             await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
 
-    async def _is_held(self, reply: _Reply, author: Correspondent) -> bool:
+    async def _is_held(self, reply: _Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""
         found = [] if reply.is_confirmed else typed_addresses(reply.written.text)
         if found:

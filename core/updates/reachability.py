@@ -74,19 +74,18 @@ class OptOuts:
         user = None if wanted is None else await self._directory.users.by_contact(self._tenant, channel, address)
         return user is not None and not (wanted and channel not in user.opt_out)
 
-    async def note(self, channel: str, address: str, text: str) -> tuple[User, bool] | None:
-        """Change what the person gets; return it and whether it gets messages from now on, None if nothing changes.
-        Raises StoreError, Refused.
-        """
+    async def asked(self, channel: str, address: str, text: str) -> tuple[User, bool] | None:
+        """Return who asks for a change, and whether for messages; None if nothing would change. Raises StoreError."""
         if (wanted := _wanted(text)) is None:
             return None
         user = await self._directory.users.by_contact(self._tenant, channel, address)
-        if user is None or wanted != (channel in user.opt_out):
-            return None
+        return (user, wanted) if user and wanted == (channel in user.opt_out) else None
+
+    async def change(self, user: User, channel: str, gets_messages: bool) -> None:
+        """Let a person get messages of a channel, or none. Raises StoreError, Refused."""
         others = [one for one in user.opt_out if one != channel]
-        change = UserChange(opt_out=others if wanted else [*others, channel])
+        change = UserChange(opt_out=others if gets_messages else [*others, channel])
         await self._directory.users.update(self._tenant, user.id, change)
-        return user, wanted
 
 
 def _wanted(text: str) -> bool | None:

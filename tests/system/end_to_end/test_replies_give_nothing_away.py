@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 @dataclass
-class Side:
+class OneSide:
     """A person with one channel, and the provider of it."""
 
     sandbox: Sandbox
@@ -109,17 +109,17 @@ class Side:
 
 
 @dataclass
-class Town:
+class Neighbours:
     """People who know nothing of each other but names."""
 
     core: Services
-    sides: dict[str, Side]
+    sides: dict[str, OneSide]
 
-    async def order(self, sender: Side, to: Side, text: str) -> None:
+    async def order(self, sender: OneSide, to: OneSide, text: str) -> None:
         delivery = NewDelivery(TENANT, Sender(sender.user.id), text, (), [to.channel], replies="sender")
         await self.core.sending.send(Order(delivery, [Addressee(to.user.id)]), Caller(TENANT, is_admin=True))
 
-    async def gets(self, side: Side, part: str) -> str:
+    async def gets(self, side: OneSide, part: str) -> str:
         """Wait until a person has got a text that it may reply to; return the provider's id of the message."""
         message, received = await side.gets(part), ReceivedMessages(self.core.store)
         place = TENANT, side.channel, side.address
@@ -127,7 +127,7 @@ class Town:
         await until(lambda: received.last(*place, 0) if is_sms else received.quoted(*place, message))
         return message
 
-    async def writes(self, side: Side, text: str, quoted: str) -> None:
+    async def writes(self, side: OneSide, text: str, quoted: str) -> None:
         """Write as a person; an SMS quotes nothing, and is posted by the gateway."""
         if side.channel != "sms":
             side.write(text, quoted)
@@ -135,7 +135,7 @@ class Town:
         ingress = dialogs_ingress(self.core.store, self.core.client, TENANT)["sms"]
         await ingress.put({"id": str(datetime.now(UTC).timestamp()), "number": side.address, "text": text})
 
-    async def shows_typed_addresses(self, teacher: Side, student: Side, number: int) -> None:
+    async def shows_typed_addresses(self, teacher: OneSide, student: OneSide, number: int) -> None:
         """Check that an address typed on either side is shown to the other only after its author has confirmed it."""
         for here, there, quoted in ((student, teacher, f"At ten, {number}"), (teacher, student, f"Friday, {number}")):
             typed = here.secrets[0] if here.channel == "sms" else here.secrets[2]
@@ -150,7 +150,7 @@ class Town:
             assert typed.encode() in there.sent()
 
 
-async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: AsyncExitStack) -> Town:
+async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: AsyncExitStack) -> Neighbours:
     core, environment = Services.on(stack.store), dict(sandbox.environment)
     services = BotServices(core, Linking(stack.store, core.directory, LinkCodeMailer(Outbox())), TENANT)
     sides = {}
@@ -159,7 +159,7 @@ async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: 
         await relay.start()
         until_closed.push_async_callback(relay.stop)
         environment[name] = environment[name].replace(str(urlsplit(environment[name]).port), str(relay.port))
-        sides[channel] = Side(sandbox, relay, channel)
+        sides[channel] = OneSide(sandbox, relay, channel)
     settings = {**environment, "ADA_BOT_TENANT": TENANT, "ADA_INBOUND_SMS_SECRET": "secret-of-the-gateway"}
     configuration = load(settings, Path("/nowhere"))
     for channel, side in sides.items():
@@ -172,7 +172,7 @@ async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: 
     working = asyncio.create_task(worker.run())
     until_closed.push_async_callback(asyncio.wait_for, working, 20)
     until_closed.callback(worker.stop)
-    return Town(core, sides)
+    return Neighbours(core, sides)
 
 
 async def sends(stack: Stack, configuration: Configuration, channel: str, directory: Path) -> None:
@@ -182,7 +182,7 @@ async def sends(stack: Stack, configuration: Configuration, channel: str, direct
 
 
 @pytest.fixture
-async def town(stack: Stack, tmp_path: Path) -> AsyncIterator[Town]:
+async def town(stack: Stack, tmp_path: Path) -> AsyncIterator[Neighbours]:
     sandbox = Sandbox(tmp_path / "sandbox")
     await sandbox.start()
     async with AsyncExitStack() as until_closed:
@@ -192,7 +192,7 @@ async def town(stack: Stack, tmp_path: Path) -> AsyncIterator[Town]:
     await sandbox.stop()
 
 
-async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(town: Town) -> None:
+async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(town: Neighbours) -> None:
     sides = town.sides
     pairs = [(sides["telegram-bot"], sides["vk"]), (sides["vk"], sides["max"])]
     pairs += [(sides["max"], sides["sms"]), (sides["max"], sides["telegram-bot"])]
