@@ -109,18 +109,22 @@ class Events:
         stored.pop(ANSWER_TO, None)
         encode(stored)  # before the store is asked with a text that cannot be encoded
         quoted, opts_out = await self._quoted(stored), await self._is_opt_out(stored)
-        if opts_out:
-            pass  # it answers nothing
-        elif self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers, quoted)):
-            stored[ANSWER_TO] = msgspec.to_builtins(meant)
-        elif self._choices is not None:
-            pressed = await answered(stored, self._choices, self._tenant)
-            stored = pressed if self._gets_presses or sends_reply(pressed) else stored
+        if not opts_out:
+            stored = await self._with_meaning(stored, quoted)
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
         tube = self._tube_of(stored, is_reply=opts_out or quoted is not None or sends_reply(stored))
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
+
+    async def _with_meaning(self, event: dict[str, Any], quoted: ReceivedMessage | None) -> dict[str, Any]:
+        """Return an event with what its text answers, or as the press that it means."""
+        if self._numbers is not None and (meant := await self._answer_in_text(event, self._numbers, quoted)):
+            return {**event, ANSWER_TO: msgspec.to_builtins(meant)}
+        if self._choices is None:
+            return event
+        pressed = await answered(event, self._choices, self._tenant)
+        return pressed if self._gets_presses or sends_reply(pressed) else event
 
     async def put_reply(self, event: Event) -> bool:
         """Hand an event that no bot has answered to the threads; returns False for a repeat. Raises StoreError."""
