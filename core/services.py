@@ -14,6 +14,7 @@ from core.deliveries.deliveries import Deliveries
 from core.deliveries.live import LiveEvents
 from core.deliveries.tracker import Tracker
 from core.directory import Directory
+from core.directory.preferences import Preferences
 from core.jobs import Jobs
 from core.orders import Sending, SendingPolicy
 from core.queue import Queue, QueueClient
@@ -39,6 +40,7 @@ class Services:
     answer_links: AnswerLinks
     threads: Threads
     relay: Relay
+    preferences: Preferences
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
@@ -64,6 +66,7 @@ class Services:
             answer_links=AnswerLinks(store, answers),
             threads=threads,
             relay=Relay(threads, sending, directory, channels),
+            preferences=Preferences(store, directory),
         )
 
 

@@ -18,7 +18,6 @@ from delivery.api import (
     threads,
     webhooks,
 )
-from delivery.api.answer_page import answering
 from delivery.api.bots import forms, runs, scenarios, updates
 from delivery.api.deliveries import (
     answers,
@@ -37,6 +36,7 @@ from delivery.api.deliveries import (
 from delivery.api.directory import contacts, groups, imports, ownerships, users
 from delivery.api.jobs import jobs, many, mending
 from delivery.api.queue import tasks, tubes
+from delivery.api.recipient_pages import answering, preferences
 from delivery.api.sign_in import sign_in
 from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
@@ -49,7 +49,7 @@ _RESOURCES = (
     jobs, many, mending, sign_in, webhooks,
     users, of_person, contacts, groups, ownerships,
     me, sessions, actions, live, api_keys,
-    delivery_reports, inbound, answering, health, pages, console_files,
+    delivery_reports, inbound, answering, preferences, health, pages, console_files,
 )  # fmt: skip
 
 _ALL = [route for resource in _RESOURCES for route in resource.ROUTES]

@@ -31,7 +31,10 @@ class Conversation:
         self._directory = services.core.directory
         self._tenant = services.tenant
         self._button_data = button_data
-        self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant)
+        core = services.core
+        self._linking = LinkingConversation(
+            services.linking, core.directory, core.preferences, services.tenant, services.public_url
+        )
         self._selection = SelectionConversation(services, button_data, Ordering(services, status_tasks))
         self._status = StatusConversation(services, view, status_tasks)
 

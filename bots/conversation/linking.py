@@ -1,4 +1,4 @@
-"""Links the contact of a writer to a person of the directory, and unlinks it; /help (D-28, D-29, D-30).
+"""Links the contact of a writer to a person of the directory, and unlinks it; /help, /settings (D-28, D-29, D-30).
 
     /start ─▶ the bot asks for the e-mail address ─▶ a code is mailed ─▶ the person writes the code ─▶ linked
 
@@ -17,6 +17,7 @@ from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
 from bots.dialog_event import DialogEvent
 from core.directory import Directory
 from core.directory.linking import Linking, is_code
+from core.directory.preferences import Preferences
 from core.errors import Refused
 from core.model.people import User, faults_of_email
 from scenarios.sending.phrases import duration
@@ -38,23 +39,29 @@ _NEXT: Mapping[str, str] = {
 
 
 class LinkingConversation:
-    """One per process and tenant. `help_of`: the name of the help text for a person."""
+    """One per process and tenant. `public_url`: under which people reach the pages, "" if they cannot. `help_of`: the
+    name of the help text for a person.
+    """
 
     def __init__(
         self,
         linking: Linking,
         directory: Directory,
+        preferences: Preferences,
         tenant: str,
+        public_url: str = "",
         help_of: Callable[[User | None], str] = help_of,
     ) -> None:
         self._linking = linking
         self._directory = directory
+        self._preferences = preferences
         self._tenant = tenant
+        self._public_url = public_url.rstrip("/")
         self._help_of = help_of
 
     async def answer(self, event: DialogEvent, user: User | None, state: State) -> Turn | None:
-        """Answer /start, /help and /unlink, and everything that a person without a linked contact writes; None for the
-        rest. `user`: who has the contact. Raises StoreError.
+        """Answer /start, /help, /settings and /unlink, and everything that a person without a linked contact writes;
+        None for the rest. `user`: who has the contact. Raises StoreError.
         """
         locale = locale_of(user, event)
         match command_of(event.text):
@@ -68,6 +75,11 @@ class LinkingConversation:
                 return await self._unlink(event, locale)
         if user is None:
             return await self._link(event, state, locale)
+        return await self._of_linked(event, user, state, locale)
+
+    async def _of_linked(self, event: DialogEvent, user: User, state: State, locale: str) -> Turn | None:
+        if command_of(event.text) == "settings":
+            return say(await self._settings(event, locale), state)
         if state.step == CODE and is_code(event.text):  # linked by an attempt that was interrupted, or elsewhere
             return say(self._linked(user, locale))
         if state.step in (IDLE, EMAIL, CODE, SENT) and _is_email(event.text.strip()):
@@ -111,6 +123,13 @@ class LinkingConversation:
 
     def _linked(self, user: User, locale: str) -> str:
         return text("link_done", locale, name=user.name or user.id, help=text(self._help_of(user), locale))
+
+    async def _settings(self, event: DialogEvent, locale: str) -> str:
+        """Return the text with the link of the page on which a person chooses what it receives."""
+        if not self._public_url:
+            return text("console_not_set_up", locale)
+        token = await self._preferences.token(self._tenant, event.channel, event.address)
+        return text("settings_link", locale, url=f"{self._public_url}/p/{token}")
 
     async def _unlink(self, event: DialogEvent, locale: str) -> Turn:
         try:

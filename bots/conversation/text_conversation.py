@@ -57,7 +57,10 @@ class TextConversation:
         self._services = services
         self._status_tasks = status_tasks
         self._addressees = Addressees(services.core.directory, services.tenant)
-        self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant, help_of_text)
+        core = services.core
+        self._linking = LinkingConversation(
+            services.linking, core.directory, core.preferences, services.tenant, services.public_url, help_of_text
+        )
 
     async def converse(self, event: DialogEvent, state: State) -> Turn:
         """Answer one event. Raises StoreError."""

@@ -1,6 +1,6 @@
 """Links to the page on which a recipient answers: in mails, SMS, and wherever a channel has no buttons for it.
 
-    the token of a link ─▶ AnswerLinks.open ─▶ delivery/api/answer_page ─▶ AnswerLinks.answer ─▶ `Answers.record`
+    the token of a link ─▶ AnswerLinks.open ─▶ delivery/api/recipient_pages ─▶ AnswerLinks.answer ─▶ `Answers.record`
 
 A link names its recipient and is signed with 128 bits, so it needs no account and no cookie: whoever has it answers as
 this person. Opening it changes nothing.

@@ -47,6 +47,10 @@ from couriers.sending import (
     spans,
 )
 
+_SETTINGS_LINES = {
+    "ru": "\n\n-- \nКакие сообщения вам приходят и как отписаться: {url}",
+    "en": "\n\n-- \nWhich messages reach you, and how to unsubscribe: {url}",
+}
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
 _MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")
 KEYBOARD = KeyboardLimits(
@@ -68,7 +72,7 @@ class Settings:
     ca: Path | None = field(default=None, metadata={"setting": "ADA_SMTP_CA"})
     templates: Path | None = field(default=None, metadata={"setting": "ADA_MAIL_TEMPLATES"})
     locale: str = "ru"  # of the template
-    unsubscribe: str = ""  # a URL or mailto:, may contain {address}; by default a mail to the sender
+    unsubscribe: str = ""  # a URL or mailto:, may contain {address}; by default the recipient's page, or a mail to the sender
     connections: int = 4  # to the server at once
     timeout: timedelta = timedelta(seconds=60)  # of each answer; after DATA the outcome is then unknown
     first_pause: timedelta = timedelta(minutes=1)
@@ -93,6 +97,7 @@ class Email:
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
+    links_preferences: Literal[True] = True
     shows = EVERY_FEATURE - {Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: EmailTemplates, files: MessageFiles) -> None:
@@ -127,33 +132,41 @@ class Email:
         subject = beginning_of(text) or next((file.name for file in attached.files), "")
         buttons = [one for row in content.inline for one in row]
         lines = [f"{one.text}: {one.url}" for one in buttons]
-        mail = self._filled(message.address, "\n".join([text, "", *lines] if lines else [text]), subject)
-        around = self._filled(message.address, PLACE, "").text
+        plain, page = "\n".join([text, "", *lines] if lines else [text]), message.preferences_url
+        mail = self._filled(message.address, plain, subject, page)
+        around = self._filled(message.address, PLACE, "", page).text
         return replace(
             mail,
             html=html_of_marked(around, *spans(message.text, content.parse_mode), buttons),
-            headers={**_unsubscribe_headers(self._unsubscribe(mail)), **_thread(content.reply_to)},
+            headers={**_unsubscribe_headers(self._unsubscribe(mail, page)), **_thread(content.reply_to)},
             message_id=f"{message.random_id():016x}",
             files=attached.files,
         )
 
-    def _filled(self, address: str, text: str, beginning: str) -> MailMessage:
-        return self._templates.message("message", self._settings.locale, address, text=text, beginning=beginning)
+    def _filled(self, address: str, text: str, beginning: str, page: str = "") -> MailMessage:
+        """Return the mail with a text. `page`: on which the recipient chooses what it receives."""
+        settings = _SETTINGS_LINES[self._settings.locale].format(url=page) if page else ""
+        values = {"text": text, "beginning": beginning, "settings": settings}
+        return self._templates.message("message", self._settings.locale, address, **values)
 
-    def _unsubscribe(self, mail: MailMessage) -> str:
+    def _unsubscribe(self, mail: MailMessage, page: str) -> Sequence[str]:
+        """Return where a recipient unsubscribes, the best first: the page does not know people without an entry in
+        the directory.
+        """
         if self._settings.unsubscribe:
-            return self._settings.unsubscribe.replace("{address}", quote(mail.to, safe="@"))
-        return f"mailto:{sender_address(mail.sender or self._mailer.server.sender)}?subject=unsubscribe"
+            return [self._settings.unsubscribe.replace("{address}", quote(mail.to, safe="@"))]
+        sender = f"mailto:{sender_address(mail.sender or self._mailer.server.sender)}?subject=unsubscribe"
+        return [page, sender] if page else [sender]
 
     async def close(self) -> None:
         await self._mailer.close()
         await self._files.close()
 
 
-def _unsubscribe_headers(address: str) -> dict[str, str]:
+def _unsubscribe_headers(addresses: Sequence[str]) -> dict[str, str]:
     """Return the headers that offer to unsubscribe; at an address of https with one click (RFC 8058, 3.1)."""
-    headers = {"List-Unsubscribe": f"<{address}>"}
-    is_https = address.lower().startswith("https://")
+    headers = {"List-Unsubscribe": ", ".join(f"<{one}>" for one in addresses)}
+    is_https = addresses[0].lower().startswith("https://")
     return headers | {"List-Unsubscribe-Post": "List-Unsubscribe=One-Click"} if is_https else headers
 
 

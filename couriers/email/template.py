@@ -22,7 +22,7 @@ LOCALES = ("ru", "en")
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "link-code": frozenset({"code", "minutes", "channel"}),
     "sign-in-code": frozenset({"code", "minutes"}),
-    "message": frozenset({"text", "beginning"}),
+    "message": frozenset({"text", "beginning", "settings"}),
 }
 """The templates, and the placeholders that each may have."""
 

@@ -52,8 +52,10 @@ class Message:
 
     `seed` names (delivery, channel, attempt group), `recipient` names (recipient, contact). A repeat of the message
     after a crash has the same values; a retry that a person asked for has another seed. `report_url`: where the
-    provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty. `announce`:
-    for couriers that announce (`Announces`); a second call returns at once.
+    provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
+    `preferences_url`: the page on which the recipient chooses what it receives, "" if there is none; for couriers that
+    link to it (`LinksPreferences`). `announce`: for couriers that announce (`Announces`); a second call returns at
+    once.
     """
 
     address: str
@@ -62,6 +64,7 @@ class Message:
     recipient: str
     report_url: str = ""
     content: Content | None = None
+    preferences_url: str = ""
     announce: Callable[[], Awaitable[None]] = field(default=_unannounced, compare=False, repr=False)
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
@@ -201,6 +204,13 @@ class Announces(Protocol):
     """
 
     announces: Literal[True]
+
+
+@runtime_checkable
+class LinksPreferences(Protocol):
+    """A courier whose messages link to the page of their recipient may have this attribute as well."""
+
+    links_preferences: Literal[True]
 
 
 @runtime_checkable

@@ -21,7 +21,7 @@ from core.model.text.personal import PersonalTemplate, Values, load_texts, value
 from core.model.text.text_parts import sms_parts
 from couriers.sending.content.asking import AnswerWays, ask, may_answer, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
-from couriers.sending.interface import HasLimits, Message, WritesAsText
+from couriers.sending.interface import HasLimits, LinksPreferences, Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
 
@@ -139,7 +139,15 @@ class Messages:
             text, content = await self._asking(entry, presented, self._parcel.question)
         if self._limits.in_sms:
             self._texts[entry.number, entry.contact] = text
-        return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
+        recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
+        return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url)
+
+    async def _preferences_url(self, address: str) -> str:
+        """Return the page on which the recipient chooses what it receives. Raises StoreError."""
+        url = self._services.options.preferences_url
+        if not url or not isinstance(self._services.courier, LinksPreferences):
+            return ""
+        return url + await self._services.preference_tokens.seal(self._tenant, self._channel, address)
 
     def paid_parts(self, entry: Entry) -> PaidParts | None:
         """Return in how many parts the message of an entry is paid; None if its channel is not paid in parts."""

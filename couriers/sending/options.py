@@ -10,7 +10,8 @@ from core.model.clock import Backoff
 class CourierOptions:
     """`lease`: how long a parcel stays with this process without an extension. `max_sleep`: the longest time between
     two claims. `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the
-    page on which recipients answer, without the token; "" if there is none. `concurrency`: messages under way at once.
+    page on which recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they
+    choose what they receive. `concurrency`: messages under way at once.
     `secrets`: of the account; they are hidden in what the provider says.
     """
 
@@ -19,5 +20,6 @@ class CourierOptions:
     backoff: Backoff = field(default_factory=Backoff)
     report_url: str = ""
     answer_url: str = ""
+    preferences_url: str = ""
     concurrency: int = 32
     secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -29,6 +29,7 @@ from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessages
+from core.directory.preferences import PreferenceTokens
 from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -197,6 +198,7 @@ class Runtime:
             choices=Choices(self._store),
             files=self._files,
             answer_tokens=AnswerTokens(self._store),
+            preference_tokens=PreferenceTokens(self._store),
             exchange_notes=ExchangeNotes(self.channel, options.secrets),
             received=ReceivedMessages(self._store),
             answer_numbers=AnswerNumbers(self._store),

@@ -18,7 +18,7 @@ SHORTEST = 4
 SHORTEST_OF_A_PROCESS = 8
 """Of a variable that no file of the bot names."""
 
-_NAMES = "token|secret|password|passphrase|authorization|api_?key|sign_in_url"
+_NAMES = "token|secret|password|passphrase|authorization|api_?key|sign_in_url|settings_url"
 _SECRET = re.compile(rf"(?:^|_)(?:{_NAMES})$", re.IGNORECASE)
 _VARIABLE = re.compile(rf"(?:^|_)(?:{_NAMES}|key|pass)$|_pwd$", re.IGNORECASE)
 

@@ -12,6 +12,7 @@ from bots.conversation.state import IDLE_STATE, State
 from bots.dialog_event import DialogEvent
 from core.directory import Directory
 from core.directory.linking import ALPHABET, MOST_GUESSES, MOST_MAILS, Linking
+from core.directory.preferences import Preferences
 from core.model.people import User
 from core.redis.store import Store
 from couriers.email import LinkCodeMailer
@@ -52,7 +53,9 @@ async def chat(clean_server: Server) -> AsyncIterator[Chat]:
     directory = Directory(store)
     await directory.users.create(TENANT, ANNA)
     yield Chat(
-        LinkingConversation(Linking(store, directory, LinkCodeMailer(outbox)), directory, TENANT),
+        LinkingConversation(
+            Linking(store, directory, LinkCodeMailer(outbox)), directory, Preferences(store, directory), TENANT
+        ),
         directory,
         outbox,
         store,

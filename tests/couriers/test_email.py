@@ -122,6 +122,19 @@ async def test_every_mail_says_how_to_unsubscribe(
     assert (mail["List-Unsubscribe"], mail["List-Unsubscribe-Post"]) == (header, one_click)
 
 
+async def test_a_mail_links_to_the_page_of_its_recipient_and_can_be_unsubscribed_there(
+    provider: MailProvider,
+) -> None:
+    courier, page = await provider.open(), "https://ada.example/p/token-of-one"
+    await courier.attempt([replace(message(provider.address(1), "Пары <b>"), preferences_url=page)])
+    mail = last_mail(provider)
+    assert mail["List-Unsubscribe"] == f"<{page}>, <mailto:ada@sandbox.example?subject=unsubscribe>"
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    footer = f"-- \nКакие сообщения вам приходят и как отписаться: {page}"
+    assert part(mail, "plain").replace("\r\n", "\n") == f"Пары <b>\n\n{footer}"
+    assert f'<a href="{page}">' in part(mail, "html")
+
+
 async def test_the_reference_is_the_message_id_and_the_same_for_a_repeat(provider: MailProvider) -> None:
     first = await send_one(await provider.open(), provider.address(1))
     second = await send_one(await provider.open(), provider.address(1))

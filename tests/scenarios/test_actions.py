@@ -54,6 +54,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "follow_delivery",
         "link_contact",
         "order",
+        "settings_link",
         "sign_in_link",
         "unlink_contact",
         "job",

@@ -134,9 +134,8 @@ class Couriers:
         self.folders = BotFolders(
             configuration, store, channel, self._start, self._stop, partial(read_senders, channel)
         )
-        public_url = configuration.settings.public_url or ""
-        self._answer_url = f"{public_url.rstrip('/')}/a/" if public_url else ""
-        options = CourierOptions(lease=self._lease, answer_url=self._answer_url)
+        self._public_url = (configuration.settings.public_url or "").rstrip("/")
+        options = self._linking(CourierOptions(lease=self._lease))
         self._halts = Halts(
             store, Channels(store), configuration.settings.bot_tenant, configuration.settings.operators or ""
         )
@@ -161,7 +160,7 @@ class Couriers:
     async def _open(self, tenant: str, settings: Any, directory: Path) -> None:
         """Sign in at the provider. Raises SetupError, StoreError."""
         courier: Courier = await courier_module(self._channel).open(settings, directory)
-        options = replace(courier_options(self._channel, settings, self._lease), answer_url=self._answer_url)
+        options = self._linking(courier_options(self._channel, settings, self._lease))
         await self.runtime.add(courier, tenant, options)
         await self._halts.works(self._channel, tenant)
 
@@ -175,6 +174,11 @@ class Couriers:
             await self._halts.note(self._channel, reason, tenant)
         except AdaError as fault:
             log.error("nobody is informed that %s has stopped: %s", self._channel, fault)
+
+    def _linking(self, options: CourierOptions) -> CourierOptions:
+        """Return the options with the pages of recipients, if people can reach them."""
+        url = self._public_url
+        return replace(options, answer_url=f"{url}/a/", preferences_url=f"{url}/p/") if url else options
 
     async def _keep_opening(self, tenant: str, settings: Any) -> None:
         """Sign in; while the provider refuses it, or cannot be reached, try again from time to time."""

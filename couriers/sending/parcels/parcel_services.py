@@ -10,6 +10,7 @@ from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessages
+from core.directory.preferences import PreferenceTokens
 from core.queue import Queue, Task
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
@@ -45,6 +46,7 @@ class ParcelServices:
     choices: Choices
     files: UploadedFiles
     answer_tokens: AnswerTokens
+    preference_tokens: PreferenceTokens
     exchange_notes: ExchangeNotes
     received: ReceivedMessages
     answer_numbers: AnswerNumbers

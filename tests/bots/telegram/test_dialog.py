@@ -6,6 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.directory import Directory
+from core.directory.preferences import Preferences
 from core.model.people import Group, UserChange
 from core.sessions import SignInLinks
 from tests.bots.telegram.chat import STRANGER, STUDENT, TEACHER, School, english, labels, open_school
@@ -249,6 +251,15 @@ async def test_what_is_no_text_is_refused_as_text(school: School) -> None:
     school.bot_api.server.people.share_contact(TEACHER)
     await until(lambda: len(school.messages()) > before)
     assert school.texts()[-1] == english("text_missing")
+
+
+async def test_the_bot_sends_a_link_to_the_page_of_the_person_that_writes(school: School) -> None:
+    answer = await school.answer("/settings", STUDENT)
+    (url,) = [word for word in answer.split() if "://" in word]
+    page, _, token = url.partition("/p/")
+    assert page == "https://ada.example"
+    preferences = Preferences(school.stack.store, Directory(school.stack.store))
+    assert (await preferences.open(token)).user.id == 2
 
 
 @pytest.mark.parametrize(("writer", "person"), [(TEACHER, "1"), (STUDENT, "2")])

@@ -33,7 +33,8 @@ def test_another_locale_is_english() -> None:
 
 def test_the_text_of_a_message_is_unchanged_and_its_beginning_is_the_subject() -> None:
     text = "Моей пары сегодня не будет {text} {code}\n\n  Замена: «Сети».\n"
-    mail = EmailTemplates().message("message", "ru", "anna@example.org", text=text, beginning=beginning_of(text))
+    values = {"text": text, "beginning": beginning_of(text), "settings": ""}
+    mail = EmailTemplates().message("message", "ru", "anna@example.org", **values)
     assert (mail.subject, mail.text) == ("Моей пары сегодня не будет {text} {code}", text)
 
 

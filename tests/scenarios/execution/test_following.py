@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.directory.linking import Linking
+from core.directory.preferences import Preferences
 from core.model.content import EVERY_FEATURE, Feature
 from core.model.people import Group, User
 from core.model.states import Reason
@@ -45,6 +46,11 @@ console:
     - {type: sign_in_link}
     - {type: send, text: "{sign_in_url} {lasts}", chain: completed}
     - {type: send, text: "No: {code}", chain: [failed, drop]}
+settings:
+  actions:
+    - {type: settings_link}
+    - {type: send, text: "{settings_url}", chain: completed}
+    - {type: send, text: "No: {code}", chain: [failed, drop]}
 """
 REFUSED = "p3"
 
@@ -71,7 +77,8 @@ async def school(bare: Installation, goes_on: asyncio.Event) -> Installation:
     await school.start_courier()
     school.write("scenarios/s.yaml", BOT).write(
         "triggers.yaml",
-        "text: {exact: {/unlink: s.unlink, /console: s.console}, starts_with: {/write: s.write}, '*': s.start}\n"
+        "text: {exact: {/unlink: s.unlink, /console: s.console, /settings: s.settings},\n"
+        "  starts_with: {/write: s.write}, '*': s.start}\n"
         "callback: {contains: {delivery: s.button}}",
     )
     people = (
@@ -199,3 +206,15 @@ async def test_a_link_signs_in_and_is_hidden_in_what_is_shown_of_the_run(school:
     assert url.startswith("https://ada.example.org/#/sign-in/")
     assert lasts == "10 min"
     assert url not in repr(run)
+
+
+async def test_a_link_leads_to_the_page_of_its_person_and_is_hidden_in_the_run(
+    school: Installation,
+) -> None:
+    school.options = {"public_url": "https://ada.example.org/"}
+    await school.start()
+    run = await school.play("/settings")
+    start, _, token = school.texts[-1].partition("/p/")
+    assert start == "https://ada.example.org"
+    assert (await Preferences(school.stack.store, school.directory).open(token)).user.id == 1
+    assert token not in repr(run)

@@ -1,24 +1,19 @@
 """The page on which a recipient answers by a link, in Russian or English. Everything from outside is escaped. Pure.
 
-Called by `delivery.api.answer_page.answering`.
+Called by `delivery.api.recipient_pages.answering`.
 """
 
 from collections.abc import Mapping
 from datetime import tzinfo
 from html import escape
-from string import Template
 
 from core.answers.links import LinkedQuestion
 from core.answers.values import MOST_CHARACTERS, answer_text, wanted
 from core.errors import Refused
 from core.model.clock import from_ms
-from core.model.people import id_text
 from core.model.question import AnswerKind, AnswerState, GivenAnswer, Option, Question
 from core.updates.answer_words import result_text
-from delivery.api.pages import content_security_policy, read_page
-
-_PAGE = read_page(__package__, "answer_page.html")
-POLICY = content_security_policy(_PAGE, form_action="'self'")
+from delivery.api.recipient_pages.linked_page import POST, filled, is_english, short_name
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "ru": {
@@ -87,7 +82,6 @@ _OUTAGE = (
     "Сейчас ответ записать нельзя. Попробуйте через минуту.",
     "The answer cannot be stored now. Try again in a minute.",
 )
-_POST = '<form method="post">{}</form>'
 
 
 def page_of(
@@ -98,16 +92,17 @@ def page_of(
     """
     locale = "en" if linked.asked.question.locale == "en" else "ru"
     words = _WORDS[locale]
+    name = escape(short_name(linked.asked.recipient, words["number"]))
     parts = [
         f"<h1>{words['title']}</h1>",
         f'<p class="text">{escape(linked.asked.text)}</p>' if linked.asked.text.strip() else "",
-        f'<p class="quiet">{words["as"].format(name=escape(_sentence_end(_name(linked, words))))}</p>',
+        f'<p class="quiet">{words["as"].format(name=name)}</p>',
         f'<p class="good" role="status">{escape(result_text(given))}</p>' if given else _state(linked, words),
         f'<p class="bad" role="alert">{escape(_problem(linked, words, problem))}</p>' if problem else "",
         _form(linked, words, chosen) if linked.is_open else "",
         _ending(linked, words, zone),
     ]
-    return _filled(locale, words["title"], parts)
+    return filled(locale, words["title"], parts)
 
 
 def _problem(linked: LinkedQuestion, words: Mapping[str, str], problem: str) -> str:
@@ -124,26 +119,8 @@ def outage_page(languages: str) -> str:
 
 
 def _sentence(texts: tuple[str, str], languages: str) -> str:
-    is_english = languages.strip().lower().startswith("en")
-    locale, text = ("en", texts[1]) if is_english else ("ru", texts[0])
-    return _filled(locale, _WORDS[locale]["title"], [f"<h1>{_WORDS[locale]['title']}</h1>", f"<p>{escape(text)}</p>"])
-
-
-def _filled(locale: str, title: str, parts: list[str]) -> str:
-    return Template(_PAGE).substitute(language=locale, title=title, body="\n".join(filter(None, parts)))
-
-
-def _name(linked: LinkedQuestion, words: Mapping[str, str]) -> str:
-    """Return the first word of the name and the initials of the others: a link can be forwarded."""
-    recipient = linked.asked.recipient
-    first, *others = (recipient.name or "").split() or [""]
-    if not first:
-        return words["number"].format(id=id_text(recipient.id))
-    return " ".join([first, *(f"{one[0]}." for one in others[:2])])
-
-
-def _sentence_end(text: str) -> str:
-    return text if text.endswith(".") else f"{text}."
+    locale, text = ("en", texts[1]) if is_english(languages) else ("ru", texts[0])
+    return filled(locale, _WORDS[locale]["title"], [f"<h1>{_WORDS[locale]['title']}</h1>", f"<p>{escape(text)}</p>"])
 
 
 def _state(linked: LinkedQuestion, words: Mapping[str, str]) -> str:
@@ -175,7 +152,7 @@ def _form(linked: LinkedQuestion, words: Mapping[str, str], chosen: int) -> str:
         if row is not None:
             return ""
         (option,) = question.options
-        return _POST.format(f'<button name="option" value="{escape(option.key)}">{escape(option.text)}</button>')
+        return POST.format(f'<button name="option" value="{escape(option.key)}">{escape(option.text)}</button>')
     button = words["change"] if row else words["answer"]
     known = row.value if row else ""
     if not question.has_options:
@@ -183,7 +160,7 @@ def _form(linked: LinkedQuestion, words: Mapping[str, str], chosen: int) -> str:
     marked = question.options[chosen - 1].key if 0 < chosen <= len(question.options) else known
     options = "\n".join(_radio(one, is_marked=one.key == marked) for one in question.options)
     choice = f"<fieldset><legend>{words['choose']}</legend>\n{options}\n</fieldset>"
-    return _POST.format(f"{choice}<button>{button}</button>")
+    return POST.format(f"{choice}<button>{button}</button>")
 
 
 def _written_form(question: Question, known: str, words: Mapping[str, str], button: str) -> str:
@@ -201,7 +178,7 @@ def _written_form(question: Question, known: str, words: Mapping[str, str], butt
             field = f'<input {common} class="wide" type="file">'
     hint = escape(words["file_hint"] if question.kind is AnswerKind.FILE else wanted(question))
     lines = f'<p><label class="plain" for="answer">{label}</label>{field}</p><p class="quiet" id="wanted">{hint}</p>'
-    form = '<form method="post" enctype="multipart/form-data">{}</form>' if question.kind is AnswerKind.FILE else _POST
+    form = '<form method="post" enctype="multipart/form-data">{}</form>' if question.kind is AnswerKind.FILE else POST
     return form.format(f"{lines}<button>{button}</button>")
 
 

@@ -1,61 +1,41 @@
-"""The page on which a recipient answers by a link: GET and HEAD show it and change nothing, a POST answers.
-
-There is no API key and no cookie: the token in the address is the secret, and a form of another site does not know it.
-"""
+"""The page on which a recipient answers by a link: GET and HEAD show it, a POST answers."""
 
 import asyncio
-import logging
 import secrets
 import tempfile
-import time
-from collections.abc import Awaitable, Callable
 from datetime import tzinfo
 from typing import IO
 from urllib.parse import parse_qs
 
-from aiohttp import BodyPartReader, hdrs, web
+from aiohttp import BodyPartReader, web
 from aiohttp.typedefs import Handler
 
 from core.answers.links import LinkedQuestion
-from core.answers.tokens import LINK_LENGTH
-from core.errors import Invalid, Refused, StoreError
+from core.errors import Invalid, Refused
 from core.model.question import AnswerKind
-from delivery.api.answer_page.page import CORRECTED, POLICY, outage_page, page_of, refused_page
 from delivery.api.files import IN_MEMORY
 from delivery.api.pages import HTML
+from delivery.api.recipient_pages.answer_page import CORRECTED, outage_page, page_of, refused_page
+from delivery.api.recipient_pages.linked_page import page_handler
 from delivery.http.context import ApiContext
 from delivery.http.input.receiving import body_too_large, check_content_length, receive
-from delivery.http.rate_limit import RateLimiter
-from delivery.http.responses.problems import problem_of_refusal
 from delivery.http.route import OpenRoute, Routes
-
-log = logging.getLogger(__name__)
 
 PATH = "/a/{token}"
 _FORM_LIMIT = 64 * 1024
 """Bytes."""
 _FILE_LIMIT = 20 * 2**20
 """Bytes of the file of an answer."""
-_RATE, _BURST = 0.5, 30
-"""Requests of one link, per second and at once."""
-_HEADERS = {
-    hdrs.CONTENT_TYPE: HTML,
-    hdrs.CACHE_CONTROL: "no-store",
-    hdrs.CONTENT_SECURITY_POLICY: POLICY,
-    hdrs.X_CONTENT_TYPE_OPTIONS: "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Robots-Tag": "noindex",
-}
 
 
 def show(context: ApiContext) -> Handler:
-    """Return the handler that shows the page. Scanners and previews of messengers open links, too."""
-    return _handler(context, _shown)
+    """Return the handler that shows the page."""
+    return page_handler(context, _shown, refused_page, outage_page)
 
 
 def take(context: ApiContext) -> Handler:
     """Return the handler that counts an answer and shows what came of it."""
-    return _handler(context, _answered)
+    return page_handler(context, _answered, refused_page, outage_page)
 
 
 async def _shown(request: web.Request, context: ApiContext, token: str) -> str:
@@ -110,26 +90,6 @@ async def _read_part(request: web.Request, limit: int, file: IO[bytes]) -> str:
             raise body_too_large(limit)
         file.write(piece)
     return part.filename
-
-
-def _handler(context: ApiContext, respond: Callable[[web.Request, ApiContext, str], Awaitable[str]]) -> Handler:
-    """Return a handler whose refusals and outages are pages, too: people read them."""
-    limiter = RateLimiter(_RATE, _BURST)
-
-    async def handle(request: web.Request) -> web.Response:
-        token, languages = request.match_info["token"], request.headers.get(hdrs.ACCEPT_LANGUAGE, "")
-        headers = dict(_HEADERS)
-        try:
-            limiter.check(token[:LINK_LENGTH], time.monotonic())
-            return web.Response(text=await respond(request, context, token), headers=headers)
-        except Refused as refusal:
-            problem = problem_of_refusal(refusal)
-            return web.Response(text=refused_page(refusal, languages), status=problem.status, headers=headers)
-        except StoreError as fault:
-            log.warning("an answer by a link has to wait: %s", fault)
-            return web.Response(text=outage_page(languages), status=503, headers={**headers, hdrs.RETRY_AFTER: "5"})
-
-    return handle
 
 
 def _zone(context: ApiContext, linked: LinkedQuestion) -> tzinfo:

@@ -1,0 +1,97 @@
+"""What the pages behind links share: handlers whose refusals are pages, too, and the frame of a page, without scripts.
+
+There is no API key and no cookie: the token in the address is the secret, and a form of another site does not know it.
+GET and HEAD change nothing: scanners of mail and previews of messengers open links, too. A page sends no referrer, and
+is neither stored nor indexed.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from html import escape
+from string import Template
+from typing import Protocol
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from core.errors import Refused, StoreError
+from core.model.history_key import Id
+from core.model.people import id_text
+from delivery.api.pages import HTML, content_security_policy, read_page
+from delivery.http.context import ApiContext
+from delivery.http.rate_limit import RateLimiter
+from delivery.http.responses.problems import problem_of_refusal
+
+log = logging.getLogger(__name__)
+
+FORM_LIMIT = 4096
+"""Bytes."""
+POST = '<form method="post">{}</form>'
+_RATE, _BURST = 0.5, 30
+"""Requests of one link, per second and at once."""
+_LONGEST_TOKEN = 64
+"""By as many characters links are told apart."""
+_PAGE = read_page(__package__, "page.html")
+_HEADERS = {
+    hdrs.CONTENT_TYPE: HTML,
+    hdrs.CACHE_CONTROL: "no-store",
+    hdrs.CONTENT_SECURITY_POLICY: content_security_policy(_PAGE, form_action="'self'"),
+    hdrs.X_CONTENT_TYPE_OPTIONS: "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex",
+}
+
+Respond = Callable[[web.Request, ApiContext, str], Awaitable[str]]
+
+
+class Named(Protocol):
+    """A person with an id, and perhaps a name."""
+
+    @property
+    def id(self) -> Id: ...
+    @property
+    def name(self) -> str | None: ...
+
+
+def page_handler(
+    context: ApiContext, respond: Respond, refused: Callable[[Refused, str], str], outage: Callable[[str], str]
+) -> Handler:
+    """Return the handler of a page. `respond` gets the token and returns the page; `refused` and `outage` return the
+    page for a refusal and for a store that is away, in the language of Accept-Language.
+    """
+    limiter = RateLimiter(_RATE, _BURST)
+
+    async def handle(request: web.Request) -> web.Response:
+        token, languages = request.match_info["token"], request.headers.get(hdrs.ACCEPT_LANGUAGE, "")
+        headers = dict(_HEADERS)
+        try:
+            limiter.check(token[:_LONGEST_TOKEN], time.monotonic())
+            return web.Response(text=await respond(request, context, token), headers=headers)
+        except Refused as refusal:
+            problem = problem_of_refusal(refusal)
+            return web.Response(text=refused(refusal, languages), status=problem.status, headers=headers)
+        except StoreError as fault:
+            log.warning("a page behind a link has to wait: %s", fault)
+            return web.Response(text=outage(languages), status=503, headers={**headers, hdrs.RETRY_AFTER: "5"})
+
+    return handle
+
+
+def filled(locale: str, title: str, parts: list[str]) -> str:
+    """Return a page. `parts`: of its body, as HTML; empty ones are left out."""
+    return Template(_PAGE).substitute(language=locale, title=escape(title), body="\n".join(filter(None, parts)))
+
+
+def is_english(languages: str) -> bool:
+    """Return whether Accept-Language begins with English; all others read Russian."""
+    return languages.strip().lower().startswith("en")
+
+
+def short_name(person: Named, number: str) -> str:
+    """Return the first word of the name and the initials of the others, for the end of a sentence, with its full stop:
+    a link can be forwarded. `number`: the words for a person without a name, with {id}.
+    """
+    first, *others = (person.name or "").split() or [""]
+    name = " ".join([first, *(f"{one[0]}." for one in others[:2])]) if first else number.format(id=id_text(person.id))
+    return name if name.endswith(".") else f"{name}."
