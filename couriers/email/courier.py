@@ -72,7 +72,9 @@ class Settings:
     ca: Path | None = field(default=None, metadata={"setting": "ADA_SMTP_CA"})
     templates: Path | None = field(default=None, metadata={"setting": "ADA_MAIL_TEMPLATES"})
     locale: str = "ru"  # of the template
-    unsubscribe: str = ""  # a URL or mailto:, may contain {address}; by default the recipient's page, or a mail to the sender
+    unsubscribe: str = (
+        ""  # a URL or mailto:, may contain {address}; by default the recipient's page, or a mail to the sender
+    )
     connections: int = 4  # to the server at once
     timeout: timedelta = timedelta(seconds=60)  # of each answer; after DATA the outcome is then unknown
     first_pause: timedelta = timedelta(minutes=1)

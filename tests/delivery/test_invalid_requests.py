@@ -283,7 +283,8 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         *("ADDRESS_INVALID", "ANSWER_INVALID", "KEY_REFUSED", "PROGRAM_FAILED", "REQUEST_REFUSED"),
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),
         *("ANSWER_NOT_YOURS", "ANSWER_PERSON_DELETED", "ANSWER_TOKEN_WRONG"),
-    }  # never over HTTP: raised for presses, commands, the code of jobs, mails of Ada's own, by models and topologies
+        *("PREFERENCES_TOKEN_WRONG", "PREFERENCES_UNKNOWN"),
+    }  # never in JSON over HTTP: raised for pages, presses, commands, the code of jobs, mails of Ada's own, by models and topologies
     assert codes_in_source() - problem_types.CODES.keys() - elsewhere == set()
 
 

@@ -18,7 +18,7 @@ def test_its_own_tests_pass_and_the_check_finds_nothing() -> None:
     checked = check(TEACHER)
     verdicts, problems = run_tests(TEACHER, checked.bot)
     assert ([one for one in verdicts if one.problem], problems, checked.problems) == ([], [], ())
-    assert len(verdicts) == 9
+    assert len(verdicts) == 10
 
 
 @pytest.mark.parametrize("language", ["ru", "en"])
@@ -42,7 +42,7 @@ def test_a_school_copies_it_and_changes_a_text(tmp_path: Path, capsys: pytest.Ca
     assert main(["scenarios", "new", str(folder), "--teacher"]) == 0
     assert "is this bot" in capsys.readouterr().out
     assert main(["scenarios", "test", str(folder)]) == 0
-    assert "9 tests passed" in capsys.readouterr().out
+    assert "10 tests passed" in capsys.readouterr().out
     bot = ActiveBot(folder)
     texts = folder / "texts" / "en.yaml"
     texts.write_text(texts.read_text().replace("Only teachers may write to groups", "Only staff may write"))
