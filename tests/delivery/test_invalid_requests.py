@@ -284,7 +284,7 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),
         *("ANSWER_NOT_YOURS", "ANSWER_PERSON_DELETED", "ANSWER_TOKEN_WRONG"),
         *("PREFERENCES_TOKEN_WRONG", "PREFERENCES_UNKNOWN"),
-    }  # never in JSON over HTTP: raised for pages, presses, commands, the code of jobs, mails of Ada's own, by models and topologies
+    }  # not as problems: raised for pages, presses, commands, the code of jobs, own mails, models and topologies
     assert codes_in_source() - problem_types.CODES.keys() - elsewhere == set()
 
 
