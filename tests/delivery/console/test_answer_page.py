@@ -82,7 +82,7 @@ async def test_a_recipient_leaves_on_a_phone_and_comes_back(person: Person, axe_
     assert await person.barriers(axe_source) == []
     assert await person.sideways() <= 0
     await person.keeps_picture(f"preferences-{language}-390")
-    await person.browser.run("document.querySelector('.plain').click()")
+    await person.browser.run("document.querySelector('button.plain').click()")
     await person.sees(left)
     assert leave not in await person.browser.run("document.body.innerText")
     assert await person.barriers(axe_source) == []
