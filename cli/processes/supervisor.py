@@ -73,8 +73,8 @@ def read_announcement(line: str) -> Announcement | None:
     return announcement
 
 
-ASKED_BEFORE_THE_END = 15.0
-"""Seconds: a process notes that it is halted and ends a moment later; a start asked for between is not lost."""
+ASKED_BEFORE_THE_END = 120.0
+"""Seconds: a process notes that it is halted and ends later; a start asked for between is carried out at its end."""
 
 FINAL_EXIT_CODES = frozenset({WRONG_USAGE, OPERATOR_NEEDED})
 """Exit codes after which a restart would change nothing. 0 is none of them: somebody may have terminated the child."""
@@ -136,6 +136,7 @@ class SupervisedChild:
         self._stop_timeout = stop_timeout
         self._process: Process | None = None
         self._is_stopping = False
+        self._is_running = False
         self._announcements = 0
         self._last_line = ""
         self._again = asyncio.Event()
@@ -175,10 +176,13 @@ class SupervisedChild:
         self._announcements, self._last_line = 0, ""
         self._tracker.starts()
         process = self._process = await start_process(self.spec)
-        await self._read_lines(process)
-        code = await process.wait()  # asyncio closes the pipe that die_with_parent needs
-        self._threads.clear()
-        return code
+        self._is_running = True
+        try:
+            await self._read_lines(process)
+            return await process.wait()  # asyncio closes the pipe that die_with_parent needs
+        finally:
+            self._is_running = False
+            self._threads.clear()
 
     async def _read_lines(self, process: Process) -> None:
         assert process.stdout is not None
@@ -221,7 +225,7 @@ class SupervisedChild:
         if self._is_stopping:
             return True
         is_first = not self.ready.done()
-        if self._was_asked(" ".join(self.spec.command[1:])):
+        if self._take_asked(*self._asked):
             return False
         if code not in self.spec.final_exit_codes and not (self.spec.needed and is_first):
             return False
@@ -260,20 +264,24 @@ class SupervisedChild:
         if self._is_stopping:
             return
         self._again.set()
-        self._asked[verb] = asyncio.get_running_loop().time()
         if self._task.done():
             self._task = asyncio.create_task(self._run())
-        elif verb in self._threads:
+            return
+        if self._is_running:
+            self._asked[verb] = asyncio.get_running_loop().time()
+        if verb in self._threads:
             self._begin_anew_for(self._threads[verb])
 
     def _begin_anew_for(self, part: UpPart) -> None:
         """Let all parts begin anew if one has ended for good and was asked for."""
-        if part.state is PartState.STOPPED and self._was_asked(part.name) and self._process is not None:
+        if part.state is PartState.STOPPED and self._process is not None and self._take_asked(part.name):
             send_signal(self._process, signal.SIGTERM)
 
-    def _was_asked(self, verb: str) -> bool:
-        """Return whether an operator has asked for a start that may have come just before the end."""
-        return asyncio.get_running_loop().time() - self._asked.get(verb, float("-inf")) < ASKED_BEFORE_THE_END
+    def _take_asked(self, *verbs: str) -> bool:
+        """Return whether a start was asked for while the end was under way. Each request counts once."""
+        now = asyncio.get_running_loop().time()
+        asked = [self._asked.pop(verb) for verb in verbs if verb in self._asked]
+        return any(now - at < ASKED_BEFORE_THE_END for at in asked)
 
     def let_end(self) -> None:
         """Let it not be started again."""

@@ -36,6 +36,10 @@ class RecordingSupervisor:
     def lines(self) -> list[str]:
         return [line for _, line in self.output]
 
+    def pid(self) -> int:
+        """Return the number that a child has printed last, its process's."""
+        return int([line for line in self.lines() if line.isdecimal()][-1])
+
 
 @pytest.fixture
 async def children() -> AsyncIterator[RecordingSupervisor]:
@@ -138,6 +142,23 @@ async def test_a_child_that_needs_an_operator_is_not_restarted(children: Recordi
     assert children.lines() == ["ready", "no account", "stopped for good (exit code 3)"]
     (part,) = faulty(children.supervisor.parts, now_ms())
     assert part.fault == "should run and has stopped for good: exit code 3: no account"
+
+
+async def test_a_start_asked_for_while_a_child_ends_is_carried_out_once(children: RecordingSupervisor) -> None:
+    script = (
+        f"{IMPORTS}; signal.signal(signal.SIGTERM, lambda *_: sys.exit(3)); print(os.getpid()); {READY}; signal.pause()"
+    )
+    first = await children.start(script)
+    assert children.supervisor.start_again(f"-c {script}")
+    os.kill(first["pid"], signal.SIGTERM)
+    await until(lambda: children.lines().count("ready") == 2, within=60)
+    os.kill(children.pid(), signal.SIGTERM)
+    await until(lambda: children.supervisor.has_ended("child"), within=60)
+    assert children.supervisor.start_again(f"-c {script}")
+    await until(lambda: children.lines().count("ready") == 3, within=60)
+    os.kill(children.pid(), signal.SIGTERM)
+    await until(lambda: children.supervisor.has_ended("child"), within=60)
+    assert children.lines().count("stopped for good (exit code 3)") == 2
 
 
 async def test_a_child_that_ends_before_it_is_ready_raises_an_error(children: RecordingSupervisor) -> None:
