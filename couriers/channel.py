@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import couriers
 from core.errors import SetupError
-from core.model.contacts.channel_records import AddressForm
+from core.model.contacts.addresses import AddressForm
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"

@@ -26,9 +26,9 @@ from jobs.failures import LEAST, AfterFailure, Failure, failure_of, failure_of_c
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.limits import WAITS, Slots
-from jobs.losses import Losses
 from jobs.recording.effects import JobEffects
 from jobs.recording.guard import Guard
+from jobs.recovery import Losses
 from jobs.run_job import run_job
 from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, Suspended
 

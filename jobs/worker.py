@@ -23,11 +23,10 @@ from jobs.attempts import Attempts
 from jobs.external_services import Outside
 from jobs.job import Job
 from jobs.limits import Slots
-from jobs.losses import Losses
 from jobs.notices import Notifier
 from jobs.queries import AT_ONCE, QueryAnswers
 from jobs.queries import LEASE as LEASE_OF_QUERIES
-from jobs.recovery import Standing, Watchdog, count_interrupted, report_changed_code
+from jobs.recovery import Losses, Standing, Watchdog, count_interrupted, report_changed_code
 from jobs.registry import Registry
 
 log = logging.getLogger(__name__)

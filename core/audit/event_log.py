@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from core.errors import FunctionFault
 from core.redis.constants import EVENTS_KEPT
-from core.redis.events.stream_reader import entry_fields
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import entry_fields
 
 # Entries of one page: each may carry thousands of outcomes.
 _PAGE = 50

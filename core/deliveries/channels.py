@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from core.errors import StoreRefuses
-from core.model.contacts.channel_records import channel_records
+from core.model.contacts.addresses import channel_records
 from core.model.display import Display
 from core.model.json_form import compact_json
 from core.redis.keys import KEYS

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from core.model.history_key import HistoryKey
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Reads what the provider said about a recipient of a delivery, as `lua/delivery/modules/exchanges.lua` keeps it."""
+"""The exchanges with providers about messages: what was called, and what the provider said (D-48).
+
+`lua/delivery/modules/exchanges.lua` keeps them.
+"""
 
 import re
 import time
@@ -6,15 +9,41 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from core.deliveries.histories.parcels import outcome_field, split_label
 from core.deliveries.histories.projection import channels_of
 from core.deliveries.histories.reader import HistoryReader
-from core.model.exchange import ExchangedAttempt, ProviderCall
 from core.model.history_key import HistoryKey
 from core.redis.constants import DAY_MS
 from core.redis.keys import KEYS
 from core.redis.store import Store
+
+
+class ProviderCall(Struct, frozen=True, array_like=True):
+    """One call. `status`: the provider's number, 0 without an answer. `words`: the provider's own, "" of a success.
+    `after_ms`: since the attempt began. `took_ms`: with the waits for a connection and for the announcement.
+    """
+
+    method: str
+    status: int
+    words: str
+    after_ms: int
+    took_ms: int
+
+
+class ExchangedAttempt(NamedTuple):
+    """One attempt. `at`: when it began, Unix ms. `outcome`: "sent", "rejected", "deferred", "unknown", "halted",
+    "partly". `detail`: the provider's words for this message. `calls`: those of all messages of the attempt, if a call
+    carries several. Neither has a secret, an address or a text.
+    """
+
+    at: int
+    outcome: str
+    reason: str
+    detail: str
+    calls: Sequence[ProviderCall]
+
 
 KEPT_MS = 7 * DAY_MS
 _PAGE = 1000

@@ -5,18 +5,19 @@ made from, and a function recognises its own write when a call is repeated after
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.history_key import Id
 from core.model.json_form import compact_json
-from core.model.people import Group, Supergroup, User, id_text, name_words
+from core.model.people import MAX_ADDRESSES, Group, Supergroup, User, id_text, name_words
 from core.redis.store import Store
 
 PAGE = 500
@@ -114,3 +115,41 @@ def user_not_found(user: Id) -> NotFound:
 
 def limit_reached(detail: str) -> Refused:
     return Conflict("LIMIT_REACHED", detail)
+
+
+class Merge(Struct, frozen=True):
+    """`user`: the person that stays, as it will be. `other`: the person that is deleted. `groups`: its groups, which it
+    brings along. `lost`: fields of the other that are given up, because the person that stays has a value of its own.
+    """
+
+    user: User
+    other: User
+    groups: Sequence[Id]
+    lost: Mapping[str, str]
+
+
+def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
+    """Return the merge of two people: what one has decided against stays so (opt-outs, a block). Raises Conflict
+    LIMIT_REACHED.
+    """
+    contacts = {
+        channel: list(dict.fromkeys([*kept.contacts.get(channel, ()), *other.contacts.get(channel, ())]))
+        for channel in dict.fromkeys([*kept.contacts, *other.contacts])
+    }
+    if any(len(addresses) > MAX_ADDRESSES for addresses in contacts.values()):
+        raise limit_reached(f"Together they would have more than {MAX_ADDRESSES} addresses of a channel.")
+    user = replace(
+        kept,
+        name=kept.name or other.name,
+        email=kept.email or other.email,
+        role=kept.role or other.role,
+        contacts=contacts,
+        opt_out=tuple(dict.fromkeys([*kept.opt_out, *other.opt_out])),
+        blocked=kept.blocked or other.blocked,
+        fields={**other.fields, **kept.fields},
+    )
+    both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
+    both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}
+    return Merge(
+        user, other, groups, {name: theirs for name, (theirs, ours) in both.items() if theirs not in (None, ours)}
+    )

@@ -6,16 +6,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from core.directory.collections import Groups
-from core.directory.merging import Merge, merged
 from core.directory.name_search import by_name
 from core.directory.paging import DirectoryPage, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
+    Merge,
     Records,
     decode_record,
     encode_record,
     given_fields,
     limit_reached,
+    merged,
     raise_first,
     user_not_found,
     version_of,

@@ -16,8 +16,8 @@ from core.jobs.record import JobId
 from core.jobs.storage import place_of
 from core.model.clock import from_ms
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.keys import KEYS
+from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store
 
 BEGIN = "0"

@@ -24,8 +24,8 @@ from core.queue.replies import ANYBODY, CallReplies, TaskEnd
 from core.queue.task import NewTask, TaskOptions
 from core.queue.tubes import Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
+from core.redis.keyspace_events import ensure_notifications
 from core.redis.libraries import register
-from core.redis.notifications import ensure_notifications
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 

@@ -19,9 +19,9 @@ from core.model.states import TaskState
 from core.queue.queue import Queue
 from core.queue.task_ids import split_id
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.events.stream_reader import StreamReader, entry_fields
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader, entry_fields
 
 # Ends that no caller has asked for yet; older ones are still in the stream.
 _REMEMBERED = 10_000

@@ -1,6 +1,6 @@
 """Checks the settings and the data layout of a Redis/Valkey server at every start.
 
-`notify-keyspace-events` is set (`core.redis.notifications`). All other wrong settings are only
+`notify-keyspace-events` is set (`core.redis.keyspace_events`). All other wrong settings are only
 reported, with the command that corrects them, because the operator decides about the server's memory and disk.
 """
 
@@ -15,8 +15,8 @@ from redis.exceptions import RedisError
 from core.errors import DataMoved, FunctionFault, LayoutUnknown, ShardsDiffer, StoreRefuses
 from core.redis.connection import Reply, encoded
 from core.redis.keys import KEYS, layout_of_shards
+from core.redis.keyspace_events import SETTING, Notifications, ensure_notifications, merged_flags
 from core.redis.migration_mark import MigrationMark
-from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
 from core.redis.primary import GRACE_MS
 from core.redis.refusals import explained
 from core.redis.store import Store

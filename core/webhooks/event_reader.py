@@ -25,8 +25,8 @@ from core.errors import NotFound
 from core.model.history_key import HistoryKey
 from core.queue import NewTask, Queue
 from core.redis.constants import EVENTS_KEPT
-from core.redis.events.stream_reader import entry_fields
 from core.redis.store import Store
+from core.redis.stream_reader import entry_fields
 from core.webhooks.catch_up import CatchUp, Mark
 from core.webhooks.messages import (
     WebhookMessage,

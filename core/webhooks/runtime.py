@@ -14,9 +14,9 @@ from core.errors import StoreError
 from core.queue import Queue, Tubes, Worker, WorkerOptions
 from core.queue.executor import Executor
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks

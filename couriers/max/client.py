@@ -1,4 +1,4 @@
-"""The client of MAX's Bot API: one call, with MAX's answer as it is, or with its errors as exceptions.
+"""The client of MAX's Bot API: one call, with MAX's answer as it is, or with its errors as exceptions; its settings.
 
 A call is made once. aiohttp itself repeats only a GET, PUT or DELETE whose connection ends before the answer; those
 change nothing, or have the same effect twice. No text of an error contains the token.
@@ -6,7 +6,7 @@ change nothing, or have the same effect twice. No text of an error contains the 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,21 @@ from couriers.announcing_connector import AnnouncingConnector
 from couriers.exchanges import noted_call
 from couriers.max import API_URL
 from providers.certificates import tls_context
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`ca`: the file with the root of MAX's certificate, which Python does not know."""
+
+    token: str = field(repr=False)
+    api_url: str = API_URL
+    ca: Path | None = None
+    timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
+    webhook_url: str | None = field(default=None, metadata={"setting": "ADA_MAX_WEBHOOK_URL"})
+    webhook_secret: str | None = field(default=None, repr=False, metadata={"setting": "ADA_MAX_WEBHOOK_SECRET"})
+    most_file_mb: int = 50  # of one attachment; a larger one is not shown
+    allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
+
 
 TOKEN_REFUSED = "MAX does not accept the token: check ADA_MAX_TOKEN"
 

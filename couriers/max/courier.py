@@ -12,12 +12,11 @@ from typing import Any, Literal
 from couriers.announcing_connector import announcing
 from couriers.max import outcomes
 from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused, MaxUploads
-from couriers.max.client import FAILURES, MaxClient, check_token
+from couriers.max.client import FAILURES, MaxClient, Settings, check_token
 from couriers.max.content import LIMITS as KEYBOARD
 from couriers.max.content import LONGEST, Body, MaxDraft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
-from couriers.max.settings import Settings
 from couriers.sending import (
     EVERY_FEATURE,
     NEVER,

@@ -19,10 +19,9 @@ from typing import Any
 from msgspec import Struct
 
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
-from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable
+from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable, Settings
 from couriers.max.content import files_of, keyboard
 from couriers.max.events import TYPES
-from couriers.max.settings import Settings
 from couriers.receiving.poller import Page, is_lower
 from couriers.receiving.receiver import Receiver, WebhookReceiver
 from couriers.sending import Content

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from core.admission.server_proof import NONCE, proof_of
 from core.errors import NotFound
 from core.processes import LOSS_REMEDY, DataLoss, last_loss
-from core.redis.notifications import Notifications, ensure_notifications
+from core.redis.keyspace_events import Notifications, ensure_notifications
 from core.redis.server_checks import notification_problem
 from delivery.http import metrics
 from delivery.http.authentication import authenticate, bearer_token

@@ -9,7 +9,7 @@ from typing import Any
 from core.jobs import Actor, JobId, JobState
 from core.queue import QueueClient, Worker
 from jobs import Iteration
-from jobs.losses import MOST_LOSSES
+from jobs.recovery import MOST_LOSSES
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.waiting import until
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.jobs import JobId, JobState, StoredJob
 from core.queue import Done, Retry
 from jobs import Iteration
-from jobs.losses import BACKOFF, MOST_LOSSES, SUSPECT, Losses
+from jobs.recovery import BACKOFF, MOST_LOSSES, SUSPECT, Losses
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.waiting import until
 
@@ -64,7 +64,7 @@ async def test_a_suspect_that_has_stored_a_result_keeps_no_other_one_waiting(
 async def test_a_suspect_runs_alone_for_a_limited_time(
     playground: Playground, job: StoredJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.losses.ALONE", 0.0)
+    monkeypatch.setattr("jobs.recovery.ALONE", 0.0)
     losses = Losses(playground.jobs)
     for job_id in (ANNA, BORIS):
         assert await losses.delay(lost(job, job_id)) is None

@@ -21,7 +21,7 @@ from core.model.clock import local_time
 from core.model.parts import PartState, faulty
 from core.processes import LOSS_REMEDY, accept_loss, last_loss
 from core.redis.keys import layout_of_shards
-from core.redis.notifications import SETTING, ensure_notifications
+from core.redis.keyspace_events import SETTING, ensure_notifications
 from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
 from core.redis.store import Store

@@ -5,7 +5,7 @@ lists them. Pure.
 from collections.abc import Mapping, Sequence
 
 from core.directory.csv_cells import CONTACTS, FileKind
-from core.model.contacts.channel_records import channel_records
+from core.model.contacts.addresses import channel_records
 
 _PERSON = ("ид", "человек", "участник", "пользователь")
 _TITLE = ("название", "наименование")

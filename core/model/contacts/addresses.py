@@ -1,20 +1,62 @@
 """Addresses of a person in a channel: their forms, and what is none. The rule is the same wherever one enters.
 
 The record of a channel names the form of its addresses. A channel without a form has only one form of each address, and
-every printable text is one.
+every printable text is one. Core lies below the couriers, so the registry of channels is found by its name, when it is
+first asked; it does not depend on which module of a process was imported first.
 
 Two written forms of one phone number are one contact, and the couriers send to the number in E.164; libphonenumber
 knows the forms of each country.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple, Protocol
 
 import idna
 import phonenumbers
 
-from core.model.contacts.channel_records import AddressForm, address_form
 from core.model.text.characters import nfc, without_marks
+
+_REGISTRY = "couriers.channel"
+
+
+class AddressForm(NamedTuple):
+    """`example` stands behind "An address of this channel is". `canonical`: returns the one form of all written forms
+    of an address; what is no address stays as it is.
+    """
+
+    accepts: Callable[[str], object]
+    example: str
+    canonical: Callable[[str], str] = str
+
+
+class RegisteredChannel(Protocol):
+    """The fields of `couriers.channel.Channel` that core reads."""
+
+    @property
+    def address(self) -> AddressForm | None: ...
+    @property
+    def column_names(self) -> Sequence[str]: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def is_known_at_start(self) -> bool: ...
+
+
+@cache
+def channel_records() -> Mapping[str, RegisteredChannel]:
+    """Return the record of each channel by its name, in the order of lists."""
+    records: Mapping[str, RegisteredChannel] = import_module(_REGISTRY).channels()
+    return records
+
+
+def address_form(channel: str) -> AddressForm | None:
+    """Return the form of the addresses of a channel; None if every printable text is one."""
+    record = channel_records().get(channel)
+    return record.address if record else None
+
 
 _SEPARATORS = re.compile(r"[\s().\u2010-\u2015\u2212-]+")
 # A number without a country code is Russian: 8 is the trunk prefix there, 9 begins a mobile number. These forms need no

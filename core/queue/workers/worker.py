@@ -28,8 +28,8 @@ from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.queue.workers.claim_schedule import ClaimSchedule
 from core.queue.workers.heartbeat import Heartbeat, OnExtension
 from core.queue.workers.tasks_in_progress import TasksInProgress
-from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.keys import KEYS
+from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store
 from core.redis.topology import Topology
 

@@ -8,13 +8,12 @@ it belongs to the server.
 
 import re
 
-from core.redis.keys.access import ACCESS
 from core.redis.keys.conversations import CONVERSATIONS
 from core.redis.keys.deliveries import DELIVERIES
 from core.redis.keys.installation import INSTALLATION
 from core.redis.keys.jobs import JOBS, QUEUE
 from core.redis.keys.key import Key, Lifetime, regex_of
-from core.redis.keys.people import PEOPLE
+from core.redis.keys.people import ACCESS, PEOPLE
 
 __all__ = ["KEYS", "LAYOUT", "PERMANENT", "Key", "Lifetime", "bell", "is_ours", "kind_of", "layout_of_shards"]
 

@@ -8,7 +8,7 @@ after it: what was begun in between ends, too. A repeat after a crash does the r
 import time
 from collections.abc import Sequence
 
-from core.directory.merging import Merge
+from core.directory.records import Merge
 from core.jobs import Actor
 from core.jobs.transitions import PERSON_DELETED
 from core.model.people import User, id_text

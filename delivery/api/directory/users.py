@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.directory.merging import Merge
+from core.directory.records import Merge
 from core.jobs import JobState
 from core.model import people
 from core.model.field_types import Contacts, IdField, Label, Name, ShortText

@@ -17,9 +17,9 @@ from core.deliveries.tracker import read_change
 from core.errors import StoreError
 from core.model.history import HistoryChange, OutcomeRecord
 from core.model.history_key import HistoryKey
-from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
 
 log = logging.getLogger(__name__)
 

@@ -34,12 +34,12 @@ from core.queue.task_search import SearchPosition
 from core.redis.cluster import ShardMap, cluster_nodes
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, SlotRange
 from core.redis.connection import StoreConnection
-from core.redis.events.keyspace_events import KeyspaceEvents
-from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
+from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.libraries import register
 from core.redis.server_checks import check, sign_layout
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
 from core.sessions import Sessions, SignInLinks
 from core.uploads import Uploads
 from tests.support.audited import violations_in

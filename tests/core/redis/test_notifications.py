@@ -6,7 +6,7 @@ from datetime import timedelta
 from redis.asyncio import Redis
 
 from core.queue import Attempt, Done, Result, Worker, connect
-from core.redis.notifications import SETTING, ensure_notifications
+from core.redis.keyspace_events import SETTING, ensure_notifications
 from core.redis.store import Store
 from tests.support.servers import Server
 from tests.support.waiting import until

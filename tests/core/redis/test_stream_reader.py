@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.events.stream_reader import StreamReader
+from core.redis.stream_reader import StreamReader
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack
 from tests.support.waiting import until

@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from core.redis.events.stream_reader import entry_fields
 from core.redis.keys import KEYS
+from core.redis.stream_reader import entry_fields
 from tests.support.stack import HOUR, order
 from tests.support.waiting import until
 from tests.system.crash.api_client import ApiClient

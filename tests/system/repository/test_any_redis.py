@@ -17,7 +17,7 @@ from core.errors import SetupError
 from core.model.content import Feature
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey
-from core.redis.notifications import merged_flags
+from core.redis.keyspace_events import merged_flags
 from core.redis.server_checks import check, setting_problems
 from core.redis.store import Store
 from couriers.sending.interface import FOREVER, Message, Outcome, Sent

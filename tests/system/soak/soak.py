@@ -15,9 +15,9 @@ from pathlib import Path
 
 from core.errors import StoreError
 from core.queue import Queue, Tubes
-from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS, Lifetime, kind_of
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
 from tests.support.audited import violations_in
 from tests.support.paths import ROOT
 from tests.support.servers import Server

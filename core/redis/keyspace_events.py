@@ -1,8 +1,11 @@
 """Keyspace events: wakes sleepers when their keys vanish. One connection to each primary that has one of the keys.
 
 Events are only a wake-up signal. They are lost at every disconnect and every restart of the server, so at each
-(re)connect every listener is also called, after the server's `notify-keyspace-events` was checked and set. A lost event
-costs at most a worker's floor, never a message.
+(re)connect every listener is also called. A lost event costs at most a worker's floor, never a message.
+
+Without our flags in the setting `notify-keyspace-events` no sleeper is woken, and a server that restarts without
+`CONFIG REWRITE` loses them. Therefore they are checked, and set if they are missing, at every connect here, by
+`connect`, by `/readyz` and by `doctor`. Other flags are kept.
 
 Called by core.queue.workers.worker. redis-py's own loop is not used: it ends 5 s into an outage, and after a short
 one it subscribes again without a notice.
@@ -11,19 +14,84 @@ one it subscribes again without a notice.
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
+from core.errors import FunctionFault
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.cluster import ShardMap
 from core.redis.connection import Reply, StoreConnection, encoded
-from core.redis.notifications import ensure_notifications
 from core.redis.outage_log import OutageLog
 from core.redis.refusals import is_about_rights, missing_rights
 from core.redis.store import Store
 from core.redis.topology import Topology
+
+log = logging.getLogger(__name__)
+
+SETTING = "notify-keyspace-events"
+
+# K: keyspace channels; g: del, expire, …; x: expired.
+_OURS = "Kgx"
+
+Command = Callable[..., Awaitable[Any]]
+"""Sends a command. Raises ResponseError or FunctionFault if the server refuses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notifications:
+    """`found`: the flags before; None if the server does not show them. `missing`: ours that it does not have now.
+    `refusal`: why they could not be read or set.
+    """
+
+    found: str | None
+    missing: str = ""
+    refusal: str = ""
+
+    @property
+    def changed(self) -> str:
+        """Return what was changed, in a sentence; "" if nothing."""
+        if self.found is None or self.missing or merged_flags(self.found) == self.found:
+            return ""
+        return f"{SETTING} was {self.found or 'empty'} and was set to {merged_flags(self.found)}"
+
+
+def merged_flags(found: str) -> str:
+    """Return the flags with ours added; none is removed. `A` means all classes, `g` and `x` included."""
+    return found + missing_flags(found)
+
+
+def missing_flags(found: str) -> str:
+    return "".join(flag for flag in _OURS if flag not in found and not (flag in "gx" and "A" in found))
+
+
+async def ensure_notifications(command: Command) -> Notifications:
+    """Set the flags that are missing; log a change and a refusal."""
+    try:
+        found = flags_of(await command("CONFIG", "GET", SETTING))
+    except (ResponseError, FunctionFault) as refusal:
+        return Notifications(None, refusal=str(refusal))
+    if found is None or not missing_flags(found):
+        return Notifications(found)
+    try:
+        await command("CONFIG", "SET", SETTING, merged_flags(found))
+    except (ResponseError, FunctionFault) as refusal:
+        log.warning("%s lacks %s and cannot be set: %s", SETTING, missing_flags(found), refusal)
+        return Notifications(found, missing_flags(found), str(refusal))
+    state = Notifications(found)
+    log.warning("%s; write it to the server's configuration: CONFIG REWRITE", state.changed)
+    return state
+
+
+def flags_of(answer: Any) -> str | None:
+    """Return the flags in an answer to CONFIG GET: a map in RESP3, a flat list in RESP2."""
+    pairs = answer if isinstance(answer, dict) else dict(zip(answer[::2], answer[1::2], strict=True))
+    found = pairs.get(SETTING)
+    return None if found is None else str(found)
+
 
 log = logging.getLogger(__name__)
 

@@ -1,1 +1,0 @@
-"""Reads what the server sends by itself: keyspace events, and new entries of a stream."""
