@@ -6,50 +6,36 @@ stays in the checkpoint for the next claim: `couriers.sending.parcels.pending_en
 Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
 token. With protection, a repeat carries the same random id. Tests: tests/system/crash/test_couriers.py.
 
-Called by `couriers.sending.runtime`. `couriers.sending.attempt_pool` attempts the batches,
+Called by `couriers.sending.runtime`. `couriers.sending.parcels.selection` selects the entries,
+`couriers.sending.attempt_pool` attempts the batches by `couriers.sending.parcels.courier_attempts`,
 `couriers.sending.outcome_writer` writes the outcomes.
 """
 
-import asyncio
 import logging
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.deliveries.received import ReceivedMessage
 from core.errors import StoreError
 from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
-from core.queue.checks import error_text
-from core.redis.cancel_and_wait import is_cancelled_from_outside
-from couriers.exchanges import NotedCall, noting_calls
 from couriers.sending.interface import (
-    NEVER,
-    Announces,
-    Deferred,
-    Halted,
-    Message,
     NotWanted,
     Outcome,
-    Partly,
-    Scope,
-    Sent,
     SharesTexts,
     Split,
-    Unknown,
 )
 from couriers.sending.messages import Messages
 from couriers.sending.outcome_writer import OutcomeWriter
-from couriers.sending.parcels.checked_outcomes import checked
-from couriers.sending.parcels.exchange_notes import ExchangeNote
+from couriers.sending.parcels.courier_attempts import CourierAttempts
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
-from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
+from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
+from couriers.sending.parcels.selection import EntrySelection
 from couriers.sending.retry_policy import Final, decide
 
 log = logging.getLogger(__name__)
@@ -66,22 +52,6 @@ class _AttemptTimes(NamedTuple):
     triggered: bool = False
 
 
-class _Announcement:
-    """The announcement of one attempt of an entry: written at the first call."""
-
-    __slots__ = ("_announce", "_is_made", "_pending")
-
-    def __init__(self, announce: Callable[[PendingEntry], Awaitable[None]], pending: PendingEntry) -> None:
-        self._announce = announce
-        self._pending = pending
-        self._is_made = False
-
-    async def __call__(self) -> None:
-        if not self._is_made:
-            await self._announce(self._pending)
-            self._is_made = True
-
-
 class ParcelExecutor:
     """One claim of one parcel."""
 
@@ -94,11 +64,10 @@ class ParcelExecutor:
         self._parcel = Parcel.of(task)
         self._messages = Messages(services, self._parcel, task.tenant)
         self._entries = PendingEntries(task, self._parcel, self._courier.remembers)
-        self._announces = self._courier.remembers == NEVER or self._parcel.asks_again
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
-        self._notes: dict[int, ExchangeNote] = {}  # of the last attempt, by place
+        self._attempts = CourierAttempts(services, task, self._parcel, self._writer)
         courier = self._courier
         self._most_texts = courier.most_texts if self._parcel.is_personal and isinstance(courier, SharesTexts) else 0
         self._error = ""  # why the last entry that failed is attempted again
@@ -115,11 +84,8 @@ class ParcelExecutor:
         await self._entries.compare(self._services.reader)
         await self._messages.read_values(self._services.reader)
         for pending in self._entries.unclear:
-            self._close(pending, Final(Status.UNKNOWN, self._unclear_reason(pending)), pending.attempts)
-        await self._select_ready()
-        await self._skip_reached()
-        await self._skip_answered()
-        self._refuse_empty()
+            self._close(pending, Final(Status.UNKNOWN, self._entries.unclear_reason(pending)), pending.attempts)
+        await self._select()
         if self._ready:
             await self._attempt_ready()
         await self._settle()
@@ -137,65 +103,16 @@ class ParcelExecutor:
             self._messages.shared = shared._replace(content=content)
             yield
 
-    # Which entries can be served now
-
-    async def _select_ready(self) -> None:
-        """Postpone entries whose own wait is not over or whose chat is throttled."""
-        throttled = await self._throttled_chats()
-        for pending in self._entries.open:
-            not_before = max(pending.not_before, throttled.get(pending.entry.address, 0))
-            # As of the claim: after a crash this shows which entries may have been attempted.
-            if not_before > self._task.claimed:
-                self._postponed.append(pending._replace(not_before=not_before))
-            else:
-                self._ready.append(pending)
+    async def _select(self) -> None:
+        selection = EntrySelection(self._services, self._task, self._parcel, self._messages, self._entries)
+        selected = await selection.select(tube_has_throttles=self._tube_has_throttles)
+        self._postponed.extend(selected.postponed)
+        for pending, final in selected.ended:
+            self._close(pending, final, pending.attempts)
+        ready = selected.ready
         if self._most_texts:  # what can share a call stands together
-            self._ready = deque(sorted(self._ready, key=lambda pending: self._messages.values(pending.entry)))
-
-    async def _skip_reached(self) -> None:
-        """Close the entries that were never attempted and whose recipients an earlier channel has reached (D-36)."""
-        fresh = {pending.entry.number for pending in self._ready if not pending.attempts and not pending.unclear_since}
-        reached = await reached_earlier(self._services.reader, self._parcel, self._courier.channel, fresh)
-        if not reached:
-            return
-        ready, self._ready = self._ready, deque()
-        for pending in ready:
-            if pending.entry.number in reached and not pending.attempts and not pending.unclear_since:
-                self._close(pending, Final(Status.SKIPPED, Reason.REACHED_ELSEWHERE), 0)
-            else:
-                self._ready.append(pending)
-
-    async def _skip_answered(self) -> None:
-        """Close the entries of those who have answered before a parcel that asks again is sent. Who answers later is
-        left out in the step that writes `sending` (lua/answers/modules/reminders.lua).
-        """
-        if not self._parcel.asks_again:
-            return
-        fresh = {pending.entry.number for pending in self._ready if not pending.unclear_since}
-        answered = await self._services.reader.answered(self._parcel.history_key, fresh)
-        ready, self._ready = self._ready, deque()
-        for pending in ready:
-            if pending.entry.number in answered:
-                self._close(pending, Final(Status.SKIPPED, Reason.ANSWERED), pending.attempts)
-            else:
-                self._ready.append(pending)
-
-    def _refuse_empty(self) -> None:
-        """Close the entries to which the channel can show nothing of the delivery."""
-        ready, self._ready = self._ready, deque()
-        for pending in ready:
-            if self._messages.presented(pending.entry).is_empty:
-                self._close(pending, self._unattempted(pending, Final(Status.FAILED, Reason.CONTENT_REFUSED)), 0)
-            else:
-                self._ready.append(pending)
-
-    async def _throttled_chats(self) -> dict[str, int]:
-        """Return address → the server ms until which it is throttled."""
-        if not self._tube_has_throttles:
-            return {}
-        scopes = [f"{Scope.CHAT}:{pending.entry.address}" for pending in self._entries.open]
-        throttles = await self._services.queue.throttles(self._courier.channel, self._task.shard, scopes)
-        return {scope.partition(":")[2]: until for scope, until in throttles.items()}
+            ready = sorted(ready, key=lambda pending: self._messages.values(pending.entry))
+        self._ready.extend(ready)
 
     # Attempts
 
@@ -225,7 +142,7 @@ class ParcelExecutor:
             final = Final(Status.CANCELLED)
         else:
             return False
-        self._close(pending, self._unattempted(pending, final), pending.attempts)
+        self._close(pending, self._entries.unattempted(pending, final), pending.attempts)
         return True
 
     def _batch_limit(self, pending: PendingEntry) -> int:
@@ -277,73 +194,19 @@ class ParcelExecutor:
             return
         started = self._now
         try:
-            with noting_calls() as calls:
-                outcomes = await self._outcomes_of(batch, messages)
+            outcomes = await self._attempts.make(batch, messages, started)
         except NotWanted:
             self._put_back_open(batch)
             return
-        self._note_exchanges(batch, messages, outcomes, calls, started)
         triggered = await self._learn(batch, outcomes)
         times = _AttemptTimes(started, self._now, random.random(), triggered)
         attempted = list(zip(batch, outcomes, strict=True))
         for pending, outcome in attempted:
             if not isinstance(outcome, Split):
                 self._apply(pending, outcome, times)
-        await self._pass_on(attempted)
+        await self._attempts.pass_on(attempted)
         if to_split := [(pending, outcome) for pending, outcome in attempted if isinstance(outcome, Split)]:
             await self._split(to_split, whole=len(to_split) == len(batch))
-
-    async def _outcomes_of(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Outcome]:
-        """Make one attempt. After a fault of the courier its messages may have been sent. Raises NotWanted."""
-        try:
-            outcomes = await self._courier.attempt(await self._announced(batch, messages))
-            if len(outcomes) != len(messages):
-                raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
-            outcomes = [checked(outcome) for outcome in outcomes]
-        except NotWanted:
-            raise
-        except BaseException as fault:  # whatever a courier raises, unless the pool has cancelled the attempt
-            if isinstance(fault, asyncio.CancelledError) and is_cancelled_from_outside():
-                raise
-            self._services.exchange_notes.log_fault(fault)
-            outcomes = [Unknown(error_text(fault))] * len(messages)
-        cleaned = self._services.exchange_notes.cleaned
-        return [cleaned(outcome, message) for outcome, message in zip(outcomes, messages, strict=True)]
-
-    def _note_exchanges(
-        self,
-        batch: Sequence[PendingEntry],
-        messages: Sequence[Message],
-        outcomes: Sequence[Outcome],
-        calls: Sequence[NotedCall],
-        started: int,
-    ) -> None:
-        """Note what the provider said about each message of an attempt."""
-        note, shared = self._services.exchange_notes.of, len(batch) > 1
-        for pending, message, outcome in zip(batch, messages, outcomes, strict=True):
-            is_repeat = pending.attempts > 0 or pending.unclear_since > 0
-            if isinstance(outcome, Sent) and not is_repeat:
-                continue
-            self._notes[pending.place] = note(outcome, message, calls, started, shared=shared, is_repeat=is_repeat)
-
-    async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
-        """Announce the messages where a repeat could double them, or where who has answered is not asked again, unless
-        the courier does it. Raises NotWanted.
-        """
-        if not self._announces:
-            return messages
-        announcements = [_Announcement(self._announce, pending) for pending in batch]
-        if isinstance(self._courier, Announces):
-            return [replace(one, announce=announce) for one, announce in zip(messages, announcements, strict=True)]
-        await asyncio.gather(*(announce() for announce in announcements))
-        return messages
-
-    async def _announce(self, pending: PendingEntry) -> None:
-        """Write `sending`. Raises NotWanted if nothing may be sent any more by then."""
-        await self._writer.announce(pending.entry.item(Status.SENDING, attempts=pending.attempts + 1))
-        is_skipped = str(pending.entry.id) in self._writer.skip
-        if is_skipped or self._writer.lost or self._writer.cancelled or self._services.account.is_throttled:
-            raise NotWanted
 
     async def _learn(self, batch: Sequence[PendingEntry], outcomes: Sequence[Outcome]) -> bool:
         """Throttle the account if the provider asks for it. Returns whether this attempt triggered the throttle."""
@@ -353,39 +216,6 @@ class ParcelExecutor:
         except StoreError as fault:
             self._writer.give_up(fault)
             return False
-
-    async def _pass_on(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
-        """Pass on what the outcomes say about chats, the account and dialogs. They are noted before."""
-        try:
-            for pending, outcome in attempted:
-                rest = outcome.rest if isinstance(outcome, Partly) else outcome
-                if isinstance(rest, Halted):
-                    await self._services.halt(rest.detail)
-                elif isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:
-                    scope = f"{Scope.CHAT}:{pending.entry.address}"
-                    await self._services.queue.throttle(self._courier.channel, scope, rest.after)
-        except StoreError as fault:
-            self._writer.give_up(fault)
-        sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
-        await self._services.read_marks.note(self._parcel, sent)
-        if self._parcel.takes_replies or self._parcel.is_answered_in_words:
-            await self._note_received(attempted)
-
-    async def _note_received(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
-        """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
-        key, channel = self._parcel.history_key, self._courier.channel
-        received = [
-            (
-                pending.entry.address,
-                ReceivedMessage(outcome.reference if isinstance(outcome, Sent) else "", key, pending.entry.number),
-            )
-            for pending, outcome in attempted
-            if isinstance(outcome, Sent | Unknown)
-        ]
-        try:
-            await self._services.received.note(self._task.tenant, channel, received)
-        except StoreError as fault:
-            log.warning("%s: %d messages not noted for replies: %s", channel, len(received), fault)
 
     async def _split(self, refused: list[tuple[PendingEntry, Split]], *, whole: bool) -> None:
         """Attempt each half, down to the one message that the provider refuses. `whole`: the provider took none of the
@@ -425,10 +255,10 @@ class ParcelExecutor:
         self._postponed.append(
             pending._replace(not_before=not_before, attempts=decision.attempts, unclear_since=unclear_since)
         )
-        note = self._notes.get(pending.place, ExchangeNote())
+        note = self._attempts.note_of(pending)
         self._services.exchange_notes.log("tried again later", decision.reason, note.detail)
         # Elsewhere an entry that waits stays as it is stored, and only the exchange is kept.
-        if self._announces or note.line:
+        if self._attempts.are_announced or note.line:
             known = Status.QUEUED, decision.reason, "", decision.attempts, ()
             self._writer.note(pending.entry.item(*known, *note))
 
@@ -444,7 +274,7 @@ class ParcelExecutor:
         """
         with_content = final.status in (Status.SENT, Status.UNKNOWN) or final.reason == Reason.CONTENT_REFUSED
         not_shown = (*self._messages.presented(pending.entry).not_shown, *final.not_shown) if with_content else ()
-        note = self._notes.get(pending.place, ExchangeNote())
+        note = self._attempts.note_of(pending)
         if final.status in (Status.FAILED, Status.UNKNOWN) and note.detail:
             self._services.exchange_notes.log(final.status, final.reason, note.detail)
         known = final.status, final.reason, final.reference, attempts, not_shown
@@ -457,9 +287,9 @@ class ParcelExecutor:
         unclear = [
             pending.entry.item(
                 Status.UNKNOWN,
-                self._unclear_reason(pending),
+                self._entries.unclear_reason(pending),
                 attempts=pending.attempts,
-                detail=self._notes.get(pending.place, ExchangeNote()).detail,
+                detail=self._attempts.note_of(pending).detail,
                 paid=self._messages.paid_parts(pending.entry),
             )
             for pending in postponed
@@ -467,13 +297,3 @@ class ParcelExecutor:
         ]
         end = Settlement(due=due, checkpoint=checkpoint_of(postponed), unclear=unclear, error=self._error)
         await self._writer.settle(end, len(postponed))
-
-    def _unattempted(self, pending: PendingEntry, final: Final) -> Final:
-        """Return the end of an entry that is not attempted again: unknown if an attempt may have sent the message
-        (D-38)."""
-        return Final(Status.UNKNOWN, self._unclear_reason(pending)) if pending.unclear_since else final
-
-    def _unclear_reason(self, pending: PendingEntry) -> Reason:
-        may_have_crashed = self._task.crashed or self._courier.remembers == NEVER
-        crashed = may_have_crashed and pending.unclear_since == self._task.started
-        return Reason.CRASHED if crashed else Reason.ANSWER_LOST

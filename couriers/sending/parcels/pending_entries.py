@@ -22,12 +22,12 @@ from core.deliveries.histories.encoding import load_plan
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.model.json_form import compact_json
-from core.model.states import OPEN, REACHED, Status
+from core.model.states import OPEN, REACHED, Reason, Status
 from core.queue import Task
 from core.redis.constants import AWAITING_MS
 from couriers.sending.interface import NEVER
 from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.retry_policy import still_remembered
+from couriers.sending.retry_policy import Final, still_remembered
 
 _CONFIRMED = frozenset({Status.DELIVERED, Status.READ})
 
@@ -88,6 +88,17 @@ class PendingEntries:
             since = self._task.started if self._may_have_been_attempted(pending, status) else 0
             known = pending._replace(unclear_since=pending.unclear_since or since)
             (self.open if self._is_repeatable(known) else self.unclear).append(known)
+
+    def unattempted(self, pending: PendingEntry, final: Final) -> Final:
+        """Return the end of an entry that is not attempted again: unknown if an attempt may have sent the message
+        (D-38).
+        """
+        return Final(Status.UNKNOWN, self.unclear_reason(pending)) if pending.unclear_since else final
+
+    def unclear_reason(self, pending: PendingEntry) -> Reason:
+        may_have_crashed = self._task.crashed or self._remembers == NEVER
+        crashed = may_have_crashed and pending.unclear_since == self._task.started
+        return Reason.CRASHED if crashed else Reason.ANSWER_LOST
 
     def _may_have_been_attempted(self, pending: PendingEntry, status: Status) -> bool:
         """Return whether the claim that was lost may have attempted this entry."""

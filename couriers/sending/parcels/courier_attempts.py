@@ -1,0 +1,202 @@
+"""Makes the attempts of one claim of a parcel: announces messages, calls the courier, checks and notes its outcomes.
+
+Outcomes are checked one by one: what cannot be written is the fault of its own message alone.
+
+Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
+token. Tests: tests/system/crash/test_couriers.py.
+
+Called by `couriers.sending.parcels.parcel_executor`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import timedelta
+from typing import Any
+
+from core.deliveries.received import ReceivedMessage
+from core.errors import StoreError
+from core.model.states import Reason, Status
+from core.queue import Task
+from core.queue.checks import error_text, storable
+from core.redis.cancel_and_wait import is_cancelled_from_outside
+from couriers.exchanges import noting_calls
+from couriers.sending.interface import (
+    NEVER,
+    Announces,
+    Deferred,
+    Halted,
+    Message,
+    NotWanted,
+    Outcome,
+    Partly,
+    Rejected,
+    Scope,
+    Sent,
+    Unknown,
+)
+from couriers.sending.outcome_writer import OutcomeWriter
+from couriers.sending.parcels.exchange_notes import ExchangeNote
+from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcels.parcel_services import ParcelServices
+from couriers.sending.parcels.pending_entries import PendingEntry
+
+log = logging.getLogger(__name__)
+
+
+class CourierAttempts:
+    """The attempts of one claim. `are_announced`: entries are written as `sending` before an attempt, because a repeat
+    could double the message, or because who has answered is not asked again.
+    """
+
+    def __init__(self, services: ParcelServices, task: Task, parcel: Parcel, writer: OutcomeWriter) -> None:
+        self._services = services
+        self._courier = services.courier
+        self._tenant = task.tenant
+        self._parcel = parcel
+        self._writer = writer
+        self._notes: dict[int, ExchangeNote] = {}  # by place
+        self.are_announced = self._courier.remembers == NEVER or parcel.asks_again
+
+    def note_of(self, pending: PendingEntry) -> ExchangeNote:
+        """Return what the provider said at the last attempt of an entry."""
+        return self._notes.get(pending.place, ExchangeNote())
+
+    async def make(self, batch: Sequence[PendingEntry], messages: Sequence[Message], started: int) -> Sequence[Outcome]:
+        """Make one attempt; return the outcomes without secrets. `started`: server ms. Raises NotWanted."""
+        notes = self._services.exchange_notes
+        with noting_calls() as calls:
+            outcomes = await self._outcomes_of(batch, messages)
+        outcomes = [notes.cleaned(outcome, message) for outcome, message in zip(outcomes, messages, strict=True)]
+        shared = len(batch) > 1
+        for pending, message, outcome in zip(batch, messages, outcomes, strict=True):
+            is_repeat = pending.attempts > 0 or pending.unclear_since > 0
+            if not isinstance(outcome, Sent) or is_repeat:
+                note = notes.of(outcome, message, calls, started, shared=shared, is_repeat=is_repeat)
+                self._notes[pending.place] = note
+        return outcomes
+
+    async def _outcomes_of(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> list[Outcome]:
+        """Return the checked outcomes. After a fault of the courier its messages may have been sent."""
+        try:
+            outcomes = await self._courier.attempt(await self._announced(batch, messages))
+            if len(outcomes) != len(messages):
+                raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
+            return [checked(outcome) for outcome in outcomes]
+        except NotWanted:
+            raise
+        except BaseException as fault:  # whatever a courier raises, unless the pool has cancelled the attempt
+            if isinstance(fault, asyncio.CancelledError) and is_cancelled_from_outside():
+                raise
+            self._services.exchange_notes.log_fault(fault)
+            return [Unknown(error_text(fault))] * len(messages)
+
+    async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
+        """Announce the messages, unless the courier does it. Raises NotWanted."""
+        if not self.are_announced:
+            return messages
+        announcements = [_Announcement(self._announce, pending) for pending in batch]
+        if isinstance(self._courier, Announces):
+            return [replace(one, announce=announce) for one, announce in zip(messages, announcements, strict=True)]
+        await asyncio.gather(*(announce() for announce in announcements))
+        return messages
+
+    async def _announce(self, pending: PendingEntry) -> None:
+        """Write `sending`. Raises NotWanted if nothing may be sent any more by then."""
+        await self._writer.announce(pending.entry.item(Status.SENDING, attempts=pending.attempts + 1))
+        is_skipped = str(pending.entry.id) in self._writer.skip
+        if is_skipped or self._writer.lost or self._writer.cancelled or self._services.account.is_throttled:
+            raise NotWanted
+
+    async def pass_on(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
+        """Pass on what noted outcomes say about chats, the account and dialogs."""
+        try:
+            for pending, outcome in attempted:
+                rest = outcome.rest if isinstance(outcome, Partly) else outcome
+                if isinstance(rest, Halted):
+                    await self._services.halt(rest.detail)
+                elif isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:
+                    scope = f"{Scope.CHAT}:{pending.entry.address}"
+                    await self._services.queue.throttle(self._courier.channel, scope, rest.after)
+        except StoreError as fault:
+            self._writer.give_up(fault)
+        sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
+        await self._services.read_marks.note(self._parcel, sent)
+        if self._parcel.takes_replies or self._parcel.is_answered_in_words:
+            await self._note_received(attempted)
+
+    async def _note_received(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
+        """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
+        key, channel = self._parcel.history_key, self._courier.channel
+        received = [
+            (
+                pending.entry.address,
+                ReceivedMessage(outcome.reference if isinstance(outcome, Sent) else "", key, pending.entry.number),
+            )
+            for pending, outcome in attempted
+            if isinstance(outcome, Sent | Unknown)
+        ]
+        try:
+            await self._services.received.note(self._tenant, channel, received)
+        except StoreError as fault:
+            log.warning("%s: %d messages not noted for replies: %s", channel, len(received), fault)
+
+
+class _Announcement:
+    """The announcement of one attempt of an entry: written at the first call."""
+
+    __slots__ = ("_announce", "_is_made", "_pending")
+
+    def __init__(self, announce: Callable[[PendingEntry], Awaitable[None]], pending: PendingEntry) -> None:
+        self._announce = announce
+        self._pending = pending
+        self._is_made = False
+
+    async def __call__(self) -> None:
+        if not self._is_made:
+            await self._announce(self._pending)
+            self._is_made = True
+
+
+def checked(outcome: Outcome) -> Outcome:
+    """Return an outcome that can be written, with escapes for what is no character. Unknown in place of a value that is
+    no outcome: the message may have been sent.
+    """
+    try:
+        right: Outcome = _checked(outcome, Outcome)
+        return right
+    except Exception as fault:  # noqa: BLE001 - whatever is wrong with a value of foreign code
+        return Unknown(f"the courier has returned what is no outcome: {error_text(fault)}")
+
+
+def _checked(outcome: Any, wanted: Any) -> Any:
+    if not isinstance(outcome, wanted):
+        raise TypeError(type(outcome).__name__)
+    names = [field.name for field in fields(outcome)]
+    return replace(outcome, **{name: _CHECKS[name](getattr(outcome, name)) for name in names})
+
+
+def _of_type(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
+    return value
+
+
+def _text(value: Any) -> str:
+    return storable(_of_type(str, value))
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "reference": _text,
+    "peer": _text,
+    "number": lambda value: _of_type(int, value),
+    "not_shown": lambda value: tuple(map(_text, value)),
+    "reason": Reason,
+    "after": lambda value: None if value is None else _of_type(timedelta, value),
+    "scope": Scope,
+    "is_guess": lambda value: _of_type(bool, value),
+    "detail": _text,
+    "rest": lambda value: _checked(value, Outcome),
+    "rejected": lambda value: _checked(value, Rejected),
+}
