@@ -6,7 +6,7 @@ Only the module of the given verb is imported, so that `./ada --help` is fast an
 import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -71,6 +71,11 @@ class Parser(ArgumentParser):
         verbs = super().add_subparsers(**options)
         self._verbs = verbs.choices
         return verbs
+
+    @property
+    def actions(self) -> Collection["Parser"]:
+        """The parsers of the subcommands."""
+        return self._verbs.values()
 
     def error(self, message: str) -> NoReturn:
         raise wrong_usage(explain(message), self.prog)
@@ -267,6 +272,8 @@ def parser_for(verb: str | None, command: Command | None) -> Parser:
 def declare(parser: Parser, command: Command) -> Parser:
     add_json_option(parser, default=SUPPRESS)
     command.declare(parser)
+    for action in parser.actions:
+        add_json_option(action, default=SUPPRESS)
     return parser
 
 

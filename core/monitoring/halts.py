@@ -17,7 +17,7 @@ import msgspec
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
-from core.model.contacts.channel_records import channel_records
+from core.model.contacts.addresses import channel_records
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
 from core.redis.keys import KEYS

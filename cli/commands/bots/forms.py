@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.verbs import over_http, print_result
 from cli.command import SUCCESS, Command
-from cli.commands.messages.deliveries import over_http, print_result
 
 _PATH = "/v1/forms"
 
@@ -27,15 +27,13 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
         return SUCCESS
     if not arguments.form:
         found = await api.call("GET", _PATH)
-        print_result(found, arguments.json, "\n".join(found["forms"]) or "no form has answers")
-        return SUCCESS
+        return print_result(arguments, found, "\n".join(found["forms"]) or "no form has answers")
     if arguments.csv:
         async for chunk in api.download(f"{_PATH}/{quoted(arguments.form)}/answers.csv", {}):
             sys.stdout.write(chunk.decode())
         return SUCCESS
     table = await read(api, arguments.form)
-    print_result(table, arguments.json, "\n".join(aligned(cells(table))))
-    return SUCCESS
+    return print_result(arguments, table, "\n".join(aligned(cells(table))))
 
 
 async def read(api: HttpClient, form: str) -> JsonObject:

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from msgspec import to_builtins
 
-from cli.client.http_client import HttpClient, JsonObject
+from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.verbs import over_http
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.bots.run_lines import action_lines, folded, text_lines
-from cli.commands.messages.deliveries import over_http
 from cli.files import MiB, read_text_input
 from scenarios.bot import Bot, Scenario
 from scenarios.check.dry_run import Result, Row, dry_run
@@ -112,7 +111,7 @@ def declare_show(parser: ArgumentParser) -> None:
 async def show(api: HttpClient, arguments: Namespace) -> int:
     """Print a run; `drive` and `drop` change it first."""
     verb = "" if arguments.action == "show" else f":{arguments.action}"
-    run = await api.call("POST" if verb else "GET", f"/v1/runs/{quote(arguments.run, safe='')}{verb}")
+    run = await api.call("POST" if verb else "GET", f"/v1/runs/{quoted(arguments.run)}{verb}")
     print(json.dumps(run, ensure_ascii=False) if arguments.json else "\n".join(lines(run)))
     return SUCCESS
 

@@ -5,11 +5,11 @@ Without an action it is the process that runs the scenarios of ADA_SCENARIOS.
 
 import json
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
+from cli.command import FAILURE, SUCCESS, Command, CommandFailed
 from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
@@ -45,24 +45,12 @@ def declare(parser: ArgumentParser) -> None:
     new_parser.add_argument("--teacher", action="store_true", help="the dialog of teachers, to be changed")
     declare_run(run_parser)
     declare_graph(graph_parser)
-    schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
+    verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
     show_parser = verbs.add_parser("show", help="show what became of each action of a run, and why")
     drive_parser = verbs.add_parser("drive", help="have a run that waits driven on now")
     drop_parser = verbs.add_parser("drop", help="end a run without its remaining actions; its messages are sent")
     for subparser in (show_parser, drive_parser, drop_parser):
         declare_show(subparser)
-    offline = (
-        check_parser,
-        new_parser,
-        run_parser,
-        graph_parser,
-        schema_parser,
-        test_parser,
-        chat_parser,
-        convert_parser,
-    )
-    for subparser in (*offline, show_parser, drive_parser, drop_parser):
-        add_json_option(subparser, default=SUPPRESS)
 
 
 def run(arguments: Namespace) -> int:

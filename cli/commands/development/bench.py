@@ -1,12 +1,12 @@
 """The verb bench: measures the figures of docs/performance.md. Each benchmark starts its own server and processes."""
 
 import asyncio
-from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from importlib import import_module
 
 from bench import MODULES
-from cli.command import SUCCESS, Command, add_json_option
+from cli.command import SUCCESS, Command
 
 BENCHMARKS: Mapping[str, str] = {
     "lag": "how late first attempts are, with up to a million others pending",
@@ -33,7 +33,6 @@ def declare(parser: ArgumentParser) -> None:
         subparser = names.add_parser(
             name, help=text, description=module.__doc__, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
         )
-        add_json_option(subparser, default=SUPPRESS)
         module.declare(subparser)
 
 

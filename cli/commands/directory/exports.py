@@ -1,11 +1,12 @@
 """The verb export: writes the directory, or the outcomes of a delivery, to a CSV file, over HTTP."""
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from cli.client.http_client import HttpClient
-from cli.command import SUCCESS, Command, add_json_option
-from cli.commands.messages.deliveries import declare_key, delivery_path, over_http, print_result
+from cli.client.verbs import over_http, print_result
+from cli.command import SUCCESS, Command
+from cli.commands.messages.deliveries import declare_key, delivery_path
 from cli.files import STDOUT, written_whole
 from core.model.text.characters import counted
 
@@ -32,7 +33,6 @@ def declare(parser: ArgumentParser) -> None:
         subparser.add_argument(
             "--excel", action="store_true", help="semicolons and a byte order mark, for Excel in Russia"
         )
-        add_json_option(subparser, default=SUPPRESS)
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
@@ -44,7 +44,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     if arguments.file != STDOUT:
         rows = lines - 1  # no cell has a line break
         result = {"file": arguments.file, "rows": rows}
-        print_result(result, arguments.json, f"wrote {counted(rows, 'row')} to {arguments.file}")
+        print_result(arguments, result, f"wrote {counted(rows, 'row')} to {arguments.file}")
     return SUCCESS
 
 

@@ -1,11 +1,12 @@
 """The verbs group and supergroup: show and change groups, their members, and sets of groups, over HTTP."""
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
 from cli.client.http_client import HttpClient
-from cli.command import Command, add_json_option
+from cli.client.verbs import over_http
+from cli.command import Command
 from cli.commands.directory.resources import (
     Action,
     Members,
@@ -14,7 +15,7 @@ from cli.commands.directory.resources import (
     format_supergroup,
     format_user_line,
 )
-from cli.commands.messages.deliveries import over_http, parse_id
+from cli.commands.messages.deliveries import parse_id
 
 
 def declare_group(parser: ArgumentParser) -> None:
@@ -30,7 +31,6 @@ def declare_group(parser: ArgumentParser) -> None:
     add_member_parser = verbs.add_parser("add-member", help="add people to a group")
     remove_member_parser = verbs.add_parser("remove-member", help="take people out of a group")
     for name, subparser in verbs.choices.items():
-        add_json_option(subparser, default=SUPPRESS)
         if name != "list":
             subparser.add_argument("id", metavar="ID", help="the id of the group")
     for subparser in (add_parser, change_parser):
@@ -86,7 +86,6 @@ def declare_supergroup(parser: ArgumentParser) -> None:
     add_group_parser = verbs.add_parser("add-group", help="add groups to it; each of its owners must own them")
     remove_group_parser = verbs.add_parser("remove-group", help="take groups out of it")
     for name, subparser in verbs.choices.items():
-        add_json_option(subparser, default=SUPPRESS)
         if name != "list":
             subparser.add_argument("id", metavar="ID", help="the id of the supergroup")
     add_parser.add_argument("--title", help="the title")

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, JsonObject
-from cli.command import FAILURE, SUCCESS, Command
-from cli.commands.messages.deliveries import over_http, print_result
+from cli.client.verbs import over_http, print_result
+from cli.command import FAILURE, Command
 from cli.files import read_input
 from cli.progress_line import progress_line
 from core.directory.importing.encodings import ENCODINGS
@@ -85,8 +85,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     if "errors" in result:
         print_errors(result, arguments.json)
         return FAILURE
-    print_result(result, arguments.json, format_import(result))
-    return SUCCESS
+    return print_result(arguments, result, format_import(result))
 
 
 def print_errors(problem: JsonObject, as_json: bool) -> None:

@@ -1,13 +1,14 @@
 """The verbs contact and owner: list, add and remove the contacts of a person, and what it may write to, over HTTP."""
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from cli.client.http_client import HttpClient, quoted
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.client.verbs import over_http, print_result
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.users import split_contact
-from cli.commands.messages.deliveries import over_http, parse_id, print_result
+from cli.commands.messages.deliveries import parse_id
 
 
 def declare_of_person(
@@ -20,7 +21,6 @@ def declare_of_person(
     for action, text in helps.items():
         subparser = verbs.add_parser(action, help=text)
         subparser.add_argument("user", metavar="USER", help="the id of the person")
-        add_json_option(subparser, default=SUPPRESS)
         if action != "list":
             subparser.add_argument(argument, metavar=metavar, help=f"for example {example}")
 
@@ -31,7 +31,7 @@ async def list_of_person(
     """Print one line per object of `/v1/<collection>`, also with `--json`."""
     found = await api.call("GET", f"/v1/{collection}", query={"user": arguments.user})
     for one in found[collection]:
-        print_result(one, arguments.json, line(one))
+        print_result(arguments, one, line(one))
     return SUCCESS
 
 
@@ -56,16 +56,14 @@ async def add_contact(api: HttpClient, arguments: Namespace) -> int:
     channel, address = split_contact(arguments.contact)
     body = {"user": parse_id(arguments.user), "channel": channel, "address": address}
     contact = await api.call("POST", "/v1/contacts", body)
-    print_result(contact, arguments.json, f"added {contact['channel']}:{contact['address']} to {arguments.user}")
-    return SUCCESS
+    return print_result(arguments, contact, f"added {contact['channel']}:{contact['address']} to {arguments.user}")
 
 
 async def remove_contact(api: HttpClient, arguments: Namespace) -> int:
     channel, address = split_contact(arguments.contact)
     await api.call("DELETE", "/v1/contacts/" + "/".join(map(quoted, (arguments.user, channel, address))))
     removed = {"user": parse_id(arguments.user), "channel": channel, "address": address}
-    print_result({"removed": removed}, arguments.json, f"removed {arguments.contact} of {arguments.user}")
-    return SUCCESS
+    return print_result(arguments, {"removed": removed}, f"removed {arguments.contact} of {arguments.user}")
 
 
 _KINDS = ("group", "supergroup")
@@ -100,8 +98,7 @@ async def _change(api: HttpClient, arguments: Namespace, method: str, done: str)
     kind, object_id = split_object(arguments.object)
     await api.call(method, "/v1/ownerships/" + "/".join(map(quoted, (arguments.user, kind, object_id))))
     owned = {"user": parse_id(arguments.user), "kind": kind, "id": parse_id(object_id)}
-    print_result({done: owned}, arguments.json, f"{done} {arguments.object}")
-    return SUCCESS
+    return print_result(arguments, {done: owned}, f"{done} {arguments.object}")
 
 
 def split_object(given: str) -> tuple[str, str]:

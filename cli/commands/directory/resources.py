@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.client.http_client import HttpClient, items, quoted
+from cli.client.verbs import print_result
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
-from cli.commands.messages.deliveries import parse_id, print_result
+from cli.commands.messages.deliveries import parse_id
 
 Action = Callable[[HttpClient, Namespace], Awaitable[int]]
 Format = Callable[[Mapping[str, Any]], str]
@@ -46,31 +47,27 @@ class Resource:
         """Print one line per object, also with `--json`."""
         query = {name: value for name in self.filters if (value := getattr(arguments, name)) is not None}
         async for found in items(api, f"/v1/{self.path}", self.path, query):
-            print_result(found, arguments.json, self.line(found))
+            print_result(arguments, found, self.line(found))
         return SUCCESS
 
     async def show(self, api: HttpClient, arguments: Namespace) -> int:
         found = await api.call("GET", self.path_of(arguments))
-        print_result(found, arguments.json, self.whole(found))
-        return SUCCESS
+        return print_result(arguments, found, self.whole(found))
 
     async def add(self, api: HttpClient, arguments: Namespace) -> int:
         added = await api.call("POST", f"/v1/{self.path}", {"id": parse_id(arguments.id), **self.new(arguments)})
-        print_result(added, arguments.json, f"added {self.line(added)}")
-        return SUCCESS
+        return print_result(arguments, added, f"added {self.line(added)}")
 
     async def change(self, api: HttpClient, arguments: Namespace) -> int:
         fields = self.changes(arguments)
         if not fields:
             raise CommandFailed(self.unchanged, WRONG_USAGE)
         changed = await api.call("PATCH", self.path_of(arguments), fields)
-        print_result(changed, arguments.json, f"changed {self.line(changed)}")
-        return SUCCESS
+        return print_result(arguments, changed, f"changed {self.line(changed)}")
 
     async def remove(self, api: HttpClient, arguments: Namespace) -> int:
         await api.call("DELETE", self.path_of(arguments))
-        print_result({"removed": parse_id(arguments.id)}, arguments.json, f"removed {arguments.id}")
-        return SUCCESS
+        return print_result(arguments, {"removed": parse_id(arguments.id)}, f"removed {arguments.id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class Members:
     async def list_all(self, api: HttpClient, arguments: Namespace) -> int:
         """Print one line per person, also with `--json`."""
         async for user in items(api, f"{self.of.path_of(arguments)}/{self.name}", "users", {}):
-            print_result(user, arguments.json, self.line(user))
+            print_result(arguments, user, self.line(user))
         return SUCCESS
 
     async def add(self, api: HttpClient, arguments: Namespace) -> int:
@@ -98,7 +95,7 @@ class Members:
         """Make one call per member. Stop at the first that is refused; a repeat of the command is safe."""
         for member in getattr(arguments, self.argument):
             await api.call(method, f"{self.of.path_of(arguments)}/{self.name}/{quoted(member)}")
-            print_result({done: parse_id(member)}, arguments.json, f"{done} {member}")
+            print_result(arguments, {done: parse_id(member)}, f"{done} {member}")
         return SUCCESS
 
 

@@ -1,14 +1,15 @@
 """The verb user: shows and changes the people of the directory, over HTTP."""
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject, items
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.client.verbs import over_http, print_result
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.resources import Resource, format_user, format_user_line
-from cli.commands.messages.deliveries import over_http, parse_id, print_result
+from cli.commands.messages.deliveries import parse_id
 
 _LIMIT = 20
 _FIELDS = ("name", "email", "role", "locale")
@@ -35,8 +36,6 @@ def declare(parser: ArgumentParser) -> None:
     merge_parser.add_argument("other", metavar="OTHER", help="the person that is deleted")
     for subparser in (add_parser, change_parser):
         declare_fields(subparser)
-    for subparser in verbs.choices.values():
-        add_json_option(subparser, default=SUPPRESS)
 
 
 def declare_fields(parser: ArgumentParser) -> None:
@@ -114,8 +113,7 @@ async def merge(api: HttpClient, arguments: Namespace) -> int:
     """Show what becomes of two people, and with `--yes` do it."""
     body, query = {"other": parse_id(arguments.other)}, {} if arguments.yes else {"dry_run": ""}
     done = await api.call("POST", f"{USERS.path_of(arguments)}:merge", body, query)
-    print_result(done, arguments.json, f"{'merged' if arguments.yes else 'would become'} {describe_merge(done)}")
-    return SUCCESS
+    return print_result(arguments, done, f"{'merged' if arguments.yes else 'would become'} {describe_merge(done)}")
 
 
 def describe_merge(merged: JsonObject) -> str:
@@ -133,7 +131,7 @@ async def deliveries(api: HttpClient, arguments: Namespace) -> int:
         if next(numbers) > arguments.limit:
             break
         outcomes = ", ".join(f"{channel} {outcome['status']}" for channel, outcome in one["outcomes"].items())
-        print_result(one, arguments.json, f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}")
+        print_result(arguments, one, f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}")
     return SUCCESS
 
 

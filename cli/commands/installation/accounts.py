@@ -2,16 +2,14 @@
 never prints a stored text.
 """
 
-import asyncio
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from getpass import getpass
 
-from cli.client.http_client import HttpClient, JsonObject, open_client
-from cli.command import SUCCESS, Command, CommandFailed, add_json_option
-from cli.commands.installation.webhooks import print_result
-from cli.settings.settings import load
+from cli.client.http_client import HttpClient, JsonObject
+from cli.client.verbs import over_http, print_result
+from cli.command import SUCCESS, Command, CommandFailed
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -23,19 +21,13 @@ def declare(parser: ArgumentParser) -> None:
         one = verbs.add_parser(name, help=text)
         one.add_argument("channel")
         one.add_argument("settings", nargs="+", metavar="SETTING", help="such as ADA_VK_TOKEN")
-        add_json_option(one, default=SUPPRESS)
 
 
-def run(arguments: Namespace) -> int:
-    return asyncio.run(run_action(arguments))
-
-
-async def run_action(arguments: Namespace) -> int:
-    api = await open_client(load().settings)
+async def run(api: HttpClient, arguments: Namespace) -> int:
     accounts = (await api.call("GET", "/v1/accounts"))["accounts"]
     if not arguments.action:
         for one in accounts:
-            print_result(one, arguments, describe(one))
+            print_result(arguments, one, describe(one))
         return SUCCESS
     texts = read_texts(arguments.settings) if arguments.action == "set" else [""] * len(arguments.settings)
     return await change(api, arguments, accounts, texts)
@@ -47,7 +39,7 @@ async def change(api: HttpClient, arguments: Namespace, accounts: Sequence[JsonO
     body = {"version": version, "settings": dict(zip(arguments.settings, texts, strict=True))}
     changed = await api.call("PATCH", f"/v1/accounts/{channel}", body)
     done = "stored, encrypted; the courier signs in with it" if arguments.action == "set" else "removed"
-    return print_result(changed, arguments, f"{channel}: {' and '.join(arguments.settings)} {done}")
+    return print_result(arguments, changed, f"{channel}: {' and '.join(arguments.settings)} {done}")
 
 
 def read_texts(names: Sequence[str]) -> Sequence[str]:
@@ -69,4 +61,4 @@ def describe(account: JsonObject) -> str:
     return f"\n{'':<15}".join(lines)
 
 
-COMMANDS: Mapping[str, Command] = {"accounts": Command(declare, run)}
+COMMANDS: Mapping[str, Command] = {"accounts": Command(declare, over_http(run))}

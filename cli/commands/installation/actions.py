@@ -1,15 +1,13 @@
 """The verb actions: lists what was changed for others, newest first. It calls a running Ada over HTTP."""
 
-import asyncio
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
 
-from cli.client.http_client import JsonObject, items, open_client
+from cli.client.http_client import HttpClient, JsonObject, items
+from cli.client.verbs import over_http, print_result
 from cli.command import SUCCESS, Command
-from cli.settings.settings import load
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -19,18 +17,14 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=100, help="how many, default 100")
 
 
-def run(arguments: Namespace) -> int:
-    return asyncio.run(list_all(arguments))
-
-
-async def list_all(arguments: Namespace) -> int:
+async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Print one line per action."""
     query = {name: value for name in ("who", "what", "since") if (value := getattr(arguments, name))}
     numbers = count(1)
-    async for action in items(await open_client(load().settings), "/v1/actions", "actions", query):
+    async for action in items(api, "/v1/actions", "actions", query):
         if next(numbers) > arguments.limit:
             break
-        print(json.dumps(action, ensure_ascii=False) if arguments.json else describe(action))
+        print_result(arguments, action, describe(action))
     return SUCCESS
 
 
@@ -42,4 +36,4 @@ def describe(action: JsonObject) -> str:
     return f"{at}  {action['name']} ({action['via']})  {method} {action['target']}{times}{why}"
 
 
-COMMANDS: Mapping[str, Command] = {"actions": Command(declare, run)}
+COMMANDS: Mapping[str, Command] = {"actions": Command(declare, over_http(list_all))}

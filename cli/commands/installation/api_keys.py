@@ -1,13 +1,13 @@
 """The verb key: creates, lists and revokes API keys. Works on the store, not over HTTP."""
 
 import asyncio
-import json
 import os
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
-from cli.command import SUCCESS, Command, add_json_option
+from cli.client.verbs import print_result
+from cli.command import SUCCESS, Command
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import ActionLog, OperatorAction
@@ -25,11 +25,9 @@ def declare(parser: ArgumentParser) -> None:
         help="what the key permits (default: send and read); repeat for several",
     )
     create_parser.add_argument("--tenant", default="default")
-    list_parser = verbs.add_parser("list", help="list the keys, without their secrets")
+    verbs.add_parser("list", help="list the keys, without their secrets")
     revoke_parser = verbs.add_parser("revoke", help="revoke a key: requests with it are refused")
     revoke_parser.add_argument("id")
-    for subparser in (create_parser, list_parser, revoke_parser):
-        add_json_option(subparser, default=SUPPRESS)
 
 
 def run(arguments: Namespace) -> int:
@@ -47,22 +45,20 @@ async def run_action(arguments: Namespace) -> int:
 async def create(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     key, secret = await keys.create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
     await log.write(key.tenant, action("POST /v1/api-keys", key.id))
-    if arguments.json:
-        print(json.dumps({**key.as_json(), "secret": secret}, ensure_ascii=False))
-    else:
-        print(f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time.")
+    text = f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time."
+    print_result(arguments, {**key.as_json(), "secret": secret}, text)
 
 
 async def list_all(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     for key in await keys.list():
-        print(json.dumps(key.as_json(), ensure_ascii=False) if arguments.json else describe(key))
+        print_result(arguments, key.as_json(), describe(key))
 
 
 async def revoke(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     tenants = [key.tenant for key in await keys.list() if key.id == arguments.id]
     await keys.revoke(arguments.id)
     await log.write(tenants[0], action("DELETE /v1/api-keys/{id}", arguments.id))
-    print(json.dumps({"revoked": arguments.id}) if arguments.json else f"revoked {arguments.id}")
+    print_result(arguments, {"revoked": arguments.id}, f"revoked {arguments.id}")
 
 
 def action(what: str, key_id: str) -> OperatorAction:

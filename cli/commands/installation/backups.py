@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from cli.client.verbs import print_result
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.installation import audit
-from cli.commands.messages.deliveries import print_result
 from cli.commands.start.installation import start_valkey
 from cli.files import STDOUT, written_whole
 from cli.processes import embedded_valkey
@@ -158,7 +158,7 @@ def print_backup(end: End, configuration: Configuration, arguments: Namespace) -
         lines += ["", "Not in it, because the server does not have them; save them too:"]
         lines += [f"  {one['path']}\n      {one['what']}" for one in beside]
     with redirect_stdout(sys.stderr) if arguments.file == STDOUT else nullcontext():
-        print_result(result, arguments.json, "\n".join(lines))
+        print_result(arguments, result, "\n".join(lines))
 
 
 # restore
@@ -179,7 +179,7 @@ async def put_back(configuration: Configuration, arguments: Namespace) -> int:
                 await restore(archive, await primary_of(url), replaces=arguments.replace)
             result = {"file": arguments.file, "keys": end.keys, "at": moment(end)}
             text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
-            print_result(result, arguments.json, text)
+            print_result(arguments, result, text)
             return await audit_restored(url, settings, arguments)
 
 

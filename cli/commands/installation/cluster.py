@@ -2,12 +2,12 @@
 
 import asyncio
 import re
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cli.command import SUCCESS, Command, CommandFailed, add_json_option
-from cli.commands.installation.queue import print_result
+from cli.client.verbs import print_result
+from cli.command import SUCCESS, Command, CommandFailed
 from cli.services.store import redis_url
 from cli.settings.settings import load
 from core.errors import FunctionFault
@@ -27,8 +27,7 @@ class Load:
 
 def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", required=True, metavar="plan")
-    plan = verbs.add_parser("plan", help="print the load of each primary and the moves that balance it")
-    add_json_option(plan, default=SUPPRESS)
+    verbs.add_parser("plan", help="print the load of each primary and the moves that balance it")
 
 
 def run(arguments: Namespace) -> int:

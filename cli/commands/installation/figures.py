@@ -1,14 +1,12 @@
 """The verb figures: what happened in the last hour or week. It calls a running Ada over HTTP."""
 
-import asyncio
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from cli.client.http_client import JsonObject, open_client
-from cli.command import SUCCESS, Command
-from cli.settings.settings import load
+from cli.client.http_client import HttpClient, JsonObject
+from cli.client.verbs import over_http, print_result
+from cli.command import Command
 
 _HOUR_STEP, _WEEK_STEP = 300, 21_600
 _NOT_REACHED = ("failed", "unknown", "expired")
@@ -22,18 +20,12 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--step", type=int, metavar="SECONDS", help="seconds in a line, from 10 to 86400")
 
 
-def run(arguments: Namespace) -> int:
-    return asyncio.run(show(arguments))
-
-
-async def show(arguments: Namespace) -> int:
+async def show(api: HttpClient, arguments: Namespace) -> int:
     """Print a line for each step, then what did not arrive by channel and reason."""
     step = arguments.step or (_WEEK_STEP if arguments.week else _HOUR_STEP)
     query = {"step": str(step), **({"tube": arguments.tube} if arguments.tube else {})}
-    client = await open_client(load().settings)
-    found = await client.call("GET", "/v1/figures", query=query)
-    print(json.dumps(found, ensure_ascii=False) if arguments.json else describe(found))
-    return SUCCESS
+    found = await api.call("GET", "/v1/figures", query=query)
+    return print_result(arguments, found, describe(found))
 
 
 def describe(found: JsonObject) -> str:
@@ -69,4 +61,4 @@ def _failures(failed: Sequence[JsonObject]) -> Iterator[str]:
         yield f"{one['count']:>8}  {one['channel']}  {one['status']}  {one['reason']}".rstrip()
 
 
-COMMANDS: Mapping[str, Command] = {"figures": Command(declare, run)}
+COMMANDS: Mapping[str, Command] = {"figures": Command(declare, over_http(show))}

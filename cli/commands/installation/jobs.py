@@ -6,7 +6,7 @@ The process: exit code 0 after a request to stop; units in hand are finished fir
 import asyncio
 import logging
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.client.format_jobs import format_job_line, format_log_line
-from cli.command import FAILURE, SUCCESS, Command, add_json_option
+from cli.client.verbs import print_result
+from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.installation.jobs_many import declare_filter, declare_many, many, wanted_by
 from cli.commands.installation.jobs_mending import (
     MENDING,
@@ -26,7 +27,6 @@ from cli.commands.installation.jobs_mending import (
     show_steps,
     shown,
 )
-from cli.commands.installation.queue import print_result
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.noted_process import noted_process
 from cli.processes.startup import (
@@ -74,7 +74,6 @@ def declare(parser: ArgumentParser) -> None:
     declare_positional(actions.choices)
     for subparser in actions.choices.values():
         subparser.add_argument("--tenant", default="default", help="whose jobs (default)")
-        add_json_option(subparser, default=SUPPRESS)
 
 
 def _declare_finding(add_action: AddParser) -> None:

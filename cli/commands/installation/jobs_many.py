@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cli.client.verbs import print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.installation.jobs_mending import decoded
-from cli.commands.installation.queue import print_result
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.jobs.bulk import BulkJobs, Change, JobChanges
 from core.jobs.steps import point_of
@@ -51,8 +51,7 @@ async def many(jobs: Jobs, arguments: Namespace) -> int:
     number = f"{'more than ' if found.has_more else ''}{counted(found.count, 'job')}"
     if arguments.expected is None:
         again = f"--expected {found.count} --before {arguments.before or found.now}"
-        print_result(arguments, found, f"{number}; to {arguments.verb} them, add: {again}")
-        return SUCCESS
+        return print_result(arguments, found, f"{number}; to {arguments.verb} them, add: {again}")
     if found.count != arguments.expected and not found.has_more:
         raise CommandFailed(f"{number} and not {arguments.expected}: nothing was changed")
     return await _change(selected, change, arguments, arguments.before or found.now)

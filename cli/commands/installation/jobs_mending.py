@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from cli.client.format_jobs import format_job, format_plan, format_step, format_unit
+from cli.client.verbs import print_result
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
-from cli.commands.installation.queue import print_result
 from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, StoredJob
 from core.jobs.queries import ask
@@ -68,8 +68,7 @@ async def query(store: Store, arguments: Namespace) -> int:
         answer = await ask(client, Jobs(store), job_of(arguments), arguments.name, parameters)
     finally:
         await client.close()
-    print_result(arguments, answer, compact_json(answer))
-    return SUCCESS
+    return print_result(arguments, answer, compact_json(answer))
 
 
 def _parameter(text: str) -> tuple[str, Any]:
@@ -113,13 +112,11 @@ async def reset(jobs: Jobs, arguments: Namespace) -> int:
     plan = await jobs.steps.plan(job.id, point)
     if not arguments.dry_run:
         await jobs.reset(job.id, point, Actor.ADMIN)
-    print_result(arguments, plan, format_plan(plan, is_dry=arguments.dry_run))
-    return SUCCESS
+    return print_result(arguments, plan, format_plan(plan, is_dry=arguments.dry_run))
 
 
 def shown(arguments: Namespace, job: StoredJob) -> int:
-    print_result(arguments, view_of(job), format_job(job))
-    return SUCCESS
+    return print_result(arguments, view_of(job), format_job(job))
 
 
 def decoded(option: str, text: str, type_: Any) -> Any:

@@ -5,10 +5,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from cli.client.verbs import print_result
 from cli.command import Command
 from cli.commands.installation import audit
 from cli.commands.installation.backups import backed_up_server, primary_of
-from cli.commands.messages.deliveries import print_result
 from cli.progress_line import progress_line
 from cli.settings.settings import Configuration, load
 from core.backup.key_space import KeySpace, open_cluster, open_server
@@ -90,7 +90,7 @@ def print_moved(migration: Migration, shards: int, arguments: Namespace) -> None
         f"moved {counted(keys, 'key')} to {target}, compared each: {areas}",
         f"Set ADA_REDIS_URL to it and ADA_SHARDS={shards}, then start Ada. No process starts on the old server.",
     ]
-    print_result(result, arguments.json, "\n".join(lines))
+    print_result(arguments, result, "\n".join(lines))
 
 
 COMMANDS: Mapping[str, Command] = {

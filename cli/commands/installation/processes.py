@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from cli.client.http_client import open_client
+from cli.client.verbs import print_result
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed
-from cli.commands.installation.queue import print_result
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.clock import from_ms, local_time
@@ -35,8 +35,7 @@ async def ask(arguments: Namespace) -> int:
     kind, name = (*arguments.process, "", "")[:2]
     if arguments.action == "start":
         await api.call("POST", "/v1/processes:start", {"kind": kind, "name": name})
-        print_result(arguments, {"started": f"{kind} {name}".strip()}, f"{kind} {name} is being started again")
-        return SUCCESS
+        return print_result(arguments, {"started": f"{kind} {name}".strip()}, f"{kind} {name} is being started again")
     known = (await api.call("GET", "/v1/processes"))["processes"]
     states = (ProcessState.RUNNING, ProcessState.STARTING)
     found = [one for one in known if (one["kind"], one["name"]) == (kind, name) and one["state"] in states]

@@ -1,17 +1,16 @@
 """The verb queue, for operators: shows what is in the queue and changes it. Works on the store, not over HTTP."""
 
 import asyncio
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from getpass import getuser
-from typing import Any
 
 import msgspec
 
-from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.client.verbs import print_result
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.services.store import open_store
 from cli.settings.settings import load
-from core.model.json_form import compact_json
 from core.model.text.characters import counted
 from core.monitoring import Lanes
 from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes, TubeStats
@@ -88,8 +87,6 @@ def declare(parser: ArgumentParser) -> None:
         subparser.add_argument("id", nargs="?")
     for subparser in (list_parser, cancel_parser):
         declare_filter(subparser)
-    for subparser in verbs.choices.values():
-        add_json_option(subparser, default=SUPPRESS)
 
 
 def declare_filter(parser: ArgumentParser) -> None:
@@ -115,8 +112,7 @@ async def stats(queue: Queue, arguments: Namespace) -> int:
     if arguments.tube is not None:
         tubes = {name: tube for name, tube in found.tubes.items() if name == arguments.tube}
         found = msgspec.structs.replace(found, tubes=tubes)
-    print_result(arguments, found, format_stats(found))
-    return SUCCESS
+    return print_result(arguments, found, format_stats(found))
 
 
 async def list_tasks(queue: Queue, arguments: Namespace) -> int:
@@ -154,14 +150,12 @@ async def list_lanes(queue: Queue, store: Store, arguments: Namespace) -> int:
 
 async def peek(queue: Queue, arguments: Namespace) -> int:
     task = await queue.inspector.peek(arguments.id)
-    print_result(arguments, task, format_task(task))
-    return SUCCESS
+    return print_result(arguments, task, format_task(task))
 
 
 async def bury(queue: Queue, arguments: Namespace) -> int:
     task = await queue.bury(arguments.id)
-    print_result(arguments, task, format_task_line(task))
-    return SUCCESS
+    return print_result(arguments, task, format_task_line(task))
 
 
 async def kick(queue: Queue, arguments: Namespace) -> int:
@@ -179,8 +173,7 @@ async def kick(queue: Queue, arguments: Namespace) -> int:
 
 async def purge(queue: Queue, arguments: Namespace) -> int:
     purged = await queue.purge(arguments.tube)
-    print_result(arguments, {"purged": purged}, f"purged {purged}")
-    return SUCCESS
+    return print_result(arguments, {"purged": purged}, f"purged {purged}")
 
 
 async def cancel(queue: Queue, arguments: Namespace) -> int:
@@ -194,10 +187,6 @@ async def cancel(queue: Queue, arguments: Namespace) -> int:
         text += f"; left {counted(result.left, 'task')} of jobs: name their tube (--tube), or ./ada jobs stop JOB"
     print_result(arguments, result, text)
     return SUCCESS if result.cancelled or result.flagged else FAILURE
-
-
-def print_result(arguments: Namespace, result: Any, text: str) -> None:
-    print(compact_json(result) if arguments.json else text)
 
 
 async def pause(tubes: Tubes, arguments: Namespace) -> int:

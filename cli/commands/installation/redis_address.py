@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from cli.command import SUCCESS, Command
-from cli.commands.installation.queue import print_result
+from cli.client.verbs import print_result
+from cli.command import Command
 from cli.processes.embedded_valkey import running_server
 from cli.services.store import redis_url
 from cli.settings.settings import load
@@ -21,8 +21,7 @@ def run(arguments: Namespace) -> int:
     settings = load().settings
     server = None if settings.redis_url else running_server(settings.data / "valkey")
     url = server.tcp_url if server else redis_url(settings)
-    print_result(arguments, {"url": url}, url)
-    return SUCCESS
+    return print_result(arguments, {"url": url}, url)
 
 
 COMMANDS: Mapping[str, Command] = {"redis-url": Command(declare, run)}

@@ -4,12 +4,12 @@ Works on the store. Exit code 1: the user was not signed in.
 """
 
 import asyncio
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from cli.command import SUCCESS, Command, CommandFailed, add_json_option
-from cli.commands.installation.queue import print_result
+from cli.client.verbs import print_result
+from cli.command import Command, CommandFailed
 from cli.commands.start.installation import start_valkey
 from cli.processes import embedded_valkey
 from cli.processes.supervisor import Supervisor
@@ -28,7 +28,7 @@ def declare(parser: ArgumentParser) -> None:
     begin_parser = actions.add_parser("begin", help="print the address at which a user signs in, for ten minutes")
     list_parser = actions.add_parser("list", help="list the services that a user has signed in to")
     out_parser = actions.add_parser("out", help="sign a user out of a service")
-    rotate_parser = actions.add_parser("rotate", help="encrypt all tokens with the first key of ADA_SECRET_KEY")
+    actions.add_parser("rotate", help="encrypt all tokens with the first key of ADA_SECRET_KEY")
     reset_parser = actions.add_parser("reset", help="sign all users out, if the key of the tokens is lost")
     reset_parser.add_argument("--yes", action="store_true", required=True, help="really")
     for subparser in (begin_parser, list_parser, out_parser):
@@ -37,8 +37,6 @@ def declare(parser: ArgumentParser) -> None:
         subparser.add_argument("service", help="as the file of ADA_SIGN_IN names it")
     for subparser in (begin_parser, list_parser, out_parser):
         subparser.add_argument("--tenant", default="default", help="whose user (default)")
-    for subparser in (begin_parser, list_parser, out_parser, rotate_parser, reset_parser):
-        add_json_option(subparser, default=SUPPRESS)
 
 
 def run(arguments: Namespace) -> int:
@@ -73,34 +71,29 @@ async def running_server(settings: Settings) -> AsyncIterator[None]:
 async def begin(store: Store, settings: Settings, arguments: Namespace) -> int:
     sign_in = await _opened(store, settings)
     url = await sign_in.begin(arguments.tenant, arguments.service, arguments.user)
-    print_result(arguments, {"url": url}, url)
-    return SUCCESS
+    return print_result(arguments, {"url": url}, url)
 
 
 async def list_services(store: Store, settings: Settings, arguments: Namespace) -> int:
     found = await services_of(store, arguments.tenant, arguments.user)
-    print_result(arguments, {"services": found}, "\n".join(found) or "not signed in")
-    return SUCCESS
+    return print_result(arguments, {"services": found}, "\n".join(found) or "not signed in")
 
 
 async def sign_out(store: Store, settings: Settings, arguments: Namespace) -> int:
     sign_in = await open_sign_in(store, settings)
     if not await sign_user_out(store, sign_in, arguments.tenant, arguments.user, arguments.service):
         raise CommandFailed(f"{arguments.user} is not signed in to {arguments.service}")
-    print_result(arguments, {"signed_out": True}, f"{arguments.user} is signed out of {arguments.service}")
-    return SUCCESS
+    return print_result(arguments, {"signed_out": True}, f"{arguments.user} is signed out of {arguments.service}")
 
 
 async def rotate(store: Store, settings: Settings, arguments: Namespace) -> int:
     count = await (await _opened(store, settings)).tokens.rotate()
-    print_result(arguments, {"rotated": count}, f"encrypted with the first key: {count}")
-    return SUCCESS
+    return print_result(arguments, {"rotated": count}, f"encrypted with the first key: {count}")
 
 
 async def reset_all(store: Store, settings: Settings, arguments: Namespace) -> int:
     count = await reset(store)
-    print_result(arguments, {"signed_out": count}, f"signed out: {count}")
-    return SUCCESS
+    return print_result(arguments, {"signed_out": count}, f"signed out: {count}")
 
 
 async def _opened(store: Store, settings: Settings) -> SignIn:

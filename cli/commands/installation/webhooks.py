@@ -1,14 +1,11 @@
 """The verb webhook: adds, lists, removes, tests and replays webhooks. It calls a running Ada over HTTP."""
 
-import asyncio
-import json
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
-from urllib.parse import quote
 
-from cli.client.http_client import HttpClient, JsonObject, open_client
-from cli.command import FAILURE, SUCCESS, Command, add_json_option
-from cli.settings.settings import load
+from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.verbs import over_http, print_result
+from cli.command import FAILURE, SUCCESS, Command
 from core.model.text.characters import counted
 from core.webhooks.webhook import EventType
 
@@ -26,68 +23,60 @@ def declare(parser: ArgumentParser) -> None:
         choices=EVENTS,
         help="what is sent (default: all); repeat for several",
     )
-    list_parser = verbs.add_parser("list", help="list the webhooks, without their secrets")
-    add_json_option(add_parser, default=SUPPRESS)
-    add_json_option(list_parser, default=SUPPRESS)
+    verbs.add_parser("list", help="list the webhooks, without their secrets")
     for name, text in (
         ("remove", "remove a webhook and the messages that wait for it"),
         ("test", "send a test message at once and show the response"),
         ("attempts", "show what waits for a webhook, and the last attempts"),
         ("replay", "send the messages again that were given up"),
     ):
-        subparser = verbs.add_parser(name, help=text)
-        subparser.add_argument("id")
-        add_json_option(subparser, default=SUPPRESS)
+        verbs.add_parser(name, help=text).add_argument("id")
 
 
-def run(arguments: Namespace) -> int:
-    return asyncio.run(run_action(arguments))
-
-
-async def run_action(arguments: Namespace) -> int:
-    return await ACTIONS[arguments.action](await open_client(load().settings), arguments)
+async def run(api: HttpClient, arguments: Namespace) -> int:
+    return await ACTIONS[arguments.action](api, arguments)
 
 
 async def add(api: HttpClient, arguments: Namespace) -> int:
     created = await api.call("POST", PATH, {"url": arguments.url, "events": arguments.event or EVENTS})
     text = f"{describe(created)}\n\n  {created['secret']}\n\nThe secret is shown only this time."
-    return print_result(created, arguments, text)
+    return print_result(arguments, created, text)
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Return one line per webhook, also with `--json`."""
     for webhook in (await api.call("GET", PATH))["webhooks"]:
-        print_result(webhook, arguments, describe(webhook))
+        print_result(arguments, webhook, describe(webhook))
     return SUCCESS
 
 
 async def remove(api: HttpClient, arguments: Namespace) -> int:
     removed = await api.call("DELETE", path_of(arguments))
     return print_result(
-        removed, arguments, f"removed {removed['id']}, and {counted(removed['dropped'], 'message')} that waited"
+        arguments, removed, f"removed {removed['id']}, and {counted(removed['dropped'], 'message')} that waited"
     )
 
 
 async def test(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 0 if the receiver accepted the message."""
     attempt = await api.call("POST", f"{path_of(arguments)}/test")
-    print_result(attempt, arguments, describe_attempt(attempt))
+    print_result(arguments, attempt, describe_attempt(attempt))
     return SUCCESS if attempt["succeeded"] else FAILURE
 
 
 async def attempts(api: HttpClient, arguments: Namespace) -> int:
     state = await api.call("GET", f"{path_of(arguments)}/attempts")
     lines = [f"waiting: {counted(state['waiting'], 'message')}; given up: {state['dead_letters']}"]
-    return print_result(state, arguments, "\n".join([*lines, *map(describe_attempt, state["attempts"])]))
+    return print_result(arguments, state, "\n".join([*lines, *map(describe_attempt, state["attempts"])]))
 
 
 async def replay(api: HttpClient, arguments: Namespace) -> int:
     result = await api.call("POST", f"{path_of(arguments)}/replay")
-    return print_result(result, arguments, f"sent again: {counted(result['replayed'], 'message')}")
+    return print_result(arguments, result, f"sent again: {counted(result['replayed'], 'message')}")
 
 
 def path_of(arguments: Namespace) -> str:
-    return f"{PATH}/{quote(arguments.id, safe='')}"
+    return f"{PATH}/{quoted(arguments.id)}"
 
 
 def describe(webhook: JsonObject) -> str:
@@ -102,11 +91,6 @@ def describe_attempt(attempt: JsonObject) -> str:
         f"({status}, {attempt['duration_ms']} ms)"  # fmt: skip
 
 
-def print_result(result: JsonObject, arguments: Namespace, text: str) -> int:
-    print(json.dumps(result, ensure_ascii=False) if arguments.json else text, flush=True)
-    return SUCCESS
-
-
 ACTIONS: Mapping[str, Callable[[HttpClient, Namespace], Awaitable[int]]] = {
     "add": add,
     "list": list_all,
@@ -115,4 +99,4 @@ ACTIONS: Mapping[str, Callable[[HttpClient, Namespace], Awaitable[int]]] = {
     "attempts": attempts,
     "replay": replay,
 }
-COMMANDS: Mapping[str, Command] = {"webhook": Command(declare, run)}
+COMMANDS: Mapping[str, Command] = {"webhook": Command(declare, over_http(run))}

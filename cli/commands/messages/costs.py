@@ -1,13 +1,12 @@
 """The verb costs: what was sent and is paid, by month, channel and sender. It calls a running Ada over HTTP."""
 
-import asyncio
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
-from cli.client.http_client import JsonObject, items, open_client
+from cli.client.http_client import HttpClient, JsonObject, items
+from cli.client.verbs import over_http
 from cli.command import SUCCESS, Command
-from cli.settings.settings import load
 
 _WIDTHS = (8, 14, 28, 9, 6)
 _TITLES = ("month", "channel", "sender", "messages", "parts", "sum")
@@ -19,19 +18,14 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--senders", action="store_true", help="a line for each sender; without it for each channel")
 
 
-def run(arguments: Namespace) -> int:
-    return asyncio.run(show(arguments))
-
-
-async def show(arguments: Namespace) -> int:
+async def show(api: HttpClient, arguments: Namespace) -> int:
     """Print a line for each channel of a month, or for each sender in it."""
     months = (("from", arguments.first), ("until", arguments.last))
     query = {name: value for name, value in months if value}
-    client = await open_client(load().settings)
     if arguments.senders:
-        costs = [one async for one in items(client, "/v1/costs", "costs", query)]
+        costs = [one async for one in items(api, "/v1/costs", "costs", query)]
     else:
-        costs = (await client.call("GET", "/v1/costs", query=query | {"limit": "1"}))["totals"]
+        costs = (await api.call("GET", "/v1/costs", query=query | {"limit": "1"}))["totals"]
     if arguments.json:
         print("\n".join(json.dumps(one, ensure_ascii=False) for one in costs))
     else:
@@ -55,4 +49,4 @@ def _line(cells: Sequence[str]) -> str:
     return "".join([*fixed, cells[-1]]).rstrip()
 
 
-COMMANDS: Mapping[str, Command] = {"costs": Command(declare, run)}
+COMMANDS: Mapping[str, Command] = {"costs": Command(declare, over_http(show))}

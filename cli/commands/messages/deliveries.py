@@ -1,12 +1,10 @@
 """The verbs for deliveries: send, track, show, cancel, reschedule. They call a running Ada over HTTP."""
 
-import asyncio
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from cli.client.attachments import attach, upload_table
 from cli.client.format_history import (
@@ -16,10 +14,10 @@ from cli.client.format_history import (
     format_history,
     format_series,
 )
-from cli.client.http_client import HttpClient, JsonObject, open_client
+from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
-from cli.settings.settings import load
 from core.model.history_key import HistoryKey
 
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
@@ -28,15 +26,6 @@ _MOST_TEXT_BYTES = 2**16
 """Of standard input; the API refuses a text of 4,096 characters more precisely."""
 
 FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
-
-
-def over_http(verb: Verb) -> Callable[[Namespace], int]:
-    """Make a `run` function of a verb that calls the API."""
-
-    async def call(arguments: Namespace) -> int:
-        return await verb(await open_client(load().settings), arguments)
-
-    return lambda arguments: asyncio.run(call(arguments))
 
 
 def declare_send(parser: ArgumentParser) -> None:
@@ -162,9 +151,8 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
             file=sys.stderr,
         )
     if arguments.wait:
-        return await follow(api, accepted["id"], arguments.json)
-    print_result(accepted, arguments.json, format_accepted(accepted))
-    return SUCCESS
+        return await follow(api, accepted["id"], arguments)
+    return print_result(arguments, accepted, format_accepted(accepted))
 
 
 async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) -> int:
@@ -172,8 +160,7 @@ async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) ->
     given = {"when": arguments.every, "zone": arguments.zone, "until": arguments.last}
     new = {"message": body, **{name: value for name, value in given.items() if value is not None}}
     made = await api.call("POST", "/v1/series", new, idempotency_key=arguments.repeat_key)
-    print_result(made, arguments.json, format_series(made))
-    return SUCCESS
+    return print_result(arguments, made, format_series(made))
 
 
 async def follow_up_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
@@ -299,19 +286,19 @@ def declare_key(parser: ArgumentParser) -> None:
 
 def delivery_path(key: str) -> str:
     """Return the path of a delivery, from its id or its history key. Raises Invalid."""
-    return f"/v1/deliveries/{quote(HistoryKey.parse(key).id, safe='')}"
+    return f"/v1/deliveries/{quoted(HistoryKey.parse(key).id)}"
 
 
 async def track(api: HttpClient, arguments: Namespace) -> int:
-    return await follow(api, arguments.key, arguments.json)
+    return await follow(api, arguments.key, arguments)
 
 
-async def follow(api: HttpClient, key: str, as_json: bool) -> int:
+async def follow(api: HttpClient, key: str, arguments: Namespace) -> int:
     """Print every event as it arrives. Exit code 0 if all recipients were reached."""
     async for event in api.events(f"{delivery_path(key)}/events"):
-        print_result(event.data, as_json, format_event(event.name, event.data))
+        print_result(arguments, event.data, format_event(event.name, event.data))
     history = await api.call("GET", delivery_path(key))
-    print_result(history, as_json, "\n" + format_history(history))
+    print_result(arguments, history, "\n" + format_history(history))
     return SUCCESS if history["verdict"] == "all_reached" else FAILURE
 
 
@@ -328,11 +315,9 @@ async def show(api: HttpClient, arguments: Namespace) -> int:
     if arguments.exchange:
         path = f"{delivery_path(arguments.key)}/exchanges"
         found = await api.call("GET", path, query={"recipient": arguments.exchange})
-        print_result(found, arguments.json, format_exchanges(found["exchanges"]))
-        return SUCCESS
+        return print_result(arguments, found, format_exchanges(found["exchanges"]))
     history = await api.call("GET", delivery_path(arguments.key))
-    print_result(history, arguments.json, format_history(history))
-    return SUCCESS
+    return print_result(arguments, history, format_history(history))
 
 
 def declare_cancel(parser: ArgumentParser) -> None:
@@ -355,7 +340,7 @@ async def cancel(api: HttpClient, arguments: Namespace) -> int:
         result = await api.call("POST", "/v1/cancellations", delivery_filter(arguments))
     sent = result.get("already_sent")
     already_sent = f"; already sent to {', '.join(str(recipient) for recipient in sent)}" if sent else ""
-    print_result(result, arguments.json, f"cancelled {result['cancelled']}{already_sent}")
+    print_result(arguments, result, f"cancelled {result['cancelled']}{already_sent}")
     return SUCCESS if result["cancelled"] else FAILURE
 
 
@@ -383,12 +368,7 @@ def declare_reschedule(parser: ArgumentParser) -> None:
 
 async def reschedule(api: HttpClient, arguments: Namespace) -> int:
     result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at, "far": arguments.far})
-    print_result(result, arguments.json, format_accepted(result))
-    return SUCCESS
-
-
-def print_result(result: JsonObject, as_json: bool, text: str) -> None:
-    print(json.dumps(result, ensure_ascii=False) if as_json else text, flush=True)
+    return print_result(arguments, result, format_accepted(result))
 
 
 def declare_answers(parser: ArgumentParser) -> None:
@@ -423,8 +403,7 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
         page = await api.call("GET", path, query={**query, "limit": "1000", "cursor": cursor})
         found["recipients"] += page["recipients"]
         cursor = found["next"] = page["next"]
-    print_result(found, arguments.json, format_answers(found))
-    return SUCCESS
+    return print_result(arguments, found, format_answers(found))
 
 
 COMMANDS: Mapping[str, Command] = {

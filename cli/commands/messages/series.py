@@ -1,14 +1,13 @@
 """The verb series: messages that are sent again and again."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from cli.client.format_history import format_series
-from cli.client.http_client import HttpClient, JsonObject
+from cli.client.http_client import HttpClient, items, quoted
+from cli.client.verbs import over_http, print_result
 from cli.command import SUCCESS, Command
-from cli.commands.messages.deliveries import over_http, print_result
 
 
 def declare_series(parser: ArgumentParser) -> None:
@@ -27,28 +26,16 @@ def declare_series(parser: ArgumentParser) -> None:
 async def series(api: HttpClient, arguments: Namespace) -> int:
     """List the series, or show, change, stop or remove one."""
     if not arguments.series:
-        async for one in all_series(api):
-            print_result(one, arguments.json, format_series(one))
+        async for one in items(api, "/v1/series", "series", {}):
+            print_result(arguments, one, format_series(one))
         return SUCCESS
-    path = f"/v1/series/{quote(arguments.series, safe='')}"
+    path = f"/v1/series/{quoted(arguments.series)}"
     if arguments.remove:
         await api.call("DELETE", path)
-        print_result({"removed": arguments.series}, arguments.json, f"removed {arguments.series}")
-        return SUCCESS
+        return print_result(arguments, {"removed": arguments.series}, f"removed {arguments.series}")
     changes = await series_changes(api, path, arguments)
     found = await (api.call("PATCH", path, changes) if changes else api.call("GET", path))
-    print_result(found, arguments.json, format_series(found))
-    return SUCCESS
-
-
-async def all_series(api: HttpClient) -> AsyncIterator[JsonObject]:
-    page = await api.call("GET", "/v1/series")
-    while True:
-        for one in page["series"]:
-            yield one
-        if page["next"] is None:
-            return
-        page = await api.call("GET", "/v1/series", query={"cursor": page["next"]})
+    return print_result(arguments, found, format_series(found))
 
 
 async def series_changes(api: HttpClient, path: str, arguments: Namespace) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from cli.client.format_history import align, shorten
-from cli.client.http_client import HttpClient
-from cli.command import SUCCESS, Command
-from cli.commands.messages.deliveries import over_http, print_result
+from cli.client.http_client import HttpClient, quoted
+from cli.client.verbs import over_http, print_result
+from cli.command import Command
 
 _PATH = "/v1/threads"
 
@@ -40,24 +39,21 @@ async def inbox(api: HttpClient, arguments: Namespace) -> int:
     what: str = arguments.what
     if _is_thread(what):
         details = await api.call("GET", f"{_PATH}/{what}", query={"limit": "1000"}, reason=arguments.reason)
-        print_result(details, arguments.json, "\n".join(_thread_lines(details)))
-        return SUCCESS
+        return print_result(arguments, details, "\n".join(_thread_lines(details)))
     query = {"inbox": what if ":" in what else f"user:{what}", "limit": "1000"}
     query |= {"unread": "true"} if arguments.unread else {}
     page = await api.call("GET", _PATH, query=query, reason=arguments.reason)
     rows = [_row(one) for one in page["threads"]]
-    print_result(page, arguments.json, "\n".join(align(rows)) if rows else "Nobody has written to this inbox.")
-    return SUCCESS
+    return print_result(arguments, page, "\n".join(align(rows)) if rows else "Nobody has written to this inbox.")
 
 
 async def reply(api: HttpClient, arguments: Namespace) -> int:
     """Answer the person of a thread."""
-    path = f"{_PATH}/{quote(arguments.thread, safe='')}/messages"
+    path = f"{_PATH}/{quoted(arguments.thread)}/messages"
     key, reason = arguments.repeat_key, arguments.reason
     body = {"text": arguments.text, "with_addresses": arguments.with_addresses}
     message = await api.call("POST", path, body, idempotency_key=key, reason=reason)
-    print_result(message, arguments.json, f"{message['delivery']}  sent")
-    return SUCCESS
+    return print_result(arguments, message, f"{message['delivery']}  sent")
 
 
 def _is_thread(what: str) -> bool:

@@ -8,6 +8,7 @@ say that all recipients were reached and the sandbox's inbox contains exactly th
 """
 
 import asyncio
+import json
 import os
 import shutil
 import tempfile
@@ -21,7 +22,6 @@ from pathlib import Path
 from cli.client.format_history import format_history
 from cli.client.http_client import HttpClient, JsonObject
 from cli.command import SUCCESS, Command
-from cli.commands.messages.deliveries import print_result
 from cli.commands.start import demo_delivery, demo_jobs, demo_scenarios
 from cli.commands.start.demo_delivery import STORIES
 from cli.commands.start.demo_stage import Stage
@@ -137,7 +137,7 @@ async def show(play: Play, configuration: Configuration, language: str, print_li
         api, sandbox = HttpClient(installation.http, installation.api_key), HttpClient(str(installation.inbox), "")
         print_line("demo", started.format(seconds=time.monotonic() - began))
         result = await play.play(Stage(api, sandbox, print_line, installation.supervisor.kill, language))
-        print_result(result, as_json, play.text(result))
+        print(json.dumps(result, ensure_ascii=False) if as_json else play.text(result), flush=True)
     print_line("demo", f"{stopped}; {play.ends[language]}")
     return SUCCESS
 
