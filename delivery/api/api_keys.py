@@ -1,7 +1,7 @@
 """API keys: list, create, revoke. A key gives no right that it lacks, and revokes no wider key."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -9,7 +9,7 @@ from core.admission import api_keys
 from core.admission.api_keys import ApiKey
 from core.errors import Forbidden, NotFound
 from core.model.field_types import PRINTABLE
-from delivery.http.context import Request, Response, no_content
+from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, Repeats, Route, Routes
@@ -86,7 +86,7 @@ async def revoke(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
-def _is_in_reach(key: ApiKey, request: Request[Any, Any]) -> bool:
+def _is_in_reach(key: ApiKey, request: ApiRequest) -> bool:
     return request.reaches_all_tenants or key.tenant == request.tenant
 
 

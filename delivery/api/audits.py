@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from core.audit.background import AuditFinding, AuditRun, BackgroundAudits, RunState
 from core.model.clock import from_ms
 from core.redis.library import function
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
@@ -100,7 +100,7 @@ async def repair(request: Request[RepairRequest, NoParameters]) -> Response:
     return Response(FindingView.of(repaired))
 
 
-def _audits(request: Request[Any, NoParameters]) -> BackgroundAudits:
+def _audits(request: ApiRequest) -> BackgroundAudits:
     return BackgroundAudits(request.services.core.store)
 
 

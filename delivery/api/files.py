@@ -1,7 +1,7 @@
 """Files that deliveries attach, and tables of their recipients: upload, show, delete."""
 
 import tempfile
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -11,7 +11,7 @@ from core.model.field_types import Encoding
 from core.orders import TableRef
 from core.orders.tables.row_addressees import meanings
 from core.uploads import Upload
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.receiving import receive_file
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
@@ -106,7 +106,7 @@ async def show_table(request: Request[None, TableQuery]) -> Response:
     return Response(TableResponse([TableColumn(*column) for column in named if column[0]], len(table.rows)))
 
 
-def _id(request: Request[None, Any]) -> str:
+def _id(request: ApiRequest) -> str:
     return request.http.match_info["id"]
 
 

@@ -7,7 +7,7 @@ or `inspect`, and only with a reason (the header `Ada-Reason`), which goes to th
 import secrets
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -21,7 +21,7 @@ from core.threads.relay import USER, Written
 from core.threads.typed_addresses import typed_addresses
 from delivery.api.deliveries.delivery_request import Text
 from delivery.http.action_log import reason_of, write_reading
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.idempotency import IDEMPOTENCY_KEY
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
@@ -184,7 +184,7 @@ async def mark_read(request: Request[None, NoParameters]) -> Response:
     return Response(ThreadRead(await request.services.core.threads.mark_read(thread, thread.messages)))
 
 
-async def _thread(request: Request[Any, Any]) -> Thread:
+async def _thread(request: ApiRequest) -> Thread:
     """Return the thread that the address names. Raises NotFound THREAD_NOT_FOUND, also for one of another inbox."""
     thread = await request.services.core.threads.find(request.tenant, request.http.match_info["thread"])
     try:
@@ -194,7 +194,7 @@ async def _thread(request: Request[Any, Any]) -> Thread:
     return thread
 
 
-async def _check_reader(request: Request[Any, Any], inbox: Inbox) -> None:
+async def _check_reader(request: ApiRequest, inbox: Inbox) -> None:
     """Check that the caller may read an inbox; a reading of another one is written down. Raises Forbidden
     INBOX_NOT_YOURS, REASON_MISSING.
     """
@@ -209,7 +209,7 @@ async def _check_reader(request: Request[Any, Any], inbox: Inbox) -> None:
     await write_reading(f"read {inbox}", request)
 
 
-async def _own_inboxes(request: Request[Any, Any]) -> Sequence[InboxView]:
+async def _own_inboxes(request: ApiRequest) -> Sequence[InboxView]:
     person, services = request.identity.person, request.services.core
     if person is None:
         return []

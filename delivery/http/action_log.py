@@ -1,14 +1,13 @@
 """Writes what a request has changed for others to the action log, right after the change."""
 
 import logging
-from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
 from core.admission.actions import MAX_REASON, OperatorAction
 from core.errors import StoreError
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Response
 from delivery.http.route import People, Route
 
 log = logging.getLogger(__name__)
@@ -21,7 +20,7 @@ _COUNTS = ("cancelled", "queued", "replayed", "deleted")
 _NOT_LOGGED = ("/v1/links", "/v1/sign-in")
 
 
-def is_logged(route: Route, request: Request[Any, Any]) -> bool:
+def is_logged(route: Route, request: ApiRequest) -> bool:
     """Return whether the request changes what belongs to others: by a route for operators, or by an administrator's key
     in deliveries that exist. What a person does with its own is in the histories.
     """
@@ -33,7 +32,7 @@ def is_logged(route: Route, request: Request[Any, Any]) -> bool:
     return (is_change or route.path == "/v1/cancellations") and request.key.permits("admin")
 
 
-async def write_action(route: Route, request: Request[Any, Any], response: Response | web.StreamResponse) -> None:
+async def write_action(route: Route, request: ApiRequest, response: Response | web.StreamResponse) -> None:
     """Write the entry. A log that cannot be written does not undo the change, so it is only reported."""
     action = _action(f"{route.method} {route.path}", request, _count(response))
     try:
@@ -42,12 +41,12 @@ async def write_action(route: Route, request: Request[Any, Any], response: Respo
         log.error("%s by %s is not in the action log: %s", action.what, action.who, fault)
 
 
-async def write_reading(what: str, request: Request[Any, Any]) -> None:
+async def write_reading(what: str, request: ApiRequest) -> None:
     """Write that something was read which needs a reason. Raises StoreError: what cannot be written is not read."""
     await request.services.actions.write(request.tenant, _action(what, request, 1))
 
 
-def _action(what: str, request: Request[Any, Any], count: int) -> OperatorAction:
+def _action(what: str, request: ApiRequest, count: int) -> OperatorAction:
     person, http = request.identity.person, request.http
     agent = http.headers.get(hdrs.USER_AGENT, "")
     return OperatorAction(

@@ -42,15 +42,12 @@ class ApiContext:
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the process ends; streams end then
 
 
-class Request(Struct, Generic[B, Q]):
-    """One request. `body` and `query` have the types that the route declares; `http` is aiohttp's request."""
+class ApiRequest(Struct):
+    """One authenticated request, without its body. `http` is aiohttp's request."""
 
     http: web.Request
     context: ApiContext
     identity: Identity
-    body: B
-    query: Q
-    repeat: Repeat | None = None  # set if there is an Idempotency-Key and the route handles it itself
 
     @property
     def services(self) -> ApiServices:
@@ -110,6 +107,14 @@ class Request(Struct, Generic[B, Q]):
         """Check that a person acts only as itself. Raises `Forbidden` NOT_YOURSELF."""
         if not self.identity.acts_for(sender):
             raise Forbidden("NOT_YOURSELF", "A person sends and reads only in its own name.", path)
+
+
+class Request(ApiRequest, Generic[B, Q]):
+    """One authenticated, validated request. `body` and `query` have the types that the route declares."""
+
+    body: B
+    query: Q
+    repeat: Repeat | None = None  # set if there is an Idempotency-Key and the route handles it itself
 
 
 def parse_history_key(text: str) -> HistoryKey:

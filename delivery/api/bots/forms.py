@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.json_form import compact_json
 from delivery.api.bots.runs import PersonName
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.route import NoParameters, Route, Routes
@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else compact_json(value)
 
 
-async def _page(request: Request[Any, Any], name: str, cursor: str, limit: int) -> FormTable:
+async def _page(request: ApiRequest, name: str, cursor: str, limit: int) -> FormTable:
     """Return a page of a form. Raises NotFound FORM_NOT_FOUND."""
     table = await _reader(request).table(request.tenant, name, cursor, limit)
     if not table.rows and not cursor and table.next is None:
@@ -89,7 +89,7 @@ async def of_person(request: Request[None, PersonQuery]) -> Response:
     return Response(await _reader(request).of_person(request.tenant, request.query.person))
 
 
-def _reader(request: Request[Any, Any]) -> Forms:
+def _reader(request: ApiRequest) -> Forms:
     reader = request.services.forms
     if reader is None:
         raise NotFound("FORM_NOT_FOUND", "This installation has no scenarios.")

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound
 from core.model.field_types import Label
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 from scenarios.inspection.run_listing import RunFilter, RunSummary
@@ -76,7 +76,7 @@ def _time(request: Request[None, RunQuery], name: str) -> datetime | None:
     return read_time(given, name, request.options.max_days_ahead) if given else None
 
 
-def _reader(request: Request[Any, Any]) -> RunReader:
+def _reader(request: ApiRequest) -> RunReader:
     reader = request.services.runs
     if reader is None:
         raise NotFound("RUN_NOT_FOUND", "This installation has no scenarios.")

@@ -13,7 +13,7 @@ from core.model.display import Display
 from core.model.field_types import ShortText
 from couriers.sending.content.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional
 from delivery.http.route import NoParameters, Route, Routes
@@ -106,7 +106,7 @@ def _shown(action: DryRunAction, content: Content | None, display: Display) -> S
     return ShownDryRunAction(**asdict(action), shown=shown)
 
 
-def _bots(request: Request[Any, Any]) -> BotReader:
+def _bots(request: ApiRequest) -> BotReader:
     bots = request.services.bots
     if bots is None:
         raise NotFound("BOT_NOT_LOADED", "This installation has no scenarios.")

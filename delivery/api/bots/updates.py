@@ -13,7 +13,7 @@ from core.errors import NotFound
 from core.model.field_types import IdField, Label, ShortText
 from core.updates import rights
 from core.updates.events import Events, person_of
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
@@ -150,7 +150,7 @@ def event_of(body: EventRequest) -> dict[str, Any]:
     return {**defaults, **given}
 
 
-def _events(request: Request[Any, Any]) -> Events:
+def _events(request: ApiRequest) -> Events:
     events = request.services.events(request.tenant)
     if events is None:
         raise NotFound("BOT_NOT_SET_UP", "This tenant has no bot with scenarios: see ADA_SCENARIOS and ADA_BOT_TENANT.")

@@ -4,7 +4,7 @@ import secrets
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -31,7 +31,7 @@ from core.model.question import (
 )
 from core.uploads import not_found
 from delivery.api.files import IN_MEMORY, OCTETS
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
 from delivery.http.responses.csv import (
     CONTENT_TYPE,
@@ -387,13 +387,13 @@ async def remind(request: AnyRequest) -> Response:
     return Response(Reminded(people))
 
 
-def _who(request: Request[Any, NoParameters]) -> str:
+def _who(request: ApiRequest) -> str:
     """Return who enters an answer: a person that is signed in, or the name of an API key."""
     person = request.identity.person
     return id_text(person.id) if person else request.key.name
 
 
-async def _asked(request: Request[Any, Any]) -> tuple[History, Question]:
+async def _asked(request: ApiRequest) -> tuple[History, Question]:
     """Return the delivery and its question. Raises NotFound HISTORY_NOT_FOUND, QUESTION_NOT_FOUND."""
     asked = await request.services.core.deliveries.read(request.senders_history_key, request.tenant, limit=1)
     if asked.question is None:

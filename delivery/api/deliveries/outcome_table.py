@@ -16,7 +16,7 @@ from core.model.states import Status
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
-from delivery.http.context import Request
+from delivery.http.context import ApiRequest
 from delivery.http.responses.csv import Rows
 
 _TIMES = {"ru": "%d.%m.%Y %H:%M", "en": "%Y-%m-%d %H:%M"}
@@ -74,7 +74,7 @@ class OutcomeTable:
         return f"{said}{reason}{detail}{f', {self._time(outcome.at)}' if outcome.at else ''}"
 
 
-async def table_rows(request: Request[None, Any], table: OutcomeTable, wanted: RecipientFilter) -> AsyncIterator[Rows]:
+async def table_rows(request: ApiRequest, table: OutcomeTable, wanted: RecipientFilter) -> AsyncIterator[Rows]:
     """Yield pages of rows, the header with the first."""
     rows = [table.header()]
     async for page in request.services.core.deliveries.recipients.all(request.history_key, request.tenant, wanted):

@@ -1,6 +1,7 @@
 """Series: a message that is sent again and again. A person has its own; a key those of the tenant."""
 
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,7 +16,7 @@ from core.model.people import canonical_id, id_text
 from core.orders import Addressee, Order
 from core.orders.series import TAG, Series, SeriesState, SeriesStore
 from delivery.api.deliveries.delivery_request import DeliveryRequest
-from delivery.http.context import Request, Response, next_page_link, no_content
+from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
 from delivery.http.options import Options
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
@@ -209,7 +210,7 @@ async def delete(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
-async def _check(request: Request[Any, Any], message: DeliveryRequest) -> None:
+async def _check(request: ApiRequest, message: DeliveryRequest) -> None:
     """Refuse what a send would refuse, and what holds for one moment only. Raises Refused."""
     for name in ("history_key", "deliver_at", "expires_at"):
         if getattr(message, name):
@@ -239,12 +240,12 @@ def _zone(name: str) -> str:
         raise Invalid("ZONE_UNKNOWN", f"{name!r} is no time zone such as Europe/Moscow.", "zone") from None
 
 
-def _zone_of(request: Request[Any, Any]) -> Any:
+def _zone_of(request: ApiRequest) -> tzinfo:
     options = request.options
     return options.tenant_timezones.get(request.tenant, options.timezone)
 
 
-def _until(text: str | UnsetType | None, request: Request[Any, Any]) -> int:
+def _until(text: str | UnsetType | None, request: ApiRequest) -> int:
     return to_ms(read_time(text, "until", request.options.max_days_ahead)) if text else 0
 
 
@@ -253,16 +254,16 @@ def _refuse_without_moment(series: Series) -> None:
         raise Invalid("SERIES_WITHOUT_MOMENT", "The series would end before its first moment.", "until")
 
 
-def _store(request: Request[Any, Any]) -> SeriesStore:
+def _store(request: ApiRequest) -> SeriesStore:
     return SeriesStore(request.services.core.store)
 
 
-def _person(request: Request[Any, Any]) -> Id | None:
+def _person(request: ApiRequest) -> Id | None:
     person = request.identity.person
     return person.id if person else None
 
 
-def _id(request: Request[Any, Any]) -> str:
+def _id(request: ApiRequest) -> str:
     return request.http.match_info["id"]
 
 

@@ -9,7 +9,7 @@ from core.model.history_key import Id
 from core.orders.templates import MessageTemplate, MessageTemplates
 from delivery.api.deliveries.content import ContentRequest
 from delivery.api.deliveries.delivery_request import ChannelNames, Strategy, Text
-from delivery.http.context import Request, Response, no_content
+from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
@@ -68,11 +68,11 @@ async def delete(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
-def _templates(request: Request[Any, Any]) -> MessageTemplates:
+def _templates(request: ApiRequest) -> MessageTemplates:
     return MessageTemplates(request.services.core.store)
 
 
-def _owner(request: Request[Any, Any]) -> Id | None:
+def _owner(request: ApiRequest) -> Id | None:
     person = request.identity.person
     return person.id if person else None
 

@@ -1,13 +1,12 @@
 """The texts of others: an administrator of the tenant reads one only with a reason, which goes to the action log."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
 from core.model.history import History, RecipientRecord
 from delivery.http.action_log import reason_of, write_reading
-from delivery.http.context import Request
+from delivery.http.context import ApiRequest
 
 
 def without_texts(history: History) -> History:
@@ -23,7 +22,7 @@ def recipients_without_texts(recipients: Sequence[RecipientRecord]) -> Sequence[
     return [replace(one, text=None, answer=None) for one in recipients]
 
 
-async def is_hidden(request: Request[Any, Any], what: str) -> bool:
+async def is_hidden(request: ApiRequest, what: str) -> bool:
     """Return whether the text of the delivery is hidden from the caller; with a reason it is not, and the reading is
     written down as `what`. Raises StoreError if it cannot be.
     """

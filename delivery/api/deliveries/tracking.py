@@ -18,7 +18,7 @@ from core.model.states import DeliveryState
 from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
 from delivery.http.authentication import is_still_known
-from delivery.http.context import ApiContext, Request, Response, encode
+from delivery.http.context import ApiContext, ApiRequest, Request, Response, encode
 from delivery.http.fields import RequestModel
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
@@ -176,7 +176,7 @@ async def _stream(
         await response.write(sse.HEARTBEAT if change is None else event(change))
 
 
-async def forced_end(request: Request[Any, Any]) -> None:
+async def forced_end(request: ApiRequest) -> None:
     """Return when the process ends, or the key or the session of the stream."""
     closing = request.context.closing
     while not closing.is_set():

@@ -14,7 +14,7 @@ from core.model.field_types import IdField, Label
 from core.model.history_key import Id
 from core.model.people import Group, GroupChange, Supergroup, faults_of_group, faults_of_id
 from delivery.api.directory.users import UserPage
-from delivery.http.context import Request, Response, next_page_link, no_content
+from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
 from delivery.http.fields import PageQuery, RequestModel
 from delivery.http.input.reading import PAGE, check, given, location, optional, part
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
@@ -91,6 +91,8 @@ class SupergroupPage(Struct):
 
 
 PlainRequest = Request[None, NoParameters]
+NewRequest = Request[GroupRequest, NoParameters] | Request[SupergroupRequest, NoParameters]
+PatchRequest = Request[GroupPatch, NoParameters] | Request[SupergroupPatch, NoParameters]
 PageRequest = Request[None, PageQuery]
 
 
@@ -105,10 +107,10 @@ class CollectionEndpoints:
     member: str
     value: type[Group] | type[Supergroup]
     collections: Callable[[Directory], Groups | Supergroups]
-    response: Callable[[Any, int], Any]
-    page: Callable[[Any, str | None], Any]
+    response: Callable[[Any, int], GroupResponse | SupergroupResponse]
+    page: Callable[[Any, str | None], GroupPage | SupergroupPage]
 
-    async def create(self, request: Request[Any, NoParameters]) -> Response:
+    async def create(self, request: NewRequest) -> Response:
         """Add a collection with its first members."""
         fields = given(request.body)
         members = fields.pop(self.members, [])
@@ -118,7 +120,7 @@ class CollectionEndpoints:
         created = await self._collections(request).create(request.tenant, value, members)
         return Response(await self._shown(request, created), 201, location(self.path, created.id))
 
-    async def update(self, request: Request[Any, NoParameters]) -> Response:
+    async def update(self, request: PatchRequest) -> Response:
         """Change some fields of a collection."""
         fields = given(request.body)
         check(faults_of_group(self.value(**{"id": 0, **fields})))
@@ -155,15 +157,17 @@ class CollectionEndpoints:
         await self._collections(request).remove_member(request.tenant, *names)
         return no_content()
 
-    async def _shown(self, request: Request[Any, Any], value: Group | Supergroup) -> Any:
+    async def _shown(self, request: ApiRequest, value: Group | Supergroup) -> GroupResponse | SupergroupResponse:
         return (await self._all_shown(request, [value]))[0]
 
-    async def _all_shown(self, request: Request[Any, Any], values: Sequence[Group | Supergroup]) -> list[Any]:
+    async def _all_shown(
+        self, request: ApiRequest, values: Sequence[Group | Supergroup]
+    ) -> list[GroupResponse | SupergroupResponse]:
         """Return the collections with their sizes."""
         sizes = await self._collections(request).sizes(request.tenant, [one.id for one in values])
         return [self.response(one, size) for one, size in zip(values, sizes, strict=True)]
 
-    def _collections(self, request: Request[Any, Any]) -> Groups | Supergroups:
+    def _collections(self, request: ApiRequest) -> Groups | Supergroups:
         return self.collections(request.services.core.directory)
 
 

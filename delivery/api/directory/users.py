@@ -12,7 +12,7 @@ from core.model.field_types import Contacts, IdField, Label, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import Locale, Role, User, UserChange, faults_of_user, id_text
 from delivery.api.directory.departure import delete_person, merge_people
-from delivery.http.context import Request, Response, next_page_link, no_content
+from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
 from delivery.http.fields import Cursor, Limit, RequestModel
 from delivery.http.input.reading import PAGE, check, given, lists_of, location, optional, part
 from delivery.http.responses.problems import invalid_field
@@ -145,21 +145,21 @@ class Merged(Struct):
 
 async def create(request: Request[UserRequest, NoParameters]) -> Response:
     """Add a person."""
-    user = User(**await _checked_fields(request))
+    user = User(**await _checked_fields(request, request.body))
     created = await request.services.core.directory.users.create(request.tenant, user)
     return Response(UserResponse.of(created), 201, location("users", created.id))
 
 
 async def update(request: Request[UserPatch, NoParameters]) -> Response:
     """Change some fields of a person."""
-    change = UserChange(**await _checked_fields(request))
+    change = UserChange(**await _checked_fields(request, request.body))
     changed = await request.services.core.directory.users.update(request.tenant, part(request, "id"), change)
     return Response(UserResponse.of(changed))
 
 
-async def _checked_fields(request: Request[Any, NoParameters]) -> dict[str, Any]:
+async def _checked_fields(request: ApiRequest, body: UserRequest | UserPatch) -> dict[str, Any]:
     """Return the fields that were sent. Raises `InvalidFields` with all their errors."""
-    fields = given(request.body)
+    fields = given(body)
     if "contacts" in fields:
         fields["contacts"] = lists_of(fields["contacts"])
     register = await request.services.core.channels.current()

@@ -15,7 +15,7 @@ from core.jobs.states import JobState
 from core.jobs.views import JobView, Wanted, view_of
 from core.model.field_types import IdField, ShortText
 from delivery.api.deliveries.tracking import forced_end
-from delivery.http.context import Request, Response, encode, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, read_time
 from delivery.http.input.reading import optional
 from delivery.http.responses import sse
@@ -39,7 +39,7 @@ class JobFilter(RequestModel, frozen=True):
     ) = UNSET
 
 
-def actor(request: Request[Any, Any], by: str) -> Actor:
+def actor(request: ApiRequest, by: str) -> Actor:
     """Return the actor of a request. Raises Forbidden ADMIN_NEEDED."""
     found = Actor(by)
     if found is Actor.ADMIN and not request.key.permits("admin"):
@@ -47,7 +47,7 @@ def actor(request: Request[Any, Any], by: str) -> Actor:
     return found
 
 
-def job_id(request: Request[Any, Any]) -> JobId:
+def job_id(request: ApiRequest) -> JobId:
     """Read the id of a job. Raises NotFound JOB_NOT_FOUND."""
     return JobId.parse(request.tenant, request.http.match_info["job_id"])
 

@@ -10,7 +10,7 @@ from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
 from core.model.field_types import ShortText
 from delivery.api.jobs.jobs import By, JobCursor, JobFilter, actor, wanted_by
-from delivery.http.context import Request, Response
+from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional
 from delivery.http.route import NoParameters, Repeats, Route, Routes
@@ -63,26 +63,26 @@ async def count(request: Request[None, JobFilter]) -> Response:
 async def pause(request: Request[JobsPause, NoParameters]) -> Response:
     """Pause jobs."""
     jobs, by, reason = request.services.core.jobs, actor(request, request.body.by), request.body.reason
-    return await _change(request, lambda job: jobs.pause(job, by, reason))
+    return await _change(request, request.body, lambda job: jobs.pause(job, by, reason))
 
 
 async def resume(request: Request[JobsChange, NoParameters]) -> Response:
     """Let paused jobs go on."""
     jobs, by = request.services.core.jobs, actor(request, request.body.by)
-    return await _change(request, lambda job: jobs.resume(job, by))
+    return await _change(request, request.body, lambda job: jobs.resume(job, by))
 
 
 async def stop(request: Request[JobsStop, NoParameters]) -> Response:
     """End jobs."""
     body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
-    return await _change(request, lambda job: jobs.stop(job, by, body.reason, abandon=body.abandon))
+    return await _change(request, request.body, lambda job: jobs.stop(job, by, body.reason, abandon=body.abandon))
 
 
 async def reset(request: Request[JobsReset, NoParameters]) -> Response:
     """Repeat the iterations of jobs from a step."""
     jobs, by = request.services.core.jobs, actor(request, request.body.by)
     point = point_of(request.body.from_, again=request.body.again)
-    return await _change(request, lambda job: jobs.reset(job, point, by))
+    return await _change(request, request.body, lambda job: jobs.reset(job, point, by))
 
 
 async def resolve(request: Request[JobsResolution, NoParameters]) -> Response:
@@ -92,11 +92,10 @@ async def resolve(request: Request[JobsResolution, NoParameters]) -> Response:
     async def resolved(job: JobId) -> bool:
         return await units.resolve_all(job, body.unit, body.outcome, body.result, by) > 0
 
-    return await _change(request, resolved)
+    return await _change(request, request.body, resolved)
 
 
-async def _change(request: Request[Any, NoParameters], change: Change) -> Response:
-    body: JobsChange = request.body
+async def _change(request: ApiRequest, body: JobsChange, change: Change) -> Response:
     selected = BulkJobs(request.services.core.jobs, request.tenant, wanted_by(body.filter))
     return Response(await selected.change(change, body.before, body.expected, optional(body.cursor) or ""))
 

@@ -17,7 +17,7 @@ from core.monitoring import BulkChanges, TaskChanges, TaskCount, check_selection
 from core.queue import TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
 from core.updates.events import TUBE as EVENTS
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, TaskCursor
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
@@ -165,7 +165,7 @@ async def _change(verb: str, request: ChangeRequest) -> Response:
     return Response(await changes.change(verb, _filter(body, request), body.before, body.expected, body.cursor or None))
 
 
-def _filter(given: Selection, request: Request[Any, Any]) -> TaskFilter:
+def _filter(given: Selection, request: ApiRequest) -> TaskFilter:
     """Return what the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
     if request.reaches_all_tenants:
         return _chosen(given, given.tenant or "")

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -12,7 +12,7 @@ from core.monitoring import FigureReader, LanePage, Lanes, LongestLanes
 from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.dead_letters import ChangedLetters, DeadLetterGroup, DeadLetters
 from core.queue.tubes import TubePause
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, TaskCursor
 from delivery.http.input.reading import part
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
@@ -124,13 +124,13 @@ async def set_weight(request: Request[WeightRequest, NoParameters]) -> Response:
     return Response(WeightView(tenant, weight))
 
 
-async def _one(request: Request[Any, Any], name: str) -> Response:
+async def _one(request: ApiRequest, name: str) -> Response:
     tubes = _tubes(request)
     stats, pauses = await request.services.core.queue.inspector.stats(), await tubes.pauses()
     return Response(_view(await tubes.get(name), stats, pauses.get(name), (await _rates(request)).get(name)))
 
 
-async def _rates(request: Request[Any, Any]) -> Mapping[str, float]:
+async def _rates(request: ApiRequest) -> Mapping[str, float]:
     core = request.services.core
     return await FigureReader(core.store, core.queue).rates()
 
@@ -139,7 +139,7 @@ def _view(tube: Tube, stats: QueueStats, paused: TubePause | None, rate: float |
     return TubeView(tube.name, stats.tubes.get(tube.name), tube.attempts, tube.pace, rate, paused)
 
 
-def _tubes(request: Request[Any, Any]) -> Tubes:
+def _tubes(request: ApiRequest) -> Tubes:
     return request.services.core.client.tubes
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from core.errors import Invalid
 from core.model.history_key import Id
-from delivery.http.context import Request
+from delivery.http.context import ApiRequest
 from delivery.http.input.validation import MAX_ERRORS
 from delivery.http.responses.problems import FieldError, InvalidFields
 
@@ -16,7 +16,7 @@ PAGE = 100
 """Items of a page whose `limit` is not given."""
 
 
-def part(request: Request[Any, Any], name: str) -> str:
+def part(request: ApiRequest, name: str) -> str:
     """Return a part of the address. An id in it is text: 42 is the person whose id was given as 42 or as "42"."""
     return request.http.match_info[name]
 

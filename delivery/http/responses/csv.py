@@ -3,14 +3,14 @@
 import csv
 import io
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
 from msgspec import UNSET, Meta, UnsetType
 
 from core.directory.csv_cells import escaped
-from delivery.http.context import Request
+from delivery.http.context import ApiRequest
 from delivery.http.fields import RequestModel
 
 CONTENT_TYPE = "text/csv"
@@ -19,7 +19,7 @@ Rows = Sequence[Sequence[str]]
 
 
 async def respond_csv(
-    request: Request[Any, Any], name: str, pages: AsyncIterator[Rows], *, for_excel: bool
+    request: ApiRequest, name: str, pages: AsyncIterator[Rows], *, for_excel: bool
 ) -> web.StreamResponse:
     """Send the pages, of which the first one is there before the response begins: until then a refusal has a status.
     `name`: of the file. A fault in the middle breaks the response off, which a client notices.
