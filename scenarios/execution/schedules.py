@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta, tzinfo
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +22,7 @@ from core.redis.keys import KEYS
 from core.updates import events
 from couriers.channel import channels_of_bots
 from scenarios.bot import Bot
+from scenarios.bot.data import Data
 from scenarios.bot.schedules import PEOPLE, Schedule
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
@@ -131,21 +131,23 @@ class Schedules:
     def _zone(self) -> tzinfo:
         return self._services.timezone
 
-    async def _put(self, event: Mapping[str, Any]) -> None:
+    async def _put(self, event: Mapping[str, Data]) -> None:
         tenant = self._services.tenant
         lane = own_name(tenant, events.lane_of(event))
         task = NewTask(events.encode(event), tenant, lane=lane, user=events.person_of(event))
-        name = own_name(tenant, event["id"])
+        name = own_name(tenant, str(event["id"]))
         await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=name)
 
-    async def _events(self, bot: Bot, schedule: Schedule, span: tuple[int, int]) -> AsyncIterator[Mapping[str, Any]]:
+    async def _events(self, bot: Bot, schedule: Schedule, span: tuple[int, int]) -> AsyncIterator[Mapping[str, Data]]:
         async for about in self._targets(schedule):
             seen = await self._variables.seen(bot, about, self._services.now_ms()) if _looks(schedule) else {}
             at = self._due_at(schedule, span, seen)
             if at is not None and not unmet(schedule.when, seen):
                 yield event_of(schedule, at, about, self._zone)
 
-    def _due_at(self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Any]) -> datetime | None:
+    def _due_at(
+        self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Mapping[str, Data]]
+    ) -> datetime | None:
         """Return the moment at which a person is due; None if it is not."""
         if schedule.cron:
             return from_ms(span[1])
@@ -154,7 +156,7 @@ class Schedules:
             return at
         return late_before(schedule, seen, self._zone, from_ms(span[1]))
 
-    async def _targets(self, schedule: Schedule) -> AsyncIterator[Mapping[str, Any]]:
+    async def _targets(self, schedule: Schedule) -> AsyncIterator[Mapping[str, Data]]:
         """Yield the fields that address an event: for each person, for a chat, or for none."""
         target = schedule.target
         if target == PEOPLE:
@@ -168,7 +170,7 @@ class Schedules:
         else:
             yield _about(SCHEDULED, SCHEDULED)
 
-    async def _members(self, schedule: Schedule, group: str) -> AsyncIterator[Mapping[str, Any]]:
+    async def _members(self, schedule: Schedule, group: str) -> AsyncIterator[Mapping[str, Data]]:
         try:
             found = await self._services.core.directory.expander.expand(self._services.tenant, [group], [])
         except NotFound as error:
@@ -180,7 +182,7 @@ class Schedules:
                 yield {**_about(channel, contacts[channel][0]), "directory_id": member.user.id}
 
 
-def _about(channel: str, person: str, chat: str = "") -> dict[str, Any]:
+def _about(channel: str, person: str, chat: str = "") -> dict[str, Data]:
     return {"channel": channel, "user_id": person, "chat_id": chat or person}
 
 

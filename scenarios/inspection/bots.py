@@ -18,6 +18,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import events
 from scenarios.bot import Bot, Triggers
+from scenarios.bot.data import Data
 from scenarios.check.dry_run import Row, dry_run
 from scenarios.execution.last_good import ActiveVersion
 from scenarios.execution.secrets import Secrets
@@ -167,7 +168,7 @@ class BotReader:
         return graph_view(found.name, found.bot, scenario, secrets_of(found.bot, self._secrets))
 
     async def dry_run(
-        self, tenant: str, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]
+        self, tenant: str, event: Mapping[str, Data], fail: Collection[str], unclear: Collection[str]
     ) -> DryRun:
         """Return what the bot in force would do with an event: nothing is sent or written. Raises NotFound
         BOT_NOT_LOADED, Invalid EVENT_….
@@ -190,7 +191,7 @@ class BotReader:
         return msgspec.json.decode(stored, type=ActiveVersion) if stored else None
 
 
-def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Any]) -> Secrets:
+def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Data]) -> Secrets:
     """Return what must not be shown: what is `known`, variables in the files, what has the name of a secret there or in
     `values`.
     """
@@ -228,7 +229,7 @@ def _triggers(chats: str, triggers: Triggers) -> Iterator[TriggerView]:
 
 def _try(
     version: Version,
-    event: Mapping[str, Any],
+    event: Mapping[str, Data],
     fail: Collection[str],
     unclear: Collection[str],
     known: Mapping[str, str],
@@ -246,5 +247,5 @@ def _hidden(row: Row, secrets: Secrets) -> DryRunAction:
     return DryRunAction(**secrets.hidden(row.as_json()), translations=translations(error=secrets.said(row.error)))
 
 
-def _content(row: Row, event: Mapping[str, Any]) -> Content | None:
+def _content(row: Row, event: Mapping[str, Data]) -> Content | None:
     return content_of(row.send, (), event, same_chat=True) if row.send else None

@@ -14,6 +14,7 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import events
 from scenarios.actions import installed_actions
+from scenarios.bot.data import Data
 from scenarios.context import Asking
 from scenarios.engine import Path, State, Step
 from scenarios.engine.graph import node_id
@@ -185,7 +186,7 @@ def _action(
 
 def _given(
     stored: StoredRun, step: Step, kind: ActionType | None
-) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+) -> tuple[Mapping[str, Data], Mapping[str, Data] | None]:
     """Return the fields with which a step that was released has run, and its message."""
     if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
         return {}, None
@@ -193,7 +194,7 @@ def _given(
     return prepared.own, _message(stored, step, kind, prepared)
 
 
-def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared) -> Mapping[str, Any] | None:
+def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared) -> Mapping[str, Data] | None:
     """Return the message of a step that sends one."""
     if kind.message is None:
         return None
@@ -201,7 +202,7 @@ def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared
         said = kind.message(stored.version.bot, step, kind.converted(prepared, UTC))
     except Refused:
         return None
-    found: Mapping[str, Any] | None = msgspec.to_builtins(said, enc_hook=str)
+    found: Mapping[str, Data] | None = msgspec.to_builtins(said, enc_hook=str)
     return found
 
 

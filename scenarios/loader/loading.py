@@ -3,13 +3,13 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import SetupError
 from scenarios.bot import Bot, Place, Scenario
+from scenarios.bot.data import Data
 from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SCHEDULE, SETTINGS, TRIGGERS, VARIABLES, Folder
@@ -101,6 +101,6 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
     )
 
 
-def settings_of(node: Node | None) -> Mapping[str, Any]:
-    values: Mapping[str, Any] = plain(node) if isinstance(node, MapNode) else {}
+def settings_of(node: Node | None) -> Mapping[str, Data]:
+    values: Mapping[str, Data] = plain(node) if isinstance(node, MapNode) else {}
     return values

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from msgspec import Struct, structs
 
 from couriers.telegram_bot import BOT_API
 from scenarios.actions import Actions, installed_actions
+from scenarios.bot.data import Data
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
@@ -35,7 +35,7 @@ class Platform:
 @asynccontextmanager
 async def started(
     services: ScenarioServices,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, Data],
     actions: Actions | None = None,
     plugins: Iterable[Plugin] | None = None,
 ) -> AsyncIterator[Platform]:
@@ -61,7 +61,7 @@ class _Starter:
         self._plugins = plugins
         self._actions = actions.types
 
-    def switched_off(self, settings: Mapping[str, Any]) -> dict[str, Text]:
+    def switched_off(self, settings: Mapping[str, Data]) -> dict[str, Text]:
         """Return the plugins that are off, with the reason. So is a plugin with the name of an action, because needs
         could not distinguish them.
         """

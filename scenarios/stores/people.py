@@ -19,6 +19,7 @@ from core.model.clock import from_ms, in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import rights
+from scenarios.bot.data import Data
 
 KEPT = timedelta(days=400)
 _KEPT_MS = in_ms(KEPT)
@@ -47,7 +48,7 @@ class People:
         self._store = store
         self._tenant = tenant
 
-    async def met(self, event: Mapping[str, Any]) -> str:
+    async def met(self, event: Mapping[str, Data]) -> str:
         """Create or refresh the record of the event's person; return the person's state, "" if there is none.
 
         An event with a name has all of them: the others are removed. Without any, for example from an SMS, they stay;
@@ -60,7 +61,7 @@ class People:
         names = {name: event.get(name) for name in _NAMES} if any(name in event for name in _NAMES) else {}
         return await self._meet(channel, str(event["user_id"]), chat, names if may_name else {})
 
-    async def _meet(self, channel: str, user: str, chat: str, names: Mapping[str, Any]) -> str:
+    async def _meet(self, channel: str, user: str, chat: str, names: Mapping[str, Data]) -> str:
         written = [text for name, value in names.items() for text in (name, _name(value))]
         about = self._tenant, channel, user, chat
         return str(await self._store.run("meet_person", self._shard(channel, user), *about, _KEPT_MS, *written))
@@ -134,7 +135,7 @@ def _name(value: Any) -> str:
     return "" if value is None else str(value).strip().removeprefix("@")
 
 
-def _joined(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _joined(event: Mapping[str, Data]) -> Iterator[tuple[str, Mapping[str, Data]]]:
     """Yield people that have joined a group, apart from the event's person, with the names that the event has."""
     ids, usernames = _as_list(event.get("joined_user_ids")), _as_list(event.get("joined_usernames"))
     for user, username in zip(ids, usernames if len(usernames) == len(ids) else [None] * len(ids), strict=True):

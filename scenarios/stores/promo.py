@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
-from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -19,6 +18,7 @@ from core.model.clock import from_ms, in_ms, to_ms
 from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from scenarios.bot.data import Data
 from scenarios.placeholders import HTML
 from scenarios.stores import step_results
 from scenarios.words import Text, sentence
@@ -165,7 +165,7 @@ def shown(promo: Promo, zone: tzinfo) -> str:
     return f"{what} · {starts:%d.%m.%Y %H:%M} – {ends}{user}"
 
 
-def results_of(promo: Promo, zone: tzinfo) -> dict[str, Any]:
+def results_of(promo: Promo, zone: tzinfo) -> dict[str, Data]:
     """Return what actions return of a promo: `expired_at` only if it ever expires, `target_user_id` None for
     all people."""
     ends = {"expired_at": from_ms(promo.ends).astimezone(zone).isoformat()} if promo.ends else {}

@@ -6,12 +6,12 @@ event answers one question, also if it is handled again; an event counts as one 
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 from msgspec import Struct, json
 
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from scenarios.bot.data import Data
 from scenarios.engine import Path
 from scenarios.stores import step_results
 
@@ -34,30 +34,30 @@ class Questions:
         self._store = store
         self._tenant = tenant
 
-    async def open(self, event: Mapping[str, Any], by: AskedBy, timeout: timedelta) -> None:
+    async def open(self, event: Mapping[str, Data], by: AskedBy, timeout: timedelta) -> None:
         """Have the next events of this person in this chat answer the step. A question before it gets no answer any
         more.
         """
         lasts = int((timeout + _LEEWAY).total_seconds() * 1000)
         await self._store.command("SET", self._key(event), json.encode(by).decode(), "PX", lasts)
 
-    async def of(self, event: Mapping[str, Any]) -> AskedBy | None:
+    async def of(self, event: Mapping[str, Data]) -> AskedBy | None:
         """Return the step that asked last in the chat of an event."""
         stored = await self._store.command("GET", self._key(event))
         return json.decode(stored, type=AskedBy) if stored else None
 
-    async def answered_by(self, event: Mapping[str, Any], event_run: str) -> AskedBy | None:
+    async def answered_by(self, event: Mapping[str, Data], event_run: str) -> AskedBy | None:
         """Return the question that an event was found to answer at an earlier attempt."""
         key = KEYS["stepresult"].at(self._shard(event), self._tenant, _step(event_run))
         stored = await self._store.command("GET", key)
         return json.decode(stored, type=AskedBy) if stored else None
 
-    async def note_answer(self, event: Mapping[str, Any], event_run: str, by: AskedBy) -> None:
+    async def note_answer(self, event: Mapping[str, Data], event_run: str, by: AskedBy) -> None:
         """Note that an event answers this question, before anything is done for it."""
         words = self._tenant, _step(event_run), json.encode(by).decode(), step_results.KEPT_MS
         await self._store.run("remember_step", self._shard(event), *words)
 
-    async def note_attempt(self, event: Mapping[str, Any], event_run: str, by: AskedBy) -> int:
+    async def note_attempt(self, event: Mapping[str, Data], event_run: str, by: AskedBy) -> int:
         """Count an event as an attempt at the question; return how many there were."""
         path = ".".join(map(str, by.path))
         key = KEYS["answer_attempts"].at(self._shard(event), self._tenant, by.run, path)
@@ -65,12 +65,12 @@ class Questions:
         await self._store.command("PEXPIRE", key, step_results.KEPT_MS)
         return int(await self._store.command("SCARD", key))
 
-    def _key(self, event: Mapping[str, Any]) -> str:
+    def _key(self, event: Mapping[str, Data]) -> str:
         person = str(event["user_id"])
         chat = str(event.get("chat_id") or person)
         return KEYS["question"].at(self._shard(event), self._tenant, str(event["channel"]), person, chat)
 
-    def _shard(self, event: Mapping[str, Any]) -> int:
+    def _shard(self, event: Mapping[str, Data]) -> int:
         return self._store.shard_of_person(self._tenant, str(event["channel"]), str(event["user_id"]))
 
 

@@ -6,7 +6,6 @@ own is kept for 400 days after the last event or change.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -14,6 +13,7 @@ from core.model.clock import in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
+from scenarios.bot.data import Data
 from scenarios.bot.variables import SCOPES, STORED_SCOPES
 from scenarios.schema.variables import MOST_BYTES, Change, defaults, is_past, scopes_of, too_large
 from scenarios.stores import step_results
@@ -31,21 +31,21 @@ class Variables:
         self._store = store
         self._tenant = tenant
 
-    async def seen(self, bot: Bot, event: Mapping[str, Any], now: int) -> dict[str, Any]:
+    async def seen(self, bot: Bot, event: Mapping[str, Data], now: int) -> dict[str, dict[str, Data]]:
         """Return what actions see of the declared variables: scope → name → value. `now`: ms."""
-        found: dict[str, Any] = {}
+        found: dict[str, dict[str, Data]] = {}
         for scope in scopes_of(bot.declared):
             stored = await self.stored(scope, event, now) if scope in STORED_SCOPES else {}
             names = defaults(bot.declared, scope)
             found[scope] = {name: stored.get(name, default) for name, default in names.items()}
         return found
 
-    async def stored(self, scope: str, event: Mapping[str, Any], now: int) -> dict[str, Any]:
+    async def stored(self, scope: str, event: Mapping[str, Data], now: int) -> dict[str, Data]:
         """Return the values that are set and not over."""
         fields = await self._store.command("HGETALL", self._key(scope, event))
         return read_fields(fields, now)
 
-    async def change(self, step: str, event: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
+    async def change(self, step: str, event: Mapping[str, Data], changes: Sequence[Change]) -> dict[str, Data]:
         """Change variables of one scope; return those that were changed with their values, None without one. A repeat
         of the step returns what the first time did. Raises Invalid VARIABLE_TOO_LARGE.
         """
@@ -61,13 +61,13 @@ class Variables:
         names, values = reply[1::2], reply[2::2]
         return {name: msgspec.json.decode(value) if value else None for name, value in zip(names, values, strict=True)}
 
-    def _key(self, scope: str, event: Mapping[str, Any]) -> str:
+    def _key(self, scope: str, event: Mapping[str, Data]) -> str:
         name = "person" if scope == SCOPES[0] else "chat_variables"
         owner = _owner(scope, event)
         return KEYS[name].at(self._store.shard_of_person(self._tenant, *owner), self._tenant, *owner)
 
 
-def read_fields(fields: Mapping[str, str], now: int) -> dict[str, Any]:
+def read_fields(fields: Mapping[str, str], now: int) -> dict[str, Data]:
     """Return the variables among the fields of a record: `<until ms> <JSON>`."""
     found = {}
     for field, text in fields.items():
@@ -77,7 +77,7 @@ def read_fields(fields: Mapping[str, str], now: int) -> dict[str, Any]:
     return found
 
 
-def _owner(scope: str, event: Mapping[str, Any]) -> tuple[str, str]:
+def _owner(scope: str, event: Mapping[str, Data]) -> tuple[str, str]:
     person = str(event["user_id"])
     return str(event["channel"]), person if scope == SCOPES[0] else str(event.get("chat_id") or person)
 

@@ -221,7 +221,7 @@ async def test_everybody_is_signed_out_while_the_embedded_server_does_not_run(
 async def test_a_user_is_listed_and_signed_out(installation: Installation, ada: Ada) -> None:
     assert await ada("sign-in", "list", "42") == (0, "not signed in\n")
     await signed_in(ada, installation)
-    assert await ada("sign-in", "list", "42", "--json") == (0, '{"services":["vacancies"]}\n')
+    assert await ada("sign-in", "list", "42", "--json") == (0, '{"services": ["vacancies"]}\n')
     assert await ada("sign-in", "out", "42", "vacancies") == (0, "42 is signed out of vacancies\n")
     code, text = await ada("sign-in", "out", "42", "vacancies")
     assert (code, "not signed in" in text) == (1, True)
