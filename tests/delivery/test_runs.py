@@ -8,6 +8,7 @@ import pytest
 
 from core.processes.register import BotFault, BotFaults
 from delivery.services import ApiServices
+from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.results import completed, failed
 from scenarios.execution.last_good import LastGood
@@ -64,7 +65,7 @@ async def begun(api: Api, folder: Path, user: int = 7) -> tuple[Runs, StoredRun]
     versions = Versions(store)
     version = await versions.publish("abc", load(folder).bot)
     runs = Runs(store, versions, "default")
-    event = {"id": str(user), "source": "t", "channel": "vk", "user_id": user, "event_text": "/join"}
+    event: dict[str, Data] = {"id": str(user), "source": "t", "channel": "vk", "user_id": user, "event_text": "/join"}
     person = f"vk:{user}"
     run = await runs.begin(
         run_id("default", f"vk.t.{user}", person, store.shards), "0.1", person, event, version, ["club.join"]

@@ -7,6 +7,7 @@ import pytest
 from core.processes.register import BotFault, BotFaults
 from core.queue import NewTask, Queue
 from core.redis.store import Store
+from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.results import completed, failed
 from scenarios.execution.last_good import LastGood
@@ -144,7 +145,7 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     versions = Versions(store)
     version, task = await versions.publish(bot.version, bot.bot), await Queue(store).put("events", NewTask("x"))
     runs = Runs(store, versions, TENANT)
-    event = {"id": "e1", "source": "test", "channel": "vk", "user_id": 7, "event_text": "Let me in"}
+    event: dict[str, Data] = {"id": "e1", "source": "test", "channel": "vk", "user_id": 7, "event_text": "Let me in"}
     run = await runs.begin(run_id(TENANT, "vk.test.e1", "vk:7", 1), task, "vk:7", event, version, ["club.main"])
     delivery = "0.bot.1763712000000000000"
     run = await runs.record(run, run.run.in_order[0].path, completed({"delivery_id": delivery, "reached": 1}))
