@@ -44,7 +44,7 @@ async def open_store(configuration: Configuration, waits: bool = False) -> Async
         await sign_layout(store)
         await register(store)
         await refuse_unsafe_server(store)
-        await configure(store, settings.retention)
+        await configure(store, settings.retention, settings.threads_retention)
         yield store
     finally:
         await store.close()

@@ -49,6 +49,7 @@ class Settings:
     office: str | None = None
     operators: str | None = None
     retention: timedelta = timedelta(days=30)
+    threads_retention: timedelta = timedelta(days=400)
     lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"
     file_mb: int = 20

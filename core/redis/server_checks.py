@@ -200,12 +200,14 @@ async def sign_layout(store: Store) -> None:
     await check_shards(store)  # another process may have started at the same time
 
 
-async def configure(store: Store, retention: timedelta) -> None:
-    """Write the settings that functions read: how long a history is kept after its end. Only changes are written, so
-    that couriers also start on a full server.
+async def configure(store: Store, retention: timedelta, threads_retention: timedelta | None = None) -> None:
+    """Write the settings that functions read: how long a history is kept after its end, and a thread after its last
+    message. Only changes are written, so that couriers also start on a full server.
     """
-    retention_ms = int(retention.total_seconds() * 1000)
+    kept = {"retention_ms": retention, **({"threads_ms": threads_retention} if threads_retention else {})}
     for shard in range(store.shards):
         name = KEYS["settings"].at(shard)
-        if await store.command("HGET", name, "retention_ms") != str(retention_ms):
-            await store.command("HSET", name, "retention_ms", retention_ms)
+        for field, duration in kept.items():
+            ms = duration // timedelta(milliseconds=1)
+            if await store.command("HGET", name, field) != str(ms):
+                await store.command("HSET", name, field, ms)

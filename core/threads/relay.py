@@ -94,12 +94,13 @@ class Relay:
         quote: str,
     ) -> Added:
         """Add what a person has written to its thread with an inbox, send it to the readers of the inbox that have a
-        bot, and tell the person once who gets it. `about`: the delivery that it replies to; `quote`: the text of that.
+        bot, unless they have muted the person, and tell the person once who gets it. `about`: the delivery that it
+        replies to; `quote`: the text of that.
         """
         message = ThreadMessage(0, "person", 0, person.id, written.text, way.channel, written.files)
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
-        for reader in await self.readers(tenant, inbox):
+        for reader in await self.readers(tenant, inbox) if not added.is_muted else ():
             if id_text(reader.id) != id_text(person.id):
                 await self._send_to_reader(tenant, reader, added, person, written, quote)
         await self._confirm(tenant, inbox, person, way, written, added)

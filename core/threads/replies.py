@@ -20,13 +20,14 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.directory import Directory
 from core.errors import NotFound, Refused
+from core.model.clock import from_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, Sender
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.queue import Attempt, QueueClient, Result, Worker
 from core.redis.store import Store
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of, say
-from core.threads.threads import Correspondent, Inbox, ReplyRoute, Threads
+from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
 from core.updates.events import (
@@ -40,6 +41,10 @@ from core.updates.events import (
     sends_reply,
 )
 from core.updates.reachability import OptOuts
+from core.webhooks.event_reader import put_message
+from core.webhooks.messages import ReplyData
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import EventType
 
 log = logging.getLogger(__name__)
 
@@ -102,12 +107,21 @@ class UnquotedReplies:
 
 
 class ReplyWorker:
-    """One per process. `office`: the group that gets what belongs to no delivery, "" for none."""
+    """One per process. `office`: the group that gets what belongs to no delivery, "" for none. `webhooks`: those that
+    want `reply`."""
 
     def __init__(
-        self, store: Store, client: QueueClient, directory: Directory, threads: Threads, relay: Relay, office: str = ""
+        self,
+        store: Store,
+        client: QueueClient,
+        directory: Directory,
+        threads: Threads,
+        relay: Relay,
+        office: str = "",
+        webhooks: Webhooks | None = None,
     ) -> None:
         self._client = client
+        self._webhooks = webhooks
         self._directory = directory
         self._threads = threads
         self._relay = relay
@@ -226,7 +240,17 @@ class ReplyWorker:
             await self._relay.hold_back(tenant, person, way, wait)
         elif not await self._is_held(reply, person):
             key, quote = (about.key, about.text) if about else (None, "")
-            await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
+            added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
+            await self._tell_webhooks(tenant, inbox, added, key)
+
+    async def _tell_webhooks(self, tenant: str, inbox: Inbox, added: Added, about: HistoryKey | None) -> None:
+        if self._webhooks is None:
+            return
+        one, at = added.message, from_ms(added.message.at)
+        place = added.thread, str(inbox), one.number, one.by, one.channel
+        data = ReplyData(*place, about.id if about else None, one.files, at)
+        name = f"{added.thread} {one.number}"
+        await put_message(self._webhooks, self._client.queue, tenant, EventType.REPLY, name, at, data)
 
     async def _is_held(self, reply: _Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""

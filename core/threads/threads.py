@@ -27,7 +27,7 @@ _AT_ONCE = 100
 _KEPT_MS = timedelta(days=400) // timedelta(milliseconds=1)
 _ID = re.compile(r"(\d{1,5})\.([0-9a-f]{20})")
 _CURSOR = re.compile(r"\d{1,15}-\d{1,5}\.[0-9a-f]{20}")
-_FACTS = ("tenant", "inbox", "person", "way", "delivery", "last", "messages", "unread")
+_FACTS = ("tenant", "inbox", "person", "way", "delivery", "last", "messages", "unread", "muted")
 
 
 class Inbox(NamedTuple):
@@ -86,7 +86,7 @@ class _Stored(Struct, frozen=True, omit_defaults=True):
 @dataclass(frozen=True, slots=True)
 class Thread:
     """`delivery`: the one that was replied to last, "" for none. `last`: ms of the newest message. `newest`: None if it
-    is no longer kept.
+    is no longer kept. `is_muted`: what its person writes is not unread, and is not sent to the readers.
     """
 
     id: str
@@ -99,14 +99,16 @@ class Thread:
     messages: int
     unread: int
     newest: ThreadMessage | None = None
+    is_muted: bool = False
 
 
 class Added(NamedTuple):
-    """`is_new`: False for an event that was added before."""
+    """`is_new`: False for an event that was added before. `is_muted`: as of the thread."""
 
     thread: str
     message: ThreadMessage
     is_new: bool
+    is_muted: bool = False
 
 
 class Threads:
@@ -156,10 +158,10 @@ class Threads:
         reply = await self._store.run(
             "add_to_thread",
             *(_shard_of(thread), thread, tenant, str(inbox), event, message.side, compact_json(stored)),
-            *(facts, MOST_MESSAGES, _KEPT_MS),
+            *(facts, MOST_MESSAGES),
         )
         is_new, number, at = reply[0] == "added", int(reply[1]), int(reply[2])
-        return Added(thread, msgspec.structs.replace(message, number=number, at=at), is_new)
+        return Added(thread, msgspec.structs.replace(message, number=number, at=at), is_new, bool(int(reply[3])))
 
     async def find(self, tenant: str, thread: str) -> Thread:
         """Return a thread with its newest message. Raises NotFound THREAD_NOT_FOUND."""
@@ -214,6 +216,14 @@ class Threads:
             await self._store.run("read_to", _shard_of(thread.id), thread.id, thread.tenant, str(thread.inbox), number)
         )
 
+    async def mark(self, thread: Thread, mark: str) -> None:
+        """Mute the person of a thread, `unmute` it, or `hide` the thread until the person writes again. The person is
+        not told. Raises NotFound THREAD_NOT_FOUND.
+        """
+        place = thread.id, thread.tenant, str(thread.inbox)
+        if not await self._store.run("mark_thread", _shard_of(thread.id), *place, mark):
+            raise NotFound("THREAD_NOT_FOUND", "There is no such thread.")
+
     async def of_person(self, tenant: str, person: Id) -> list[str]:
         """Return the ids of the threads of a person."""
         return [one.partition(" ")[0] for one in await self._members(tenant, person)]
@@ -263,6 +273,7 @@ class Threads:
             messages=number,
             unread=int(facts["unread"] or 0),
             newest=_message(number, stored) if stored else None,
+            is_muted=facts["muted"] == "1",
         )
 
 

@@ -113,6 +113,21 @@ class ClosedData(msgspec.Struct):
     closed_at: datetime
 
 
+class ReplyData(msgspec.Struct):
+    """What a person has written to an inbox, without its words. `number`: of the message in the thread. `delivery`: the
+    one that it replies to.
+    """
+
+    thread: str
+    inbox: str
+    number: int
+    person: int | str
+    channel: str
+    delivery: str | None
+    files: int
+    at: datetime
+
+
 def is_outcome(change: HistoryChange) -> bool:
     """Return whether a change is an outcome; `queued` and `sending` are steps towards one."""
     return change.outcome is not None and change.outcome.status not in OPEN

@@ -22,6 +22,7 @@ class EventType(StrEnum):
     JOB = "job"
     ANSWER = "answer"
     CLOSED = "closed"
+    REPLY = "reply"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class ThreadView(Struct):
     messages: int
     unread: int
     newest: MessageView | None
+    muted: bool = False
 
     @classmethod
     def of(cls, one: Thread) -> "ThreadView":
@@ -83,7 +84,7 @@ class ThreadView(Struct):
         newest = MessageView.of(one.newest) if one.newest else None
         last_at = write_time(from_ms(one.last))
         place = one.id, str(one.inbox), person, one.way.channel, one.delivery or None
-        return cls(*place, last_at, one.messages, one.unread, newest)
+        return cls(*place, last_at, one.messages, one.unread, newest, one.is_muted)
 
 
 class InboxView(Struct):
@@ -135,6 +136,20 @@ class ThreadAnswer(RequestModel, frozen=True):
     with_addresses: bool = False
 
 
+class ThreadMute(RequestModel, frozen=True):
+    """`muted`: whether what the person writes is not unread and not sent to the readers. It still gets messages, and is
+    not told.
+    """
+
+    muted: bool = True
+
+
+class ThreadReport(RequestModel, frozen=True):
+    """`why`: for the administrators, who find it in the action log."""
+
+    why: Annotated[str, Meta(min_length=1, max_length=256, extra={"short": "REASON_MISSING"})]
+
+
 class ThreadRead(Struct):
     """`unread`: messages of the person behind the newest one that was read."""
 
@@ -184,6 +199,26 @@ async def mark_read(request: Request[None, NoParameters]) -> Response:
     return Response(ThreadRead(await request.services.core.threads.mark_read(thread, thread.messages)))
 
 
+async def mute(request: Request[ThreadMute, NoParameters]) -> Response:
+    """Mute the person of a thread, or end that."""
+    thread = await _thread(request)
+    await request.services.core.threads.mark(thread, "mute" if request.body.muted else "unmute")
+    return Response(None, 204)
+
+
+async def hide(request: Request[None, NoParameters]) -> Response:
+    """Hide a thread until its person writes again."""
+    await request.services.core.threads.mark(await _thread(request), "hide")
+    return Response(None, 204)
+
+
+async def report(request: Request[ThreadReport, NoParameters]) -> Response:
+    """Report a thread to the administrators."""
+    thread = await _thread(request)
+    await write_reading(f"report {thread.id}: {request.body.why}", request)
+    return Response(None, 204)
+
+
 async def _thread(request: ApiRequest) -> Thread:
     """Return the thread that the address names. Raises NotFound THREAD_NOT_FOUND, also for one of another inbox."""
     thread = await request.services.core.threads.find(request.tenant, request.http.match_info["thread"])
@@ -228,4 +263,10 @@ ROUTES: Routes = (
           "send", answer, 201, MessageView, body=ThreadAnswer, repeats=Repeats.STORED, people=People.OWN),
     Route("POST", "/v1/threads/{thread}:read", "Mark the messages of a thread as read", "send",
           mark_read, 200, ThreadRead, people=People.OWN),
+    Route("POST", "/v1/threads/{thread}:mute", "Mute the person of a thread, or end that", "send",
+          mute, 204, body=ThreadMute, people=People.OWN),
+    Route("POST", "/v1/threads/{thread}:hide", "Hide a thread until its person writes again", "send",
+          hide, 204, people=People.OWN),
+    Route("POST", "/v1/threads/{thread}:report", "Report a thread to the administrators", "send",
+          report, 204, body=ThreadReport, people=People.OWN),
 )  # fmt: skip

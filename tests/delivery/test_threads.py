@@ -133,3 +133,20 @@ async def test_the_inbox_of_a_deleted_sender_goes_with_it(api: Api) -> None:
     await written(api)
     assert (await api.call("DELETE", "/v1/users/1")).status == 204
     assert not [name for name in await api.keys() if name.startswith(("threads:{0}:thread", "threads:{0}:inbox"))]
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_reader_mutes_hides_and_reports_a_thread(api: Api) -> None:
+    added, browser = await written(api), await as_person(api, 1)
+    where = f"/v1/threads/{added.thread}"
+    for name, body in (("mute", {"muted": True}), ("hide", None), ("report", {"why": "rude words"})):
+        assert (await (await as_person(api, 2)).call("POST", f"{where}:{name}", body)).code == "THREAD_NOT_FOUND"
+    assert (await browser.call("POST", f"{where}:mute", {"muted": True})).status == 204
+    (thread,) = (await browser.call("GET", "/v1/threads")).json["threads"]
+    assert (thread["muted"], thread["unread"]) == (True, 0)
+    assert (await browser.call("POST", f"{where}:hide")).status == 204
+    assert (await browser.call("GET", "/v1/threads")).json["threads"] == []
+    assert (await browser.call("GET", where)).json["thread"]["muted"] is True
+    assert (await browser.call("POST", f"{where}:report", {"why": "rude words"})).status == 204
+    logged = (await api.call("GET", "/v1/actions")).json["actions"][0]
+    assert (logged["who"], logged["what"]) == ("person:1", f"report {added.thread}: rude words")

@@ -302,6 +302,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     message = ThreadMessage(0, "person", 0, 1, "Hello")
     added = await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(1), way, "", "event", message)
     await threads.mark_read(await threads.find(TENANT, added.thread), 1)
+    await threads.mark(await threads.find(TENANT, added.thread), "mute")
     await threads.forget(TENANT, 1)
 
 

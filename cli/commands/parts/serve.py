@@ -160,7 +160,13 @@ async def open_api_services(
         recovering_imports(core) as importing,
         recording_figures(core),
         working(Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)),
-        working(ReplyWorker(core.store, core.client, core.directory, core.threads, core.relay, settings.office or "")),
+        working(
+            ReplyWorker(
+                *(core.store, core.client, core.directory, core.threads, core.relay),
+                office=settings.office or "",
+                webhooks=webhooks,
+            )
+        ),
         working(
             SeriesSender(core.client, core.store, core.sending, core.directory, partial(order_of, options=options))
         ),

@@ -3,6 +3,7 @@ the real one.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,11 +21,16 @@ from core.model.people import Group, User
 from core.orders import Caller, Order
 from core.orders.order import Addressee
 from core.queue import NewTask
+from core.redis.keys import KEYS
+from core.redis.server_checks import configure
 from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
 from core.threads.relay import Written
 from core.updates.events import Events, encode
 from core.updates.reachability import OptOuts
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Sent
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
@@ -129,7 +135,8 @@ async def school_on(stack: Stack, office: str = "dean") -> AsyncIterator[School]
     await core.directory.ownerships.own(TENANT, 7, "group", "8b")
     await core.directory.ownerships.own(TENANT, 8, "group", "8b")
     await stack.courier(courier)
-    replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay, office)
+    hooks = Webhooks(stack.store, core.queue, WebhookClient(allow_private=False))
+    replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay, office, hooks)
     await replies.open()
     worker = replies.worker()
     running = asyncio.create_task(worker.run())
@@ -355,3 +362,52 @@ async def test_stop_of_a_stranger_and_start_of_who_gets_messages_are_texts_for_t
     assert not await words.is_asked(BOT, "100099", "STOP")
     assert not await words.is_asked(BOT, "100001", "START")
     assert await words.is_asked(BOT, "100001", "СТОП")
+
+
+async def test_a_muted_person_is_not_told_and_its_words_wait_unmarked(school: School) -> None:
+    message, threads = await school.send(), school.core.threads
+    await school.write(MARIA, "one", quoted=message)
+    (thread,) = await school.threads()
+    await threads.mark(thread, "mute")
+    await school.write(MARIA, "two", quoted=message)
+    (thread,) = await school.threads()
+    assert (thread.is_muted, thread.unread, await threads.count_unread(TENANT, ANNAS)) == (True, 0, 0)
+    assert (len(school.got(ANNA)), school.got(MARIA)[1:]) == (1, ["Передано: Anna Petrova."])
+    assert await school.said(thread) == [("person", "one"), ("person", "two")]
+    await threads.mark(thread, "unmute")
+    await school.write(MARIA, "three", quoted=message)
+    assert ((await school.threads())[0].unread, len(school.got(ANNA))) == (1, 2)
+
+
+async def test_a_hidden_thread_comes_back_with_the_next_message(school: School) -> None:
+    message, threads = await school.send(), school.core.threads
+    await school.write(MARIA, "one", quoted=message)
+    (thread,) = await school.threads()
+    await threads.mark(thread, "hide")
+    assert (await school.threads(), await threads.count_unread(TENANT, ANNAS)) == ([], 0)
+    await school.write(MARIA, "two", quoted=message)
+    (thread,) = await school.threads()
+    assert (thread.unread, len(await school.said(thread))) == (1, 2)
+
+
+async def test_a_thread_lives_for_its_own_setting_after_the_last_message(school: School) -> None:
+    await configure(school.core.store, timedelta(days=30), timedelta(days=90))
+    await school.write(MARIA, "one", quoted=await school.send())
+    (thread,) = await school.threads()
+    key = KEYS["thread"].at(0, thread.id)
+    days = int(await school.core.store.command("PTTL", key)) / timedelta(days=1).total_seconds() / 1000
+    assert 89 < days <= 90
+
+
+async def test_a_webhook_learns_of_a_reply_without_its_words(school: School) -> None:
+    webhooks = Webhooks(school.core.store, school.core.queue, WebhookClient(allow_private=True))
+    await webhooks.create(TENANT, "http://127.0.0.1:9/hook", [EventType.REPLY])
+    await school.write(MARIA, "secret words", quoted=await school.send())
+    (task,) = await school.stack.take("webhooks")
+    sent = json.loads(task.body)
+    (thread,) = await school.threads()
+    assert sent["type"] == "reply"
+    assert (sent["data"]["thread"], sent["data"]["inbox"], sent["data"]["person"]) == (thread.id, "user:7", 1)
+    assert (sent["data"]["number"], sent["data"]["channel"], sent["data"]["delivery"]) == (1, BOT, thread.delivery)
+    assert "secret" not in task.body
+    await school.core.queue.settle(task)

@@ -1,9 +1,9 @@
 /** A thread: what a person and an inbox have written to each other, and the answer. */
 
-import { h, newId } from "../lib/dom.js";
+import { field, h, newId } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api, randomKey } from "../lib/api.js";
-import { confirm } from "../lib/dialog.js";
+import { ask, confirm } from "../lib/dialog.js";
 import { submits, toast, withStates } from "../lib/page.js";
 import { nameOf } from "./inbox.js";
 
@@ -13,7 +13,7 @@ export default {
   title: "page.inbox",
   right: ["read", "person"],
   render(root, [id], context) {
-    const path = `/v1/threads/${encodeURIComponent(id)}`, field = newId("answer");
+    const path = `/v1/threads/${encodeURIComponent(id)}`, place = newId("answer");
     let key = randomKey();
     const load = async () => {
       const found = await api.get(path, { limit: 200 }, { signal: context.signal });
@@ -39,6 +39,19 @@ export default {
       toast(t("inbox.sent"));
       await show();
     });
+    const mark = async (what, body) => {
+      await api.post(`${path}:${what}`, body);
+      await show();
+    };
+    const hide = async () => {
+      await api.post(`${path}:hide`);
+      location.hash = "#/inbox";
+    };
+    const report = () => ask({
+      title: t("inbox.report"), text: t("inbox.report_text"), action: t("inbox.report_send"),
+      fields: field({ label: t("inbox.report_why") }, h("input", { name: "why", maxlength: 256, required: true })),
+      submit: async ({ why }) => { await api.post(`${path}:report`, { why }); toast(t("inbox.reported")); },
+    });
     const show = withStates(root, load, ({ thread, messages, next }) => {
       context.title(nameOf(thread));
       return [
@@ -47,9 +60,14 @@ export default {
           thread.delivery && h("a", { href: `#/message/${encodeURIComponent(thread.delivery)}` }, t("inbox.about"))),
         next && h("p", { class: "quiet" }, t("inbox.older")),
         h("ol", { class: "thread", "aria-live": "polite" }, [...messages].reverse().map((one) => bubble(one, thread))),
-        h("form", { class: "thread-answer", onsubmit: send }, h("label", { for: field }, t("inbox.answer")),
-          h("textarea", { id: field, name: "text", rows: 3, maxlength: 4096, dir: "auto" }),
+        h("form", { class: "thread-answer", onsubmit: send }, h("label", { for: place }, t("inbox.answer")),
+          h("textarea", { id: place, name: "text", rows: 3, maxlength: 4096, dir: "auto" }),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("inbox.send")), h("a", { class: "button", href: "#/inbox" }, t("inbox.back")))),
+        h("p", { class: "actions" },
+          h("button", { type: "button", onclick: () => mark("mute", { muted: !thread.muted }) }, t(thread.muted ? "inbox.unmute" : "inbox.mute")),
+          h("button", { type: "button", onclick: hide }, t("inbox.hide")),
+          h("button", { type: "button", onclick: report }, t("inbox.report"))),
+        thread.muted && h("p", { class: "quiet" }, t("inbox.is_muted")),
       ];
     });
     const timer = setInterval(() => document.visibilityState === "visible" && show(), PAUSE);
