@@ -55,7 +55,7 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Receiving:
-    """How messages of people reach Ada.
+    """The way on which messages of people reach Ada.
 
     `events`: a module with `read_arrival`, which makes an event of an update, and `read_reach` if updates say who can
     be reached; if an event comes in parts, it `gathers` them by `merge`. `replies`: a module with `Replies`, by which a

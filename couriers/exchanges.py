@@ -1,4 +1,4 @@
-"""Notes the calls of an attempt to its provider, and hides in the provider's words what nobody may see (D-48).
+"""Notes the calls of an attempt to its provider, and hides secrets, addresses and texts in the provider's words (D-48).
 
 The clients note each call with `noted_call`; outside an attempt that costs nothing and keeps nothing. The list of calls
 is a context variable, because the libraries between a courier and its client hand nothing through.

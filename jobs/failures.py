@@ -57,7 +57,7 @@ REPORTED_AFTER = timedelta(days=1)
 
 
 class AfterFailure(Enum):
-    """What follows. `NEXT`: the iteration is given up, and the next one begins when it is due."""
+    """The consequence of a failure. `NEXT`: the iteration is given up, and the next one begins when it is due."""
 
     AGAIN = auto()
     NEXT = auto()

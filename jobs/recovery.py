@@ -125,8 +125,8 @@ class Watchdog:
 
 
 class Standing(StrEnum):
-    """Where a job is whose iteration should run now. `taken`: another process runs it, or has died and still has the
-    lease.
+    """The place of a job whose iteration should run now. `taken`: another process runs it, or has died and still has
+    the lease.
     """
 
     INTERRUPTED = "interrupted"

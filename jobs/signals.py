@@ -56,7 +56,7 @@ class Found:
 
 
 class Unclear(AdaError):
-    """Whether an effect took place is not known, so it is not repeated; its unit is recorded as unknown."""
+    """It is unknown whether an effect took place, so it is not repeated; its unit is recorded as unknown."""
 
 
 class TookTooLong(AdaError):

@@ -91,7 +91,7 @@ class ApiKeys:
         return await self.use_hashed(hash_of(secret))
 
     async def use_hashed(self, hashed: str) -> ApiKey | None:
-        """Do `use` by the hash of the secret, which a session has."""
+        """Use a key by the hash of its secret, which a session has."""
         key = await self._find(hashed)
         now = time.monotonic()
         if key and now >= self._noted.get(key.id, now):

@@ -22,7 +22,7 @@ from core.redis.store import Store
 
 
 class Ownerships:
-    """Who owns which groups and supergroups."""
+    """The owners of groups and supergroups."""
 
     def __init__(self, records: Records) -> None:
         self._records = records

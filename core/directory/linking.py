@@ -144,7 +144,7 @@ class Linking:
         return await self.confirm_id(tenant, link_id(channel, canonical(channel, address)), code)
 
     async def confirm_id(self, tenant: str, link: str, code: str) -> Link:
-        """Do `confirm` by the id of the link."""
+        """Confirm by the id of the link."""
         call = secrets.token_hex(8)
         hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
         while True:

@@ -32,8 +32,8 @@ Change = Callable[[JobId], Awaitable[Any]]
 
 
 class JobCount(Struct, frozen=True):
-    """How many jobs a filter selects. `has_more`: there are more than were counted. `now`: the server's ms, up to
-    which a change may reach.
+    """The number of jobs that a filter selects. `has_more`: there are more than were counted. `now`: the server's ms,
+    up to which a change may reach.
     """
 
     count: int

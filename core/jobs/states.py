@@ -28,8 +28,8 @@ ENDED = (JobState.STOPPED, JobState.FINISHED, JobState.FAILED)
 
 
 class Actor(StrEnum):
-    """Who pauses or resumes, in rising order: a pause is ended or replaced only by an actor of the same or higher
-    order. `limit`: a limit that ends by itself; `sign_in`: the sign-in to the outside service has expired.
+    """The actors that pause or resume, in rising order: a pause is ended or replaced only by an actor of the same or
+    higher order. `limit`: a limit that ends by itself; `sign_in`: the sign-in to the outside service has expired.
     """
 
     LIMIT = "limit"

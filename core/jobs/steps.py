@@ -41,7 +41,7 @@ class StepView(Struct, frozen=True, omit_defaults=True):
 
 
 class ResetPlan(Struct, frozen=True):
-    """What a reset drops, and what stays: the first 1000 of each."""
+    """The steps that a reset drops, and those that stay: the first 1000 of each."""
 
     dropped: Sequence[StepView]
     kept: Sequence[StepView]

@@ -19,7 +19,7 @@ from core.model.json_form import compact_json
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs are listed: None and "" stand for all. `text`: what their parameters or their own state contain;
+    """A filter of jobs: None and "" stand for all. `text`: what their parameters or their own state contain;
     `reason`: what the reason for which they do not run contains, for example that of a failure.
     """
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class ParseMode(StrEnum):
-    """How marks in the text are written; `PLAIN`: there are none."""
+    """The notation of marks in the text; `PLAIN`: there are none."""
 
     PLAIN = ""
     HTML = "HTML"

@@ -69,9 +69,9 @@ def _is_within(rows: Sequence[Sequence[Any]], most_rows: int, most_buttons: int)
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
-    """How much a channel shows. `text` and `caption` (the text of a message with a file): UTF-16 code units, 0 for no
-    limit. `splits`: a longer text without content goes in several messages; `splits_content`: one with content, too.
-    `in_sms`: a text is sent and paid in parts; `numbers`: what people write comes back, so they can
+    """The limits of what a channel shows. `text` and `caption` (the text of a message with a file): UTF-16 code units,
+    0 for no limit. `splits`: a longer text without content goes in several messages; `splits_content`: one with
+    content, too. `in_sms`: a text is sent and paid in parts; `numbers`: what people write comes back, so they can
     answer a question by its numbers. `price`: of one part, with its currency, as the operator has written it.
     `keyboard`: None for no limits. `follows_group`: a group of files has no keyboard; the text follows it with that.
     `subject`: of a mail, with `BEGINNING` in place of the beginning of its text.
@@ -90,8 +90,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 
 class Display(Struct, frozen=True, omit_defaults=True):
-    """How a channel shows a delivery. `as_text`: the features that become lines of the text. `answer_url`: where a link
-    to answer leads, without its token; "" if there is no such address.
+    """The display of a delivery in a channel. `as_text`: the features that become lines of the text. `answer_url`:
+    where a link to answer leads, without its token; "" if there is no such address.
     """
 
     shows: frozenset[Feature] = frozenset()

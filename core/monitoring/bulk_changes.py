@@ -24,8 +24,8 @@ _PAGE = 500
 
 
 class TaskCount(msgspec.Struct, frozen=True):
-    """How many tasks a filter selects. `has_more`: there are more than were counted. `now`: the server's ms, up to
-    which a change may reach.
+    """The number of tasks that a filter selects. `has_more`: there are more than were counted. `now`: the server's ms,
+    up to which a change may reach.
     """
 
     count: int

@@ -49,7 +49,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class OutcomeCount(msgspec.Struct, frozen=True):
-    """How many outcomes were written. `reason`: "" without one."""
+    """The number of outcomes that were written. `reason`: "" without one."""
 
     channel: str
     status: str

@@ -1,4 +1,4 @@
-"""The accounts of channels that were set at the console: their settings, encrypted by whoever writes them.
+"""The accounts of channels that were set at the console: their settings, encrypted by the writer.
 
 A setting of the environment, of .env or of settings.yaml is used in place of the stored one (`cli.services.accounts`).
 """

@@ -41,7 +41,7 @@ class LossKind(StrEnum):
 
 
 class DataLoss(Struct, frozen=True):
-    """What was lost: in `shards` of `of`, noticed `at`; the data that are there are of `since`, 0 if none. Unix ms."""
+    """A loss of data: in `shards` of `of`, noticed `at`; the data that are there are of `since`, 0 if none. Unix ms."""
 
     kind: LossKind
     shards: Sequence[int]
@@ -80,7 +80,7 @@ class _InstallationMark(NamedTuple):
 
 
 class InstallationMark:
-    """What this process knows of the marks. Methods raise StoreError."""
+    """The marks as this process has read them. Methods raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

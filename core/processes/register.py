@@ -43,7 +43,7 @@ class ProcessState(StrEnum):
 
 
 class RequestKind(StrEnum):
-    """What an operator may ask of a process that runs. `quiet`: take no more tasks; `resume`: take tasks again; `stop`:
+    """A request of an operator to a running process. `quiet`: take no more tasks; `resume`: take tasks again; `stop`:
     finish what it has, and end; `test`: ask the provider whether it accepts the account.
     """
 

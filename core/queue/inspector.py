@@ -29,7 +29,7 @@ _TENANTS, _PRIORITIES = 100, 20
 
 
 class StateCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks are in each state now."""
+    """The number of tasks in each state now."""
 
     waiting: int
     ready: int

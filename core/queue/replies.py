@@ -35,7 +35,7 @@ for whoever waits later (lua/queue/modules/task.lua)."""
 
 @dataclass(frozen=True, slots=True)
 class TaskEnd:
-    """How a task ended: done, failed, cancelled or expired, and what its worker answered."""
+    """The end of a task: done, failed, cancelled or expired, and what its worker answered."""
 
     state: TaskState
     answer: str

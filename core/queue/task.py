@@ -199,7 +199,7 @@ def _one_line(error: str) -> str:
 
 
 class SettleResult(StrEnum):
-    """How an attempt ended, as the worker reports it."""
+    """The end of an attempt, as the worker reports it."""
 
     DONE = "done"
     FAILED = "failed"

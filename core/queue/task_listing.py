@@ -32,7 +32,7 @@ _ORDER_MARK = "order:"  # of a delivery in the due index, which is no task
 
 
 class TaskPosition(NamedTuple):
-    """Where a page ends: in a shard, in one of its sources, after a member of it ("": before the first)."""
+    """The end of a page: in a shard, in one of its sources, after a member of it ("": before the first)."""
 
     shard: int = 0
     source: str = ""

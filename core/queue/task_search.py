@@ -28,7 +28,7 @@ Read = Callable[[str, str, int], Awaitable[tuple[str, Sequence[str]]]]
 
 @dataclass(frozen=True, slots=True)
 class SearchPosition:
-    """Where a page of a search ends: the shard, the source in it and the order number in that."""
+    """The end of a page of a search: the shard, the source in it and the order number in that."""
 
     shard: int = 0
     after: str = "-inf"

@@ -84,7 +84,7 @@ _PAUSED = ":paused"
 
 
 class TubePause(msgspec.Struct, frozen=True):
-    """Who paused a tube, why, and when (Unix ms)."""
+    """The pause of a tube: by whom, why, and since when (Unix ms)."""
 
     by: str
     reason: str

@@ -60,7 +60,7 @@ def error_of(text: str) -> RedisError:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server listens and how to log in. `path`: of a Unix socket, which replaces host and port."""
+    """The address of a server, and the login. `path`: of a Unix socket, which replaces host and port."""
 
     host: str
     port: int

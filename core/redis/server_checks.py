@@ -66,7 +66,7 @@ def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
 
 
 async def check(store: Store) -> list[SettingProblem]:
-    """Do `check_settings`; also switch our notifications on."""
+    """Run `check_settings` and switch our notifications on."""
     problem = notification_problem(await ensure_notifications(store.command))
     return await check_settings(store) + ([problem] if problem else [])
 

@@ -201,11 +201,11 @@ class Store:
         return await self._run(self._pipelines_of(name), name, shard, arguments)
 
     async def run_for_tenant(self, name: str, tenant: str, *arguments: Argument) -> Any:
-        """Do `run` in the shard of a tenant, which is the first argument."""
+        """Run a function in the shard of a tenant, which is the first argument."""
         return await self.run(name, self.shard_of_tenant(tenant), tenant, *arguments)
 
     async def run_replicated(self, name: str, shard: int, *arguments: Argument) -> Any:
-        """Do `run`; with durability `replica` it returns when a replica has what was written by then. Also raises
+        """Run a function; with durability `replica` it returns when a replica has what was written by then. Also raises
         StoreRefuses if there is none.
         """
         return await self._run(self._replicated, name, shard, arguments)
@@ -230,7 +230,7 @@ class Store:
         raise StoreUnavailable("The functions of Ada vanish from the server again and again.")
 
     async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[Any]:
-        """Do `run` for each (shard, arguments), at once. Return the replies in order, faults as values."""
+        """Run a function for each (shard, arguments), at once. Return the replies in order, faults as values."""
         pipelines = self._pipelines_of(name)
         in_flight = [(pipelines.of(call[0]).send(self._call(name, *call), call[0]), call) for call in calls]
         return [await self._reply(name, answer, call) for answer, call in in_flight]
@@ -263,7 +263,7 @@ class Store:
         return await self.command_at(self.home_of(*command), *command)
 
     async def command_at(self, home: int, *command: Word) -> Any:
-        """Do `command` at the primary of a home, whatever the command names."""
+        """Send a command to the primary of a home, whatever the command names."""
         try:
             return await self.pipelines.of(home).call(*command, home=home)
         except ResponseError as refusal:

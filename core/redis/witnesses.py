@@ -1,4 +1,5 @@
-"""Who takes part in every promotion, and says that none has begun: the Sentinels, or the other primaries of a cluster.
+"""The witnesses of every promotion, which report that none has begun: the Sentinels, or the other primaries of a
+cluster.
 
 Asked by `core.redis.pipelines.replicated_pipeline` before it acknowledges anything (docs/decisions/0157).
 
@@ -120,8 +121,9 @@ _ELECTION_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a Sentinel says. `names`: the primary; `replaces`: what it is promoting a replica for; `epoch`: of the last
-    promotion it knows; `has_voted`: for a promotion that may go on; `others`: the number of other Sentinels it knows.
+    """The reply of a Sentinel. `names`: the primary; `replaces`: what it is promoting a replica for; `epoch`: of the
+    last promotion it knows; `has_voted`: for a promotion that may go on; `others`: the number of other Sentinels it
+    knows.
     """
 
     names: Place

@@ -54,7 +54,7 @@ class CodeRequest(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """Who has proved to be a person."""
+    """A person that has proved its identity."""
 
     tenant: str
     person: str

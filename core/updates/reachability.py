@@ -20,7 +20,7 @@ _STOP, _START = frozenset({"stop", "стоп"}), frozenset({"start", "старт
 
 
 class Reach(NamedTuple):
-    """Whether an address can be written to from now on, as an update reports it."""
+    """A change of whether an address can be written to, as an update reports it."""
 
     address: str
     can_be_reached: bool

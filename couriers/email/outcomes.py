@@ -106,8 +106,8 @@ def remedy(error: MailError) -> str:
 
 
 class EmailLimits:
-    """Whether a limit that the server names for one recipient is one of the account: it is if two recipients in a row
-    got such an answer, and no mail was accepted between them. One recipient alone never stops the channel.
+    """Decides whether a limit that the server names for one recipient concerns the account: it does if two recipients
+    in a row got such an answer, and no mail was accepted between them. One recipient alone never stops the channel.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ _PARAMETERS = {"from", "starttls"}
 
 
 class Encryption(Enum):
-    """How a connection is encrypted. The values are `start_tls` of aiosmtplib."""
+    """The encryption of a connection. The values are `start_tls` of aiosmtplib."""
 
     TLS = "from the first byte"
     REQUIRED = True  # by STARTTLS, or not at all

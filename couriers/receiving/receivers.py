@@ -35,7 +35,7 @@ class AccountRefused(Exception):
 
 
 class Part(Protocol):
-    """What works in the process beside, such as a worker."""
+    """Something that runs in the same process, such as a worker."""
 
     async def run(self) -> None: ...
 

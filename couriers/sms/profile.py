@@ -72,7 +72,7 @@ class SmsAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SmsStatus(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to ask for a message by our own id; `sent` in its rules: the provider has it."""
+    """The request about a message by our own id; `sent` in its rules: the provider has it."""
 
     request: SmsRequest
     answer: SmsAnswer
@@ -92,7 +92,7 @@ class Reports(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Balance(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to ask for the money on the account; `refused`: the rules of a wrong account."""
+    """The request for the money on the account; `refused`: the rules of a wrong account."""
 
     request: SmsRequest
     path: Path_

@@ -97,7 +97,7 @@ class TelegramConnection:
             return await self.call(self._client(request))
 
     async def call(self, call: Awaitable[Any]) -> Any:
-        """Do the same for a method of Telethon that makes requests itself."""
+        """Call a method of Telethon that makes requests itself, in the same way."""
         answers = self._answers
         try:
             async with asyncio.timeout(self._timeout):

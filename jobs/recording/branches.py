@@ -33,7 +33,7 @@ class ChildFailed(AdaError):
 
 
 class ChildEnd(Struct, frozen=True):
-    """How a child has ended. `state`: `finished`, `failed` or `stopped`."""
+    """The end of a child. `state`: `finished`, `failed` or `stopped`."""
 
     state: str
     reason: str

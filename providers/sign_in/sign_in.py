@@ -31,7 +31,7 @@ PAGE, CALLBACK = "/v1/sign-in/link/", "/v1/sign-in/callback"
 
 
 class SignedIn(msgspec.Struct, frozen=True):
-    """Who has signed in where."""
+    """The sign-in of a user to a service."""
 
     tenant: str
     service: str

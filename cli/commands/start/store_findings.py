@@ -39,7 +39,7 @@ _RUNBOOK = "docs/runbook.md"
 
 @dataclass(frozen=True)
 class _View:
-    """What a Sentinel says. `names`: the primary, or why none; `id`: its own, or ""; `known`: how many Sentinels it
+    """The reply of a Sentinel. `names`: the primary, or why none; `id`: its own, or ""; `known`: how many Sentinels it
     knows, with itself, or 0.
     """
 

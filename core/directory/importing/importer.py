@@ -52,7 +52,7 @@ MOST_CHANGES = 100
 
 
 class Imported(Struct, frozen=True):
-    """How many rows were about something new, how many changed what existed, and how many are as it was. `changes`: the
+    """The numbers of rows about something new, of changes, and of rows that change nothing. `changes`: the
     first ones, of a dry run.
     """
 
@@ -119,7 +119,7 @@ class Importing:
         return await journal.roll_forward_all(self._store)
 
     async def keep_recovering(self) -> None:
-        """Do `recover` every 3 seconds, until cancelled."""
+        """Run `recover` every 3 seconds, until cancelled."""
         while True:
             try:
                 if completed := await self.recover():

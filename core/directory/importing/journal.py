@@ -32,7 +32,7 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 class ImportProgress(Struct, frozen=True):
-    """How far an import is. `state`: idle, checking or writing; `done`: of its rows, in this state."""
+    """The progress of an import. `state`: idle, checking or writing; `done`: of its rows, in this state."""
 
     state: str = "idle"
     kind: str = ""

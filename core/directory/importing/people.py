@@ -33,7 +33,7 @@ _BLANK = user_cells(User(0))
 
 
 class Claims:
-    """Who gets which unique value in this file: e-mail addresses, or contacts."""
+    """The person of each unique value in this file: e-mail addresses, or contacts."""
 
     def __init__(self, column: str, code: str) -> None:
         self._column = column

@@ -204,7 +204,7 @@ class Worker:
         self._wake.set()
 
     def _next_moment(self) -> float:
-        """Return when the next shard is due. Those of a primary that is being called follow when it has answered."""
+        """Return when the next shard is due. Shards of a primary that is being called follow when it has answered."""
         called = [home for primary in self._claiming for home in self._store.shard_map.primaries().get(primary, ())]
         return self._schedule.next_moment(has_room=self._tasks.has_room, aside=called)
 

@@ -27,8 +27,8 @@ _EPOCH = re.compile(r"cluster_current_epoch:(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ClusterNodes:
-    """How to reach the nodes of a cluster. `places`: host and port of those that the URL names; some of them are enough
-    to find the others.
+    """The addresses of the nodes of a cluster. `places`: host and port of those that the URL names; some of them are
+    enough to find the others.
     """
 
     places: tuple[Place, ...]

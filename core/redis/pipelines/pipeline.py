@@ -80,7 +80,7 @@ class Pipeline:
         return self.send(encoded(*command), home)
 
     def send(self, command: bytes, home: int = 0) -> "asyncio.Future[Reply]":
-        """Do `call` for a command in the protocol's form."""
+        """Call a command that is in the protocol's form."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
         self.resume(StoreCall(command, answer, time.monotonic() + self._patience, home))

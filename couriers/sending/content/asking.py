@@ -36,8 +36,9 @@ _LABELS = {"ru": "Ответить", "en": "Answer"}
 
 
 class AnswerWays(NamedTuple):
-    """How an address may answer beside buttons. `url`: of the page, without the token of a link, "" if there is none.
-    `numbers`: of the options in a text that comes back, none if no text does. `quotes`: a text can quote the message.
+    """The ways in which an address may answer beside buttons. `url`: of the page, without the token of a link, "" if
+    there is none. `numbers`: of the options in a text that comes back, none if no text does. `quotes`: a text can quote
+    the message.
     """
 
     url: str = ""
@@ -46,7 +47,9 @@ class AnswerWays(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """How a channel asks. `by`: press, number or link, "" if it cannot ask. `was_cut`: the text had to be cut."""
+    """A question as a channel asks it. `by`: press, number or link, "" if it cannot ask. `was_cut`: the text had to be
+    cut.
+    """
 
     by: str
     text: str
