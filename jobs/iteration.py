@@ -21,9 +21,18 @@ from jobs.recording.branches import Branches, Child, Children
 from jobs.recording.calls import Calls, RetryPolicy
 from jobs.recording.effects import Call, Compensations, Effect, Exists, JobEffects
 from jobs.recording.guard import Guard, LiveLines
-from jobs.recording.names import UNIT, StepNames
 from jobs.recording.own_state import NO_STATE, StateClass
-from jobs.recording.results import Item, line_of, pages, record_of, returned_form, stored_form, units_of
+from jobs.recording.records import (
+    UNIT,
+    Item,
+    StepNames,
+    line_of,
+    pages,
+    record_of,
+    returned_form,
+    stored_form,
+    units_of,
+)
 from jobs.recording.waiting import JobWaiting
 from jobs.signals import Throttled
 from providers.models import Prompt

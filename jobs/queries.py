@@ -30,7 +30,7 @@ from core.jobs.views import JobView, view_of
 from core.queue import Attempt, Result
 from jobs.failures import reason_for_operator, reason_for_user
 from jobs.job import Job
-from jobs.recording.results import stored_form
+from jobs.recording.records import stored_form
 
 log = logging.getLogger(__name__)
 

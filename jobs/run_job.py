@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.recording.guard import Guard
-from jobs.recording.results import stored_form
+from jobs.recording.records import stored_form
 from jobs.signals import SelfCancelled, TookTooLong
 
 log = logging.getLogger(__name__)

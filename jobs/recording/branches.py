@@ -22,8 +22,7 @@ from core.errors import AdaError, Conflict
 from core.jobs import Actor, JobId, Jobs
 from core.jobs.record import Parent
 from jobs.recording.guard import Guard
-from jobs.recording.names import BRANCH
-from jobs.recording.results import returned_form
+from jobs.recording.records import BRANCH, returned_form
 from jobs.recording.waiting import JobWaiting
 from jobs.signals import Suspended
 

@@ -16,8 +16,7 @@ from core.errors import AdaError, Invalid
 from core.model.clock import Backoff
 from jobs.recording.effects import Call
 from jobs.recording.guard import Guard
-from jobs.recording.names import PROGRESS
-from jobs.recording.results import stored_form
+from jobs.recording.records import PROGRESS, stored_form
 from jobs.signals import NotDone
 
 

@@ -17,8 +17,7 @@ from core.errors import Invalid
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
-from jobs.recording.names import UNIT
-from jobs.recording.results import returned_form, stored_form
+from jobs.recording.records import UNIT, returned_form, stored_form
 from jobs.signals import Found, Interrupted, Lost, NotDone, Unclear
 
 Exists = Callable[[], Awaitable[bool | Found | None]]

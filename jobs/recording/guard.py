@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from core.jobs import JobRecord, JobState, JobStorage, StoredJob
 from core.jobs.record import OwnState, merged_parameters
-from jobs.recording.names import BRANCH, PROGRESS, place
+from jobs.recording.records import BRANCH, PROGRESS, place
 from jobs.signals import Interrupted, Lost, Suspended
 
 

@@ -19,8 +19,7 @@ from core.errors import Invalid
 from core.jobs.signals import Signal
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
-from jobs.recording.names import place
-from jobs.recording.results import returned_form
+from jobs.recording.records import place, returned_form
 
 LONGEST_SUSPENSION = timedelta(days=30)
 """An iteration that waits without a limit is looked at after this time."""

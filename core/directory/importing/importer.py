@@ -20,12 +20,11 @@ from core.directory.directory import Directory
 from core.directory.importing import journal
 from core.directory.importing.csv_rows import CsvRow, read_rows
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
-from core.directory.importing.groups import check_groups, check_members
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, form_errors, row_key
 from core.directory.importing.people import check_contacts, check_users
 from core.directory.importing.reader import Check, CheckedPage, RowChange, RowReader
-from core.directory.importing.relations import check_ownerships, check_supergroups
+from core.directory.importing.relations import check_groups, check_members, check_ownerships, check_supergroups
 from core.errors import StoreError, StoreUnavailable
 from core.redis.store import Store
 
