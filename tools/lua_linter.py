@@ -5,9 +5,11 @@ global of Lua, and a module changes only its own functions.
 
 A call of a function of a module, of a key function or of a local function has as many arguments as the function has
 parameters. The comment above a function names the last parameters that callers may omit: "`due` may be left out". A
-last argument that is itself a call may stand for several arguments, `...` and `unpack(...)` for any number.
+last argument that is itself a call may stand for several arguments, `...` and `unpack(...)` for any number. A call of a
+function of the server from Python (`store.run("claim", shard, …)`) has as many arguments as its header.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -41,10 +43,14 @@ _HIDDEN = re.compile(r"--[^\n]*|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"")
 _DEFINITION = re.compile(r"((?:^--[^\n]*\n)*)^ *(?:local )?function ([\w.]+)\(([^)]*)\)", re.MULTILINE)
 _CALL = re.compile(r"(?<![\w.:])((?:[A-Z]\w*\.)?[a-z]\w*)\(")
 
+_CALLERS = ("core", "couriers", "jobs", "scenarios", "bots", "delivery", "cli")
+_RUNS = {"run": 2, "run_replicated": 2, "run_for_tenant": 1}
+"""The methods of a store that call a function, with the number of their own arguments before those of the function."""
+
 
 def lint(root: Path) -> bool:
     """Print each warning in lua/ of `root` with its file and line. Returns whether there is none."""
-    warnings = list(wrong_calls(root))
+    warnings = [*wrong_calls(root), *wrong_runs(root)]
     for warning in warnings:
         print(warning, flush=True)
     return _luacheck(root) and not warnings
@@ -64,6 +70,33 @@ def wrong_calls(root: Path) -> Iterator[str]:
                 wanted = str(most) if fewest == most else f"{fewest} to {most}"
                 place = f"{path.relative_to(root)}:{line}"
                 yield f"{place}: {name} has {wanted} parameters, called with {len(arguments)} arguments"
+
+
+def wrong_runs(root: Path) -> Iterator[str]:
+    """Return each call of a function of the server in the packages of `root` that has another number of arguments than
+    the header of the function, or names none. A call with `*arguments` may leave out the rest.
+    """
+    for path in (path for package in _CALLERS for path in sorted((root / package).rglob("*.py"))):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _RUNS:
+                fault = _fault_of(call.args, _RUNS[call.func.attr])
+                if fault:
+                    yield f"{path.relative_to(root)}:{call.lineno}: {fault}"
+
+
+def _fault_of(arguments: list[ast.expr], own: int) -> str:
+    name = arguments[0] if arguments else None
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return ""
+    function = library.current().functions.get(name.value)
+    if function is None:
+        return f"there is no function {name.value}"
+    wanted, has_rest = len(function.arguments), any(one.kind == "rest" for one in function.arguments)
+    is_open = any(isinstance(one, ast.Starred) for one in arguments)
+    given = sum(not isinstance(one, ast.Starred) for one in arguments[own:])
+    if (given < wanted - has_rest and not is_open) or (given > wanted and not has_rest):
+        return f"{name.value} has {wanted} arguments, called with {given}"
+    return ""
 
 
 def _parameters(text: str) -> dict[str, tuple[int, int]]:

@@ -107,6 +107,38 @@ end
     assert list(lua_linter.wrong_calls(tmp_path)) == []
 
 
+@pytest.mark.parametrize(
+    ("call", "finding"),
+    [
+        ('run("record_report", 0, suffix, label)', "record_report has 4 arguments, called with 2"),
+        ('run("record_report", 0, suffix, label, number, item, 5)', "record_report has 4 arguments, called with 5"),
+        ('run("record_report", 0, *known, 1, 2, 3, 4, 5)', "record_report has 4 arguments, called with 5"),
+        ('run_for_tenant("create_user", tenant)', "create_user has 3 arguments, called with 1"),
+        ('run_replicated("no_such_function", 0)', "there is no function no_such_function"),
+    ],
+)
+def test_a_call_from_python_with_too_few_or_too_many_arguments_is_reported(
+    tmp_path: Path, call: str, finding: str
+) -> None:
+    path = tmp_path / "core" / "sample.py"
+    path.parent.mkdir()
+    path.write_text(f"async def sample(store):\n    await store.{call}\n")
+    assert list(lua_linter.wrong_runs(tmp_path)) == [f"core/sample.py:2: {finding}"]
+
+
+def test_calls_from_python_with_the_arguments_of_the_header_are_right(tmp_path: Path) -> None:
+    path = tmp_path / "core" / "sample.py"
+    path.parent.mkdir()
+    path.write_text("""async def sample(store, name, ids):
+    await store.run("record_report", 0, 1, 2, 3, 4)
+    await store.run("record_report", *name[:4], 4)
+    await store.run("claim", 0, *ids)
+    await store.run(name, 0)
+    store.run()
+""")
+    assert list(lua_linter.wrong_runs(tmp_path)) == []
+
+
 @with_luacheck
 def test_the_linter_fails_after_a_call_with_a_wrong_number_of_arguments(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
