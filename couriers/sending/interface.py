@@ -13,7 +13,7 @@ Called by `couriers.sending.parcels.parcel_executor`.
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
@@ -248,6 +248,29 @@ class ReadMarkSource(Protocol):
 
     def read_marks(self) -> AsyncIterator[ReadMark]:
         """Emit the marks as they come, in any order, until cancelled. A lost connection is made again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedText:
+    """What a person has written to the account of a courier. `id`: of the message, unique in the account. `quoted`: the
+    id of the message that it replies to, "" for none.
+    """
+
+    address: str
+    id: str
+    text: str
+    quoted: str
+    files: int
+    at: datetime
+
+
+@runtime_checkable
+class TextSource(Protocol):
+    """A courier that gets what people write over its own connection may have this method as well."""
+
+    def received_texts(self) -> AsyncIterator[ReceivedText]:
+        """Emit the private messages that come while it runs, until cancelled."""
         ...
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.model.clock import Backoff
+from core.model.history_key import DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,7 @@ class CourierOptions:
     two claims. `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the
     page on which recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they
     choose what they receive. `concurrency`: messages under way at once.
+    `tenant`: to which people write who reply to an account that sends for all tenants.
     `secrets`: of the account; they are hidden in what the provider says.
     """
 
@@ -22,4 +24,5 @@ class CourierOptions:
     answer_url: str = ""
     preferences_url: str = ""
     concurrency: int = 32
+    tenant: str = DEFAULT_TENANT
     secrets: tuple[str, ...] = field(default=(), repr=False)

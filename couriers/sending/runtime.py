@@ -44,7 +44,7 @@ from couriers.sending.options import CourierOptions
 from couriers.sending.parcels.exchange_notes import ExchangeNotes
 from couriers.sending.parcels.parcel_executor import ParcelExecutor
 from couriers.sending.parcels.parcel_services import ParcelServices
-from couriers.sending.read_marks import ReadMarks
+from couriers.sending.read_marks import ReadMarks, ReceivedTexts
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ OnHalt = Callable[[str, str], Awaitable[None]]
 @dataclass
 class _Account:
     services: ParcelServices
-    marking: "asyncio.Task[None]" = field(repr=False)
+    listening: "asyncio.Task[None]" = field(repr=False)
     parcels: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
     halted: str = ""
 
@@ -127,8 +127,10 @@ class Runtime:
             await self._halt(tenant, detail)
 
         services = self._services(courier, options or self._options, halt)
-        marking = asyncio.create_task(services.read_marks.run(), name=f"read marks of {self.channel}")
-        self._accounts[tenant] = _Account(services, marking)
+        whose = (options or self._options).tenant if tenant == EVERY_TENANT else tenant
+        texts = ReceivedTexts(self._store, courier, whose)
+        listening = asyncio.create_task(_listen(services.read_marks, texts), name=f"what comes in {self.channel}")
+        self._accounts[tenant] = _Account(services, listening)
         self._missing.pop(tenant, None)
 
     async def remove(self, tenant: str) -> None:
@@ -251,5 +253,9 @@ class Runtime:
     async def _close(self, account: _Account) -> None:
         if account.parcels:
             await asyncio.wait(account.parcels)
-        await cancel_and_wait(account.marking)
+        await cancel_and_wait(account.listening)
         await account.services.courier.close()
+
+
+async def _listen(marks: ReadMarks, texts: ReceivedTexts) -> None:
+    await asyncio.gather(marks.run(), texts.run())

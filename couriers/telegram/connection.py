@@ -17,19 +17,23 @@ from telethon.errors import AuthKeyNotFound, RPCError
 from telethon.tl import types
 
 from couriers.exchanges import noted_call
-from couriers.sending import ReadMark
+from couriers.sending import ReadMark, ReceivedText
 from couriers.telegram.outcomes import full_name
+
+_SERVICE = frozenset({777000, 42777})
+"""Telegram's own accounts: what they write, such as codes of sign-ins, is no message of a person."""
 
 
 class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no types
-    """A TelegramClient that keeps only read marks of private chats and discards all other updates."""
+    """A TelegramClient that keeps only read marks and messages of private chats and discards all other updates."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.read_marks: asyncio.Queue[ReadMark] = asyncio.Queue()
+        self.received: asyncio.Queue[ReceivedText] = asyncio.Queue()
 
     async def _update_loop(self) -> None:
-        """Keep read marks, discard the rest.
+        """Keep read marks and what people write, discard the rest.
 
         Telethon treats each message that it sends as an update and looks for gaps in their numbers. If another process
         of the same bot sends as well, there are gaps, and each process then downloads through updates.getDifference
@@ -41,6 +45,24 @@ class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no typ
             for update in _updates_in(await self._updates_queue.get()):
                 if isinstance(update, types.UpdateReadHistoryOutbox) and isinstance(update.peer, types.PeerUser):
                     self.read_marks.put_nowait(ReadMark(str(update.peer.user_id), update.max_id))
+                elif text := _received(update):
+                    self.received.put_nowait(text)
+
+
+def _received(update: Any) -> ReceivedText | None:
+    """Return a private message of a person; None for any other update."""
+    if isinstance(update, types.UpdateShortMessage):
+        user, message = update.user_id, update
+    elif isinstance(update, types.UpdateNewMessage) and isinstance(update.message, types.Message):
+        user, message = getattr(update.message.peer_id, "user_id", None), update.message
+    else:
+        return None
+    if user is None or user in _SERVICE or message.out:
+        return None
+    media = getattr(message, "media", None)
+    files = int(media is not None and not isinstance(media, types.MessageMediaWebPage))
+    quoted = getattr(message.reply_to, "reply_to_msg_id", None) or ""
+    return ReceivedText(str(user), f"{user}.{message.id}", message.message or "", str(quoted), files, message.date)
 
 
 def _updates_in(received: Any) -> Iterable[Any]:

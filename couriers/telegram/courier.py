@@ -27,6 +27,7 @@ from couriers.sending import (
     Partly,
     ReadMark,
     Reason,
+    ReceivedText,
     Rejected,
     Sent,
     SetupError,
@@ -67,12 +68,13 @@ class Telegram:
         peers: Peers,
         session: LockedSession,
         marks: asyncio.Queue[ReadMark] | None = None,
+        texts: asyncio.Queue[ReceivedText] | None = None,
         *,
         is_bot: bool,
     ) -> None:
         self.account = account
         self._connection, self._peers, self._session = connection, peers, session
-        self._marks = marks
+        self._marks, self._texts = marks, texts
         self._uploads = TelegramUploads(connection.request)
         self.shows = EVERY_FEATURE if is_bot else USER_FEATURES
         keyboard = KEYBOARD if is_bot else None
@@ -207,6 +209,12 @@ class Telegram:
             except TimeoutError:
                 continue
             yield mark
+
+    async def received_texts(self) -> AsyncIterator[ReceivedText]:
+        """Emit what people write to a person's account. What comes while this process is not connected is not seen."""
+        while self._texts is not None:
+            text = await self._texts.get()
+            yield replace(text, address=self._peers.address_of(text.address))
 
     async def _send_part(self, request: Any) -> list[str]:
         """Return the ids of its messages, "" for one of which Telegram only confirms that it has it.

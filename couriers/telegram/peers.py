@@ -60,6 +60,11 @@ class PhoneCache:
         entry = self._entries.get(phone)
         return entry.owner if entry else None
 
+    def phone_of(self, user: int) -> str:
+        """Return the number by which a user was looked up last, "" for none."""
+        known = reversed(self._entries.values())
+        return next((one.phone for one in known if one.owner and one.owner.user == user), "")
+
     def is_unregistered(self, phone: str) -> bool:
         """Return whether Telegram reported within the last day that the number is not registered."""
         entry = self._entries.get(phone)
@@ -91,6 +96,10 @@ class Peers:
 
     def __init__(self, client: TelegramClient, request: Request, phones: PhoneCache, *, bot: bool) -> None:
         self._client, self._request, self._phones, self._bot = client, request, phones, bot
+
+    def address_of(self, user: str) -> str:
+        """Return the address by which a person was written to: the telephone, otherwise the id."""
+        return self._phones.phone_of(int(user)) or user
 
     async def find(self, address: str) -> Found:
         if address.startswith("+"):

@@ -108,8 +108,8 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         session.session.save()
         phones = PhoneCache(session.path.with_suffix(".phones"))
         peers = Peers(client, connection.request, phones, bot=bool(account.bot))
-        marks = None if account.bot else client.read_marks
-        return Telegram(str(account.id), connection, peers, session, marks, is_bot=bool(account.bot))
+        queues = (None, None) if account.bot else (client.read_marks, client.received)
+        return Telegram(str(account.id), connection, peers, session, *queues, is_bot=bool(account.bot))
     except BaseException as error:  # whatever it is, also a cancellation: the connection is closed
         await connection.close()
         if isinstance(error, RPCError | OSError) and not isinstance(error, AuthKeyError):

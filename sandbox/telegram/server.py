@@ -64,9 +64,9 @@ class TelegramServer:
         self._hub.state.mark_read("telegram", address)
         return updates.mark_read(self._hub, int(address))
 
-    def write(self, address: str, text: str, account: int | None = None) -> None:
-        """Simulate that a user writes to one account, or to all accounts."""
+    def write(self, address: str, text: str, account: int | None = None, *, reply_to: int = 0) -> None:
+        """Simulate that a user writes to one account, or to all accounts. `reply_to`: the id of a message."""
         self._hub.state.write("telegram", address, text)
         for each in self._hub.accounts.all():
             if account in (None, each.id):
-                updates.write_message(self._hub, int(address), text, each)
+                updates.write_message(self._hub, int(address), text, each, reply_to)

@@ -161,6 +161,7 @@ class Couriers:
         """Sign in at the provider. Raises SetupError, StoreError."""
         courier: Courier = await courier_module(self._channel).open(settings, directory)
         options = self._linking(courier_options(self._channel, settings, self._lease))
+        options = replace(options, tenant=self._configuration.settings.bot_tenant)
         await self.runtime.add(courier, tenant, options)
         await self._halts.works(self._channel, tenant)
 

@@ -58,10 +58,13 @@ def mark_read(hub: Hub, user_id: int) -> int:
     return len(senders)
 
 
-def write_message(hub: Hub, user_id: int, text: str, account: Account) -> None:
-    """Send a message from the user to the account. The account knows the user from then on."""
+def write_message(hub: Hub, user_id: int, text: str, account: Account, reply_to: int = 0) -> None:
+    """Send a message from the user to the account. The account knows the user from then on. `reply_to`: the id of the
+    message that it replies to, 0 for none.
+    """
     hub.add_known_users(account, [user_id])
     message_id = account.next_message_id()
     account.dialogs.store(str(user_id), DialogMessage(message_id, text, is_own=False))
-    message = types.Message(message_id, peer_id=types.PeerUser(user_id), date=now(), message=text)
+    quoted = types.MessageReplyHeader(reply_to_msg_id=reply_to) if reply_to else None
+    message = types.Message(message_id, types.PeerUser(user_id), now(), text, reply_to=quoted)
     hub.push(account, types.UpdateNewMessage(message, pts=message_id, pts_count=1), [user(account, user_id)])
