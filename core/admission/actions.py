@@ -1,6 +1,7 @@
 """The action log: what operators, programs and administrators change for others (W-04). One bounded stream per tenant.
 
-An entry is written right after its change (docs/decisions/0104). After a lost connection it may be there twice.
+An entry is written right after its change (docs/decisions/0104). After a lost connection it may be there twice. An
+action of many steps, such as all tasks of a filter, has one entry (lua/operations/functions/write_action.lua).
 """
 
 import re
@@ -22,8 +23,9 @@ _PAGE = 500
 
 
 class OperatorAction(Struct, frozen=True):
-    """One change. `who`: the id of a key, or `person:<id>`. `via`: console, api or cli. `target`: the address of what
-    was changed. `count`: how many things it was. `why`: "" if no reason was given.
+    """One change. `who`: the id of a key, or `person:<id>`. `via`: console, api, cli or bot. `target`: the address of
+    what was changed. `count`: how many things it was. `why`: "" if no reason was given. `filter`: by what they were
+    selected, as `name=value` with spaces between, "" if they were named.
     """
 
     who: str
@@ -33,6 +35,7 @@ class OperatorAction(Struct, frozen=True):
     target: str
     count: int = 1
     why: str = ""
+    filter: str = ""
 
 
 class LoggedAction(Struct, frozen=True):
@@ -60,10 +63,14 @@ class ActionLog:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def write(self, tenant: str, action: OperatorAction) -> None:
-        """Add an action of now. Raises StoreError."""
-        fields = [str(part) for name in action.__struct_fields__ for part in (name, getattr(action, name))]
-        await self._store.command("XADD", self._store.tenant_key("actions", tenant), "MAXLEN", "~", KEPT, "*", *fields)
+    async def write(self, tenant: str, action: OperatorAction, step: str = "") -> None:
+        """Add an action of now. `step`: the name of the action that this is a step of; what the same caller does under
+        one name within a day is one entry. Raises StoreError.
+        """
+        names = [name for name in action.__struct_fields__ if name != "count"]
+        fields = [str(part) for name in names for part in (name, getattr(action, name))]
+        whole = f"{action.who} {action.what} {step}" if step else ""
+        await self._store.run_for_tenant("write_action", tenant, whole, action.count, KEPT, *fields)
 
     async def page(
         self, tenant: str, wanted: ActionFilter, cursor: str | None, limit: int

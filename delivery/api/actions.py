@@ -32,7 +32,9 @@ class ActionQuery(RequestModel, frozen=True):
 
 
 class LoggedActionView(Struct):
-    """One change: who made it by which way, what it was, of how many things, and why."""
+    """One change: who made it by which way, what it was, of how many things, and why. `filter`: by what they were
+    selected, such as `tube=sms state=ready`; "" if they were named.
+    """
 
     id: str
     at: datetime
@@ -43,11 +45,12 @@ class LoggedActionView(Struct):
     target: str
     count: int
     why: str
+    filter: str
 
     @classmethod
     def of(cls, entry: actions.LoggedAction) -> "LoggedActionView":
         one = entry.action
-        return cls(entry.id, entry.at, one.who, one.name, one.via, one.what, one.target, one.count, one.why)
+        return cls(entry.id, entry.at, one.who, one.name, one.via, one.what, one.target, one.count, one.why, one.filter)
 
 
 class ActionPage(Struct):
@@ -58,7 +61,7 @@ class ActionPage(Struct):
 
 
 ActionRequest = Request[None, ActionQuery]
-_COLUMNS = ("at", "who", "name", "via", "what", "target", "count", "why")
+_COLUMNS = ("at", "who", "name", "via", "what", "target", "count", "why", "filter")
 
 
 async def list_page(request: ActionRequest) -> Response:
@@ -93,7 +96,7 @@ async def _page(request: ActionRequest, cursor: str | None, limit: int) -> tuple
 
 def _row(entry: LoggedAction) -> tuple[str, ...]:
     one = entry.action
-    return (entry.at.isoformat(), one.who, one.name, one.via, one.what, one.target, str(one.count), one.why)
+    return (entry.at.isoformat(), one.who, one.name, one.via, one.what, one.target, str(one.count), one.why, one.filter)
 
 
 ROUTES: Routes = (

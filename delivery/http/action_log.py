@@ -1,9 +1,12 @@
 """Writes what a request has changed for others to the action log, right after the change."""
 
 import logging
+import re
+from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import hdrs, web
+from msgspec import UNSET, json
 
 from core.admission.actions import MAX_REASON, OperatorAction
 from core.errors import StoreError
@@ -14,9 +17,17 @@ log = logging.getLogger(__name__)
 
 REASON = "Ada-Reason"
 """The header with the reason, percent-encoded UTF-8."""
+ACTION = "Ada-Action"
+"""The header with the name of an action of many requests, which have one entry together."""
 CLI_AGENT = "ada-cli"
 _OPERATORS = frozenset({"manage", "admin", "operator"})
-_COUNTS = ("cancelled", "queued", "replayed", "deleted")
+_COUNTS = (("changed",), ("cancelled",), ("queued",), ("replayed",), ("deleted",), ("created", "updated"))
+"""The fields of a response that say how many things were changed; those of one line are added up."""
+_FILTERS = (
+    *("tenant", "tube", "state", "kind", "kind_prefix", "user", "sender", "lane", "tag", "error", "reason", "q"),
+)
+"""The fields by which a body selects what is changed."""
+_STEP = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _NOT_LOGGED = ("/v1/links", "/v1/sign-in")
 
 
@@ -35,8 +46,9 @@ def is_logged(route: Route, request: ApiRequest) -> bool:
 async def write_action(route: Route, request: ApiRequest, response: Response | web.StreamResponse) -> None:
     """Write the entry. A log that cannot be written does not undo the change, so it is only reported."""
     action = _action(f"{route.method} {route.path}", request, _count(response))
+    step = request.http.headers.get(ACTION, "")
     try:
-        await request.services.actions.write(request.tenant, action)
+        await request.services.actions.write(request.tenant, action, step if _STEP.fullmatch(step) else "")
     except StoreError as fault:
         log.error("%s by %s is not in the action log: %s", action.what, action.who, fault)
 
@@ -57,14 +69,34 @@ def _action(what: str, request: ApiRequest, count: int) -> OperatorAction:
         target=http.rel_url.path_qs[:1024],
         count=count,
         why=reason_of(http),
+        filter=_filter_of(what, getattr(request, "body", None))[:1024],
     )
+
+
+def _filter_of(what: str, body: object) -> str:
+    """Return by what a request selects, such as `tube=sms state=ready`; "" if it names what it changes."""
+    if not (what.endswith("/cancellations") or hasattr(body, "expected")):
+        return ""
+    selected = getattr(body, "filter", body)
+    given = [(name, getattr(selected, name, UNSET)) for name in _FILTERS]
+    return " ".join(f"{name}={value}" for name, value in given if value not in (UNSET, None, ""))
 
 
 def _count(response: Response | web.StreamResponse) -> int:
     """Return how many things the response says were changed; else 1."""
-    body = response.body if isinstance(response, Response) else None
-    values = [body.get(name) if isinstance(body, dict) else getattr(body, name, None) for name in _COUNTS]
-    return next((value for value in values if isinstance(value, int)), 1)
+    body: Any = response.body if isinstance(response, Response) else None
+    if (
+        isinstance(response, web.Response)
+        and isinstance(response.body, bytes)
+        and response.content_type.endswith("json")
+    ):
+        body = json.decode(response.body)
+    for names in _COUNTS:
+        values = [body.get(name) if isinstance(body, dict) else getattr(body, name, None) for name in names]
+        counts = [value for value in values if type(value) is int]
+        if counts:
+            return sum(counts)
+    return 1
 
 
 def reason_of(http: web.Request) -> str:

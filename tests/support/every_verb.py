@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bots.conversation.state import State
 from bots.dialog_event import DialogEvent
 from bots.dialogs import Dialogs
+from core.admission.actions import ActionLog, OperatorAction
 from core.admission.quotas import Quotas
 from core.answers import Answers
 from core.answers.answers import AnsweredMessage
@@ -134,6 +135,9 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await queue.kick(ids[6])
     await Lanes(stack.store, queue).longest("", 1)
     await Tubes(stack.store).pause("t", "an operator", "a reason")
+    await ActionLog(stack.store).write(
+        TENANT, OperatorAction("1", "Anna", "api", "POST /v1/groups", "/v1/groups"), "step"
+    )
     await Tubes(stack.store).resume("t")
     await queue.bury(ids[7])
     await queue.cancel(ids[5])

@@ -44,7 +44,7 @@ async def run_action(arguments: Namespace) -> int:
 
 async def create(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     key, secret = await keys.create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
-    await log.write(key.tenant, action("POST /v1/api-keys", key.id))
+    await log.write(key.tenant, user_action("POST /v1/api-keys", f"/v1/api-keys/{key.id}"))
     text = f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time."
     print_result(arguments, {**key.as_json(), "secret": secret}, text)
 
@@ -57,14 +57,16 @@ async def list_all(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
 async def revoke(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     tenants = [key.tenant for key in await keys.list() if key.id == arguments.id]
     await keys.revoke(arguments.id)
-    await log.write(tenants[0], action("DELETE /v1/api-keys/{id}", arguments.id))
+    await log.write(tenants[0], user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}"))
     print_result(arguments, {"revoked": arguments.id}, f"revoked {arguments.id}")
 
 
-def action(what: str, key_id: str) -> OperatorAction:
-    """Return an entry of the action log: here the caller is known only as a user of this machine."""
+def user_action(what: str, target: str, count: int = 1, why: str = "", selected: str = "") -> OperatorAction:
+    """Return an entry of the action log: here the caller is known only as a user of this machine. `selected`: the
+    filter.
+    """
     user = os.environ.get("USER") or f"user {os.getuid()}"  # a container may have no name for its user
-    return OperatorAction(f"user:{user}", user, "cli", what, f"/v1/api-keys/{key_id}")
+    return OperatorAction(f"user:{user}", user, "cli", what, target, count, why, selected)
 
 
 def describe(key: ApiKey) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from cli.client.format_jobs import format_job_line, format_log_line
 from cli.client.verbs import print_result
 from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.installation.api_keys import user_action
 from cli.commands.installation.jobs_many import declare_filter, declare_many, many, wanted_by
 from cli.commands.installation.jobs_mending import (
     MENDING,
@@ -43,6 +44,7 @@ from cli.services.core import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.settings import Configuration, load
+from core.admission.actions import ActionLog
 from core.errors import Invalid
 from core.jobs import Actor, Jobs, Schedule, StoredJob
 from core.jobs.job_log import BEGIN
@@ -174,7 +176,14 @@ async def run_action(configuration: Configuration, arguments: Namespace) -> int:
     async with open_store(configuration) as store:
         if arguments.action == "query":
             return await query(store, arguments)
-        return await ACTIONS[arguments.action](Jobs(store), arguments)
+        if arguments.action == "many":
+            return await many(Jobs(store), ActionLog(store), arguments)
+        code = await ACTIONS[arguments.action](Jobs(store), arguments)
+        if arguments.action in _LOGGED:
+            where, reason = f":{arguments.action}", getattr(arguments, "reason", "")
+            action = user_action(f"POST /v1/jobs/{{job_id}}{where}", f"/v1/jobs/{arguments.job}{where}", why=reason)
+            await ActionLog(store).write(arguments.tenant, action)
+        return code
 
 
 async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
@@ -258,6 +267,9 @@ def _schedule(arguments: Namespace) -> Schedule | None:
     return Schedule(timedelta(seconds=arguments.every) if arguments.every else None, cron=arguments.cron)
 
 
+_LOGGED = ("start", "change", "signal", "pause", "resume", "stop", "resolve", "reset")
+"""The actions that stand in the action log."""
+
 ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "list": list_jobs,
     "show": show,
@@ -268,7 +280,6 @@ ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "resume": resume,
     "stop": stop,
     "log": show_log,
-    "many": many,
     **MENDING,
 }
 

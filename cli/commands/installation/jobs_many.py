@@ -8,7 +8,9 @@ from typing import Any
 
 from cli.client.verbs import print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, CommandFailed
+from cli.commands.installation.api_keys import user_action
 from cli.commands.installation.jobs_mending import decoded
+from core.admission.actions import ActionLog
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.jobs.bulk import BulkJobs, Change, JobChanges
 from core.jobs.steps import point_of
@@ -44,7 +46,7 @@ def wanted_by(arguments: Namespace) -> Wanted:
     return Wanted(state, arguments.kind, arguments.search, arguments.why)
 
 
-async def many(jobs: Jobs, arguments: Namespace) -> int:
+async def many(jobs: Jobs, log: ActionLog, arguments: Namespace) -> int:
     """Return how many jobs there are; with `--expected`, change them if they are still as many."""
     change, selected = _VERBS[arguments.verb](jobs, arguments), BulkJobs(jobs, arguments.tenant, wanted_by(arguments))
     found = await selected.count(arguments.before)
@@ -54,10 +56,10 @@ async def many(jobs: Jobs, arguments: Namespace) -> int:
         return print_result(arguments, found, f"{number}; to {arguments.verb} them, add: {again}")
     if found.count != arguments.expected and not found.has_more:
         raise CommandFailed(f"{number} and not {arguments.expected}: nothing was changed")
-    return await _change(selected, change, arguments, arguments.before or found.now)
+    return await _change(selected, change, log, arguments, arguments.before or found.now)
 
 
-async def _change(selected: BulkJobs, change: Change, arguments: Namespace, before: int) -> int:
+async def _change(selected: BulkJobs, change: Change, log: ActionLog, arguments: Namespace, before: int) -> int:
     """Change jobs page after page. Whatever ends it, what was done is shown."""
     ends, cursor = Counter[str](), ""
     try:
@@ -72,7 +74,16 @@ async def _change(selected: BulkJobs, change: Change, arguments: Namespace, befo
         done = JobChanges(changed, unchanged, dict(ends), cursor or None)
         print_result(arguments, done, _text(done))
         sys.stdout.flush()
+        await _log(log, arguments, changed)
     return FAILURE if ends else SUCCESS
+
+
+async def _log(log: ActionLog, arguments: Namespace, count: int) -> None:
+    """Write the change to the action log: one entry, whatever its number of steps."""
+    given = {"state": arguments.state, "kind": arguments.kind, "q": arguments.search, "reason": arguments.why}
+    selected = " ".join(f"{name}={value}" for name, value in given.items() if value)
+    address = f"/v1/jobs:{arguments.verb}"
+    await log.write(arguments.tenant, user_action(f"POST {address}", address, count, arguments.reason, selected))
 
 
 def _text(done: JobChanges) -> str:

@@ -9,8 +9,10 @@ import msgspec
 
 from cli.client.verbs import print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.commands.installation.api_keys import user_action
 from cli.services.store import open_store
 from cli.settings.settings import load
+from core.admission.actions import MAX_REASON, ActionLog
 from core.model.text.characters import counted
 from core.monitoring import Lanes
 from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes, TubeStats
@@ -77,10 +79,11 @@ def declare(parser: ArgumentParser) -> None:
     purge_parser.add_argument("--tube", default="", help="only this tube")
     cancel_parser = verbs.add_parser("cancel", help="cancel one task, or all tasks that match all given options")
     pause_parser = verbs.add_parser("pause", help="let no task of a tube be claimed until it is resumed")
-    pause_parser.add_argument("--reason", default="", help="why, for other operators")
     resume_parser = verbs.add_parser("resume", help="let the tasks of a paused tube be claimed again")
     for subparser in (pause_parser, resume_parser):
         subparser.add_argument("tube")
+    for subparser in (bury_parser, kick_parser, purge_parser, cancel_parser, pause_parser, resume_parser):
+        subparser.add_argument("--reason", default="", help="why, for the action log and other operators")
     for subparser in (peek_parser, bury_parser):
         subparser.add_argument("id")
     for subparser in (kick_parser, cancel_parser):
@@ -100,11 +103,31 @@ def run(arguments: Namespace) -> int:
 
 async def run_action(arguments: Namespace) -> int:
     async with open_store(load()) as store:
-        if arguments.action in TUBE_ACTIONS:
-            return await TUBE_ACTIONS[arguments.action](Tubes(store), arguments)
         if arguments.action == "lanes":
             return await list_lanes(Queue(store), store, arguments)
-        return await ACTIONS[arguments.action](Queue(store), arguments)
+        if arguments.action in READING:
+            return await READING[arguments.action](Queue(store), arguments)
+        if arguments.action in TUBE_CHANGES:
+            count = int(await TUBE_CHANGES[arguments.action](Tubes(store), arguments))
+        else:
+            count = await CHANGES[arguments.action](Queue(store), arguments)
+        if count:
+            await log_change(store, arguments, count)
+        return SUCCESS if count or arguments.action == "purge" else FAILURE
+
+
+async def log_change(store: Store, arguments: Namespace, count: int) -> None:
+    """Write a change to the action log of the tenant that was named, else of `default`, as the API would."""
+    task, tube = getattr(arguments, "id", None), getattr(arguments, "tube", None)
+    if arguments.action in TUBE_CHANGES:
+        what, target = "tubes/{tube}", f"tubes/{tube}"
+    else:
+        what, target = ("tasks/{task_id}", f"tasks/{task}") if task else ("tasks", "tasks")
+    given = [] if task else [(name, getattr(arguments, name, "")) for name in _FIELDS]
+    selected = " ".join(f"{name}={value}" for name, value in given if value)
+    addresses = [f"/v1/queue/{one}:{arguments.action}" for one in (what, target)]
+    action = user_action(f"POST {addresses[0]}", addresses[1], count, arguments.reason[:MAX_REASON], selected)
+    await ActionLog(store).write(getattr(arguments, "tenant", "") or "default", action)
 
 
 async def stats(queue: Queue, arguments: Namespace) -> int:
@@ -155,11 +178,12 @@ async def peek(queue: Queue, arguments: Namespace) -> int:
 
 async def bury(queue: Queue, arguments: Namespace) -> int:
     task = await queue.bury(arguments.id)
-    return print_result(arguments, task, format_task_line(task))
+    print_result(arguments, task, format_task_line(task))
+    return 1
 
 
 async def kick(queue: Queue, arguments: Namespace) -> int:
-    """Exit code 0 if any task was kicked."""
+    """Return how many tasks were kicked."""
     if (arguments.id is None) == (arguments.tube is None):
         raise CommandFailed("kick needs an ID, or --tube", WRONG_USAGE)
     if arguments.id:
@@ -168,16 +192,17 @@ async def kick(queue: Queue, arguments: Namespace) -> int:
     else:
         kicked = await queue.kick_some(arguments.tube, arguments.count)
     print_result(arguments, {"kicked": kicked}, f"kicked {kicked}")
-    return SUCCESS if kicked else FAILURE
+    return kicked
 
 
 async def purge(queue: Queue, arguments: Namespace) -> int:
     purged = await queue.purge(arguments.tube)
-    return print_result(arguments, {"purged": purged}, f"purged {purged}")
+    print_result(arguments, {"purged": purged}, f"purged {purged}")
+    return purged
 
 
 async def cancel(queue: Queue, arguments: Namespace) -> int:
-    """Exit code 0 if any task was cancelled or flagged."""
+    """Return how many tasks were cancelled or flagged."""
     chosen = task_filter(arguments)
     if (arguments.id is None) == (not chosen.is_indexed):
         raise CommandFailed("cancel needs an ID, or one of --user, --tenant, --lane, --kind, --tag", WRONG_USAGE)
@@ -186,34 +211,38 @@ async def cancel(queue: Queue, arguments: Namespace) -> int:
     if result.left:
         text += f"; left {counted(result.left, 'task')} of jobs: name their tube (--tube), or ./ada jobs stop JOB"
     print_result(arguments, result, text)
-    return SUCCESS if result.cancelled or result.flagged else FAILURE
+    return result.cancelled + result.flagged
 
 
-async def pause(tubes: Tubes, arguments: Namespace) -> int:
-    """Exit code 1 if the tube is paused already; its note stays."""
+async def pause(tubes: Tubes, arguments: Namespace) -> bool:
+    """Return False if the tube is paused already; its note stays."""
     is_new = await tubes.pause(arguments.tube, getuser(), arguments.reason)
     note = (await tubes.pauses())[arguments.tube]
     text = f"{arguments.tube} is paused by {note.by}" + (f": {note.reason}" if note.reason else "")
     print_result(arguments, note, text if is_new else f"{text} already")
-    return SUCCESS if is_new else FAILURE
+    return is_new
 
 
-async def resume(tubes: Tubes, arguments: Namespace) -> int:
-    """Exit code 1 if the tube was not paused."""
+async def resume(tubes: Tubes, arguments: Namespace) -> bool:
+    """Return whether the tube was paused."""
     was_paused = await tubes.resume(arguments.tube)
     text = f"{arguments.tube} is resumed" if was_paused else f"{arguments.tube} was not paused"
     print_result(arguments, {"resumed": was_paused}, text)
-    return SUCCESS if was_paused else FAILURE
+    return was_paused
 
 
-TUBE_ACTIONS: Mapping[str, Callable[[Tubes, Namespace], Awaitable[int]]] = {"pause": pause, "resume": resume}
-ACTIONS: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
+READING: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
     "stats": stats,
     "list": list_tasks,
     "peek": peek,
+}
+CHANGES: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
     "kick": kick,
     "bury": bury,
     "purge": purge,
     "cancel": cancel,
 }
+TUBE_CHANGES: Mapping[str, Callable[[Tubes, Namespace], Awaitable[bool]]] = {"pause": pause, "resume": resume}
+"""What changes something returns how much, and is written to the action log."""
+
 COMMANDS: Mapping[str, Command] = {"queue": Command(declare, run)}

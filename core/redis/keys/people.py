@@ -149,6 +149,13 @@ ACCESS = (
         Lifetime.FOREVER,
         "what was changed for others: who, what, how many, why; the last 20,000",
     ),
+    Key(
+        "action",
+        "actions:{s}:step:<tenant>:<step>",
+        "hash",
+        Lifetime.TTL,
+        "an action of many steps, by who does what: its entry in the log, and how many things it has changed",
+    ),
     Key("signinlink", "signinlink:{s}:<hash>", "string", Lifetime.TTL, "the person that a link of the bot signs in"),
     Key(
         "session", "session:{s}:<hash>", "string", Lifetime.TTL, "who is signed in, by the hash of the cookie's secret"

@@ -11,6 +11,7 @@ from scenarios.actions.jobs.jobs_of_people import (
     check_admin,
     job_of,
     jobs_in_state,
+    log_change,
     sign_in_address,
     sign_out,
     unless_done,
@@ -32,6 +33,8 @@ OPERATIONS = (
 )
 _READING = ("status", "log", "list", "statistics")
 """The operations that change nothing."""
+_LOGGED = ("start", "change", "pause", "resume", "signal", "stop")
+"""The operations that stand in the action log if they change the job of somebody else."""
 
 
 def _parameters(value: Data, name: str, zone: tzinfo) -> Mapping[str, Data]:
@@ -80,7 +83,10 @@ class JobAttributes(Attributes, frozen=True):
 
 async def execute(context: Context, written: JobAttributes) -> Ending:
     context.require("read" if written.operation in _READING else "manage")
-    return await _OPERATIONS[written.operation](context, written)
+    ending = await _OPERATIONS[written.operation](context, written)
+    if written.operation in _LOGGED and written.user:
+        await log_change(context, written.kind, written.user, written.operation, written.reason)
+    return ending
 
 
 def failure(refusal: Refused) -> Ending:

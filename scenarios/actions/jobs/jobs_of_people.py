@@ -7,6 +7,7 @@ does not know has `CHANNEL:ADDRESS`, for example `telegram-bot:100001`, which is
 
 from dataclasses import dataclass
 
+from core.admission.actions import MAX_REASON, ActionLog, OperatorAction
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState, StoredJob
 from core.jobs.views import Wanted
@@ -66,6 +67,19 @@ async def job_of(context: Context, kind: str, user: str | None) -> tuple[JobId, 
         raise Invalid("FIELD_INVALID", sentence("kind_missing"), "kind")
     found = await control(context, user)
     return JobId(context.services.tenant, kind, found.user), found.actor
+
+
+async def log_change(context: Context, kind: str, user: str, verb: str, reason: str) -> None:
+    """Write to the action log that an administrator has changed the job of somebody else by a bot."""
+    services, own = context.services, await own_user(context)
+    if user == own:
+        return
+    person = await services.core.directory.users.by_contact(services.tenant, context.channel, context.person or "")
+    who = f"person:{own}"
+    name = (person.name if person else None) or own
+    what, target = f"POST /v1/jobs/{{job_id}}:{verb}", f"/v1/jobs/{kind}.{user}:{verb}"
+    action = OperatorAction(who, name, "bot", what, target, why=reason[:MAX_REASON])
+    await ActionLog(services.core.store).write(services.tenant, action)
 
 
 async def unless_done(context: Context, job_id: JobId, refusal: Conflict, *wanted: JobState) -> StoredJob:

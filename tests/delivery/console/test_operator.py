@@ -1,9 +1,11 @@
 """An operator manages the queue: tubes with pauses, tasks with their errors, dead letters, lanes."""
 
 import time
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from cli.processes.embedded_valkey import running_url
@@ -333,3 +335,46 @@ async def test_tubes_with_work_stand_first_and_one_shows_its_last_hour(person: P
     await person.keeps_picture("tube-curve")
     await person.visit("tasks?state=waiting&tube=for-later")
     await person.sees("in 59 minutes")
+
+
+@pytest.mark.parametrize(
+    ("language", "width", "button", "stop", "stopped"),
+    [
+        ("ru", 390, "Отложить все эти", "Остановить", "Остановлено: остальное не тронуто."),
+        ("en", 1280, "Set all of these aside", "Stop here", "Stopped: the others stay as they were."),
+    ],
+)
+async def test_a_change_of_many_tasks_says_what_it_covers_shows_how_far_it_is_and_is_stopped_as_one_entry(
+    person: Person, axe_source: str, language: str, width: int, button: str, stop: str, stopped: str
+) -> None:
+    tube = f"many-{uuid.uuid4().hex[:6]}"
+    async with connect(url_of(person)) as client:
+        await client.put_many(tube, [NewTask("text")] * 1200)
+    await person.visit(f"tasks?tube={tube}&state=ready", language=language, width=width)
+    await person.presses(button)
+    await person.sees(tube)
+    assert await person.barriers(axe_source) == []
+    await person.keeps_picture(f"bulk-{language}-{width}")
+    await person.browser.run("document.querySelector('dialog [name=reason]').value = 'спам'")
+    await person.browser.run("document.querySelector('dialog [name=typed]').value = '1200'")
+    after_the_first_step = """(() => { const usual = fetch; window.fetch = async (...all) => {
+        if (all[0].includes(":bury") && document.querySelector("dialog [role=status]").textContent)
+            await new Promise((go) => { window.goOn = go; });
+        return usual(...all); } })()"""
+    await person.browser.run(after_the_first_step)
+    await person.confirms()
+    await person.browser.wait_for("Boolean(window.goOn)")
+    state = await person.browser.run("[document.querySelector('dialog progress').value, "
+                                     "document.querySelector('dialog [role=status]').innerText].join(' ')")  # fmt: skip
+    assert state.replace("\xa0", "").replace(",", "").startswith("500 500 ")
+    await person.keeps_picture(f"bulk-half-{language}-{width}")
+    await person.presses(stop)
+    await person.browser.run("window.goOn()")
+    await person.sees(stopped)
+    (action, *_) = (await person.running.call("GET", "/v1/actions"))["actions"]
+    assert (action["count"], action["filter"], action["why"]) == (1000, f"tube={tube} state=ready", "спам")
+    assert action["via"] == "console"
+    await person.visit("actions", language=language, width=width)
+    await person.sees(f"tube={tube} state=ready")
+    await person.keeps_picture(f"actions-bulk-{language}-{width}")
+    await person.running.call("POST", "/v1/queue/tasks:cancel", {"tube": tube, "before": 2**50, "expected": 1200})

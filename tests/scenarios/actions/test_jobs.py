@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from core.admission.actions import ActionFilter, ActionLog
 from core.jobs import Actor, JobId, JobState, Schedule
+from core.model.people import User
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from jobs import Iteration, Job, JobWorker, Registry
@@ -82,6 +84,23 @@ async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_use
     assert await hunting.error(job("stop"), PRIVATE) == "This job was not started yet."
     assert await hunting.error(job("stop", user=ANNA), PRIVATE) == "Only administrators do this."
     assert (await hunting.services.core.jobs.find(other)).record.state is JobState.RUNNING
+
+
+async def test_an_administrator_who_changes_the_job_of_somebody_else_by_a_bot_is_in_the_action_log(
+    hunting: Bench,
+) -> None:
+    core = hunting.services.core
+    contacts = {"telegram-bot": [str(ANNA)]}
+    await core.directory.users.create(TENANT, User(5, "Anna", role="admin", contacts=contacts))
+    for user in ("5", "6"):
+        await core.jobs.start(JobId(TENANT, "hunt", user))
+    await hunting.results(job("pause", reason="repairs"), PRIVATE)
+    await hunting.results(job("pause", user=6, reason="repairs"), PRIVATE)
+    await hunting.results(job("status", user=6), PRIVATE)
+    ((found,), _) = await ActionLog(core.store).page(TENANT, ActionFilter(), None, 10)
+    one = found.action
+    assert (one.who, one.name, one.via, one.what) == ("person:5", "Anna", "bot", "POST /v1/jobs/{job_id}:pause")
+    assert (one.target, one.count, one.why) == ("/v1/jobs/hunt.6:pause", 1, "repairs")
 
 
 async def test_a_person_signs_out_itself_and_nobody_else(hunting: Bench) -> None:

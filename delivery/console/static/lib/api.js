@@ -48,6 +48,9 @@ let signedOut = () => {};
 /** `handle` is called when a response says that there is no session any more. */
 export const onSignedOut = (handle) => { signedOut = handle; };
 
+/** Returns the options of requests that are one entry of the action log together. */
+export const inOneAction = (reason) => ({ headers: { "Ada-Action": randomKey(), ...(reason && { "Ada-Reason": encodeURIComponent(reason) }) } });
+
 /** Returns 128 random bits as hex digits; works over plain HTTP, where crypto.randomUUID does not exist. */
 export function randomKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");

@@ -26,7 +26,7 @@ export default {
       columns: [
         { title: t("actions.when"), width: "9rem", cell: (row) => h("time", { datetime: row.at, title: fullMoment(row.at) }, moment(row.at)) },
         { title: t("actions.who"), width: "2fr", cell: (row) => h("a", { class: "cut", title: row.who, href: `#/actions?${new URLSearchParams({ who: row.who })}` }, row.name || row.who) },
-        { title: t("actions.what"), width: "4fr", cell: (row) => [h("span", { class: "cut" }, whatOf(row.what)), h("code", { class: "cut quiet small" }, `${row.what.split(" ")[0]} ${row.target}`)] },
+        { title: t("actions.what"), width: "4fr", cell: (row) => [h("span", { class: "cut" }, whatOf(row.what)), h("code", { class: "cut quiet small" }, `${row.what.split(" ")[0]} ${row.target}`), row.filter && h("code", { class: "cut quiet small", dir: "auto" }, row.filter)] },
         { title: t("actions.count"), width: "6rem", class: "number", cell: (row) => number(row.count) },
         { title: t("actions.why"), width: "2fr", cell: (row) => (row.why ? h("span", { class: "cut", dir: "auto" }, row.why) : "–") },
         { title: t("actions.via"), width: "8rem", cell: (row) => word("via", row.via) },

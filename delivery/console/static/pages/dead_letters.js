@@ -1,10 +1,10 @@
 /** Buried tasks, grouped by tube, kind and error; a group is kicked or dropped up to the moment at which it was shown. */
 
 import { h } from "../lib/dom.js";
-import { ago, number, t } from "../lib/words.js";
+import { ago, moment, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, may, quoted, showCount, tag, toast, withStates } from "../lib/page.js";
-import { confirm } from "../lib/dialog.js";
+import { empty, may, quoted, showCount, tag, withStates } from "../lib/page.js";
+import { bulk } from "../lib/dialog.js";
 
 export default {
   title: "page.dead_letters",
@@ -35,19 +35,14 @@ function card(group, now, mayChange, again) {
 }
 
 async function change({ tube, kind, error, size }, before, verb, again) {
-  const action = verb === "kick" ? t("tasks.kick") : t("dead_letters.drop");
-  const title = t(`tasks.${verb}_title`, { count: size });
-  if (!await confirm({ title, text: t("dead_letters.cut"), action, count: size, danger: verb === "cancel" })) return;
-  let changed = 0;
-  try {
-    for (let left = size; left > 0;) {
-      const step = await api.post(`/v1/queue/dead-letters:${verb}`, { tube, kind, error, before, expected: size - changed });
-      changed += step.changed;
-      left = step.changed ? step.left : 0;
-    }
-    toast(t("tasks.changed", { count: changed }));
-  } catch (problem) {
-    toast(explain(problem), "bad");
-  }
+  const covers = { [t("tasks.tube")]: tube, ...(kind && { [t("tasks.kind_prefix")]: kind }), [t("tasks.error")]: error || "–" };
+  await bulk({
+    title: t(`tasks.${verb}_title`, { count: size }), action: verb === "kick" ? t("tasks.kick") : t("dead_letters.drop"), danger: verb === "cancel", count: size,
+    covers, until: moment(before), changed: (count) => t("tasks.changed", { count }), unchanged: (count) => t("tasks.unchanged", { count }),
+    step: async (expected, cursor, options) => {
+      const step = await api.post(`/v1/queue/dead-letters:${verb}`, { tube, kind, error, before, expected }, options);
+      return { changed: step.changed, next: step.changed && step.left };
+    },
+  });
   again();
 }

@@ -2,10 +2,10 @@
 
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
-import { api } from "../lib/api.js";
+import { api, inOneAction } from "../lib/api.js";
 import { empty, explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { ask, confirm } from "../lib/dialog.js";
+import { ask, bulk, confirm, eachOf } from "../lib/dialog.js";
 import { nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";
 import { pickGroups, pickPeople } from "../lib/pick.js";
 
@@ -75,11 +75,11 @@ const members = (place, group, context) => table(place, {
 });
 
 async function takeOut(group, ids) {
-  const isSure = await confirm({ title: t("group.take_out_title", { count: ids.length, title: titleOf(group) }), text: t("group.take_out_text"), action: t("group.take_out"), count: ids.length, danger: true });
-  if (!isSure) return false;
-  for (const id of ids) await api.del(pathOf("groups", group.id, "members", id));
-  toast(t("group.taken_out", { count: ids.length }));
-  return true;
+  return bulk({
+    title: t("group.take_out_title", { count: ids.length, title: titleOf(group) }), text: t("group.take_out_text"), action: t("group.take_out"), count: ids.length, danger: true,
+    changed: (count) => t("group.taken_out", { count }), unchanged: (count) => t("group.not_taken_out", { count }),
+    step: eachOf(ids, (id, options) => api.del(pathOf("groups", group.id, "members", id), {}, options)),
+  });
 }
 
 /** Each is in the new group before it leaves this one, so that whatever happens nobody is in neither. */
@@ -87,9 +87,10 @@ async function move(group, ids) {
   const target = await pickGroups({
     title: t("group.move_title", { count: ids.length }), action: t("group.move"), isOne: true, without: [String(group.id)],
     submit: async ([other]) => {
+      const options = inOneAction();
       for (const id of ids) {
-        await api.put(pathOf("groups", other.id, "members", id));
-        await api.del(pathOf("groups", group.id, "members", id));
+        await api.put(pathOf("groups", other.id, "members", id), undefined, options);
+        await api.del(pathOf("groups", group.id, "members", id), {}, options);
       }
       return other;
     },
@@ -102,7 +103,8 @@ async function addMembers(group, list) {
   const added = await pickPeople({
     title: t("group.add_member"), action: t("group.add_member"),
     submit: async (people) => {
-      for (const user of people) await api.put(pathOf("groups", group.id, "members", user.id));
+      const options = inOneAction();
+      for (const user of people) await api.put(pathOf("groups", group.id, "members", user.id), undefined, options);
       return people;
     },
   });

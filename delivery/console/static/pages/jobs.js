@@ -8,15 +8,13 @@ import { moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { ask, confirm } from "../lib/dialog.js";
+import { bulk, eachOf } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 
 const STATES = ["running", "paused", "stopping", "stopped", "finished", "failed"];
 const COLOURS = { running: "good", finished: "good", paused: "warn", stopping: "warn", failed: "bad" };
 const KIND = /^[a-z][a-z0-9_-]{0,63}$/;
 const PAGE = 50;
-// From here on the number must be typed; `confirm` asks for it.
-const MANY = 100;
 const LONGEST_REASON = 64;
 
 /** What applies to a job in each state: docs/jobs-states.md. */
@@ -77,43 +75,34 @@ function buttons(filter, me, again) {
   return verbs.map((verb) => h("button", { key: verb, class: verb === "stop" ? "danger" : "", onclick: () => changeAll(verb, filter, me, again) }, t(`jobs.all_${verb}`)));
 }
 
-/** Counts first and shows the number; jobs that change later, and more than were counted, are not touched. */
+const dialogOf = (verb, count) => ({
+  title: t(`jobs.${verb}_title`, { count }), text: t(`jobs.${verb}_text`), action: t(`jobs.${verb}`), danger: verb === "stop", count,
+  changed: (n) => t("jobs.changed", { count: n }), unchanged: (n) => t("jobs.unchanged", { count: n }),
+});
+
+/** The field of the reason, which stands in the action log; that of a pause is also the job's own. */
+const reasonField = (isNeeded) => [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "reason", required: isNeeded, maxlength: LONGEST_REASON, autocomplete: "off" }))];
+
+/** Counts first; jobs that change later are not touched. */
 async function changeAll(verb, filter, me, again) {
   try {
-    const { count: expected, now: before } = await api.get("/v1/jobs:count", filter);
-    if (!expected) return toast(t("jobs.none"));
-    const title = t(`jobs.${verb}_title`, { count: expected }), action = t(`jobs.${verb}`);
-    if (expected >= MANY && !await confirm({ title, action, count: expected, danger: true })) return undefined;
-    const wanted = verb === "reset" ? { name: "from", label: t("jobs.step"), hint: t("jobs.step_hint") } : { name: "reason", label: t("jobs.reason"), hint: t("jobs.reason_hint") };
-    const input = h("input", { name: wanted.name, required: verb !== "resume", maxlength: LONGEST_REASON, autocomplete: "off" });
-    await ask({
-      title, text: t(`jobs.${verb}_text`), action, fields: [field({ label: wanted.label, hint: wanted.hint }, input)],
-      submit: async (given) => showEnds(await changeInSteps(verb, { filter, before, expected, by: isAdmin(me) ? "admin" : "user" }, given)),
-    });
+    const { count, has_more: isMore, now: before } = await api.get("/v1/jobs:count", filter);
+    if (!count) return toast(t("jobs.none"));
+    const names = { state: t("jobs.state"), kind: t("jobs.kind"), q: t("jobs.text"), reason: t("jobs.why") };
+    const covers = Object.fromEntries(Object.entries(filter).map(([name, value]) => [names[name], name === "state" ? word("job_state", value) : value]));
+    const stepField = [field({ label: t("jobs.step"), hint: t("jobs.step_hint") }, h("input", { name: "from", required: true, maxlength: LONGEST_REASON, autocomplete: "off" }))];
+    const fields = verb === "reset" ? [...stepField, ...reasonField(false)] : reasonField(verb !== "resume");
+    await bulk({ ...dialogOf(verb, count), covers, until: moment(before), isMore, fields, step: (expected, cursor, options, { from, reason }) => changeSome(verb, { filter, before, expected, cursor, by: isAdmin(me) ? "admin" : "user", ...(from && { from }) }, reason, options) });
   } catch (error) {
     toast(explain(error), "bad");
   }
   return again();
 }
 
-/** Page after page, each with the number that is left. Returns how many were changed, and how many were not. */
-async function changeInSteps(verb, order, { reason, from }) {
-  const options = reason ? { headers: { "Ada-Reason": encodeURIComponent(reason) } } : {};
-  const ends = { changed: 0, unchanged: 0 };
-  let cursor;
-  do {
-    const body = { ...order, expected: order.expected - ends.changed, cursor, ...(from && { from }), ...(reason && verb !== "resume" && { reason }) };
-    const step = await api.post(`/v1/jobs:${verb}`, body, options);
-    ends.changed += step.changed;
-    ends.unchanged += step.unchanged + Object.values(step.refused).reduce((sum, refused) => sum + refused, 0);
-    cursor = step.next;
-  } while (cursor);
-  return ends;
-}
-
-function showEnds({ changed, unchanged }) {
-  toast(t("jobs.changed", { count: changed }));
-  if (unchanged) toast(t("jobs.unchanged", { count: unchanged }), "bad");
+async function changeSome(verb, body, reason, options) {
+  const isTold = reason && ["pause", "stop"].includes(verb);
+  const { changed, unchanged, refused, next } = await api.post(`/v1/jobs:${verb}`, isTold ? { ...body, reason } : body, options);
+  return { changed, next, unchanged: unchanged + Object.values(refused).reduce((sum, one) => sum + one, 0) };
 }
 
 const count = (state, n) => h("li", { key: state }, h("a", { href: `#/jobs?state=${state}` }, t("jobs.count", { state: word("job_state", state), n: number(n) })));
@@ -138,29 +127,14 @@ export function why({ paused_by: by, reason }) {
   return reason ? t("jobs.paused_because", { who, reason }) : t("jobs.paused_by", { who });
 }
 
-/** Asks for the reason and changes these jobs. Returns whether anything was changed. */
-export async function change(verb, ids, me) {
-  const title = t(`jobs.${verb}_title`, { count: ids.length }), action = t(`jobs.${verb}`);
-  if (ids.length >= MANY && !await confirm({ title, action, count: ids.length, danger: true })) return false;
-  const reason = h("input", { name: "reason", required: verb === "pause" || verb === "stop", maxlength: LONGEST_REASON, autocomplete: "off" });
-  const changed = await ask({
-    title, text: t(`jobs.${verb}_text`), action,
-    fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, reason)],
-    submit: async (given) => {
-      const answers = await Promise.allSettled(ids.map((id) => changeOne(verb, id, given.reason, me)));
-      const refused = answers.filter((one) => one.status === "rejected");
-      if (refused.length === ids.length) throw refused[0].reason;
-      toast(t("jobs.changed", { count: ids.length - refused.length }));
-      if (refused.length) toast(t("jobs.unchanged", { count: refused.length }), "bad");
-    },
-  });
-  return changed === true;
-}
+/** Asks for the reason and changes these jobs. Returns whether anything was begun. */
+export const change = (verb, ids, me) => bulk({
+  ...dialogOf(verb, ids.length), fields: reasonField(verb === "pause" || verb === "stop"),
+  step: eachOf(ids, (id, options, { reason }) => changeOne(verb, id, reason, me, options)),
+});
 
-/** The reason stands in the action log; that of a pause is also the job's own, which its person sees. */
-function changeOne(verb, id, reason, me) {
+function changeOne(verb, id, reason, me, options) {
   const by = isAdmin(me) ? "admin" : "user";
-  const options = reason ? { headers: { "Ada-Reason": encodeURIComponent(reason) } } : {};
   const [kind, ...user] = id.split(".");
   if (verb === "start") return api.post("/v1/jobs", { kind, user: user.join("."), by }, options);
   return api.post(`/v1/jobs/${encodeURIComponent(id)}:${verb}`, reason ? { by, reason } : { by }, options);

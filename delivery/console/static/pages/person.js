@@ -5,7 +5,7 @@
 
 import { field, h, paint } from "../lib/dom.js";
 import { LANGUAGES, fullMoment, moment, t, word } from "../lib/words.js";
-import { api } from "../lib/api.js";
+import { api, inOneAction } from "../lib/api.js";
 import { empty, explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
@@ -132,7 +132,7 @@ async function remove(user, context) {
 async function addToGroups(user, groups, again) {
   const added = await pickGroups({
     title: t("person.add_to_groups"), action: t("person.add_to_groups"), without: groups.map((one) => String(one.id)),
-    submit: async (chosen) => { for (const one of chosen) await api.put(pathOf("groups", one.id, "members", user.id)); },
+    submit: async (chosen) => { const options = inOneAction(); for (const one of chosen) await api.put(pathOf("groups", one.id, "members", user.id), undefined, options); },
   });
   if (added) again();
 }

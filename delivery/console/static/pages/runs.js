@@ -5,7 +5,7 @@ import { fullMoment, moment, said, t, translated, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, fact, notice, tag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { ask } from "../lib/dialog.js";
+import { bulk, eachOf } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { graph, statesOf } from "../lib/graph.js";
 import { inZone } from "../lib/draft.js";
@@ -78,21 +78,13 @@ async function load({ channel, user, since, until, ...filters }, cursor, signal,
   return { rows, next };
 }
 
-/** Asks for the reason, which goes to the action log, and drops these runs. Returns whether anything was dropped. */
-async function drop(ids) {
-  const reason = h("input", { name: "reason", required: true, maxlength: LONGEST_REASON, autocomplete: "off" });
-  return await ask({
-    title: t("runs.drop_title", { count: ids.length }), text: t("runs.drop_text"), action: t("runs.drop"),
-    fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, reason)],
-    submit: async (given) => {
-      const headers = { "Ada-Reason": encodeURIComponent(given.reason) };
-      const answers = await Promise.allSettled(ids.map((id) => api.post(`/v1/runs/${encodeURIComponent(id)}:drop`, undefined, { headers })));
-      const refused = answers.filter((one) => one.status === "rejected");
-      if (refused.length === ids.length) throw refused[0].reason;
-      toast(t("runs.dropped", { count: ids.length - refused.length }));
-    },
-  }) === true;
-}
+/** Asks for the reason, which goes to the action log, and drops these runs. Returns whether anything was begun. */
+const drop = (ids) => bulk({
+  title: t("runs.drop_title", { count: ids.length }), text: t("runs.drop_text"), action: t("runs.drop"), danger: true, count: ids.length,
+  fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "reason", required: true, maxlength: LONGEST_REASON, autocomplete: "off" }))],
+  changed: (count) => t("runs.dropped", { count }), unchanged: (count) => t("runs.not_dropped", { count }),
+  step: eachOf(ids, (id, options) => api.post(`/v1/runs/${encodeURIComponent(id)}:drop`, undefined, options)),
+});
 
 async function driveOn(id, again) {
   try {

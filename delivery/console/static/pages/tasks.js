@@ -4,11 +4,11 @@
  */
 
 import { h, paint } from "../lib/dom.js";
-import { ago, fullMoment, number, rich, t, word } from "../lib/words.js";
+import { ago, fullMoment, moment, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, may, quoted, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { confirm } from "../lib/dialog.js";
+import { bulk, eachOf } from "../lib/dialog.js";
 
 const STATES = ["waiting", "ready", "locked", "taken", "buried", "done", "failed", "cancelled", "expired"];
 const KINDS = { ready: "info", taken: "info", buried: "bad", failed: "bad", done: "good" };
@@ -58,16 +58,14 @@ function when({ state, due, started }) {
   return state === "taken" ? rich("tasks.since", { when: shown }) : shown;
 }
 
+const dialogOf = (verb, count) => ({
+  title: t(`tasks.${verb}_title`, { count }), action: t(`tasks.${verb}`), danger: verb === "cancel", count,
+  changed: (n) => t("tasks.changed", { count: n }), unchanged: (n) => t("tasks.unchanged", { count: n }),
+});
+
 const action = (verb) => ({
   title: t(`tasks.${verb}`), danger: verb === "cancel",
-  run: async (ids) => {
-    if (!await confirm({ title: t(`tasks.${verb}_title`, { count: ids.length }), action: t(`tasks.${verb}`), count: ids.length, danger: verb === "cancel" })) return false;
-    const answers = await Promise.allSettled(ids.map((id) => api.post(`/v1/queue/tasks/${encodeURIComponent(id)}:${verb}`)));
-    const refused = answers.filter((one) => one.status === "rejected").length;
-    toast(t("tasks.changed", { count: ids.length - refused }));
-    if (refused) toast(t("tasks.unchanged", { count: refused }), "bad");
-    return true;
-  },
+  run: (ids) => bulk({ ...dialogOf(verb, ids.length), step: eachOf(ids, (id, options) => api.post(`/v1/queue/tasks/${encodeURIComponent(id)}:${verb}`, undefined, options)) }),
 });
 
 /** What can be done to all tasks in a state. Tasks found otherwise may be in any state: they can be cancelled. */
@@ -78,26 +76,15 @@ function buttons(filters, again) {
   return verbs.map((verb) => h("button", { key: verb, class: verb === "cancel" ? "danger" : "", onclick: () => changeAll(verb, filters, again) }, t(`tasks.all_${verb}`)));
 }
 
-/** Counts first and shows the number; later tasks, and more than were counted, are not touched. */
+/** Counts first; what comes later is not touched. */
 async function changeAll(verb, filters, again) {
   try {
-    const { count, has_more: hasMore, now } = await api.get("/v1/queue/tasks:count", filters);
+    const { count, has_more: isMore, now: before } = await api.get("/v1/queue/tasks:count", filters);
     if (!count) return toast(t("tasks.none"));
-    const text = t(hasMore ? "tasks.first_ones" : "dead_letters.cut", { count });
-    if (!await confirm({ title: t(`tasks.${verb}_title`, { count }), text, action: t(`tasks.${verb}`), count, danger: verb === "cancel" })) return undefined;
-    toast(t("tasks.changed", { count: await changeInSteps(verb, filters, now, count) }));
+    const covers = Object.fromEntries(Object.entries(filters).map(([name, value]) => [t(`tasks.${name}`), name === "state" ? word("task_state", value) : value]));
+    await bulk({ ...dialogOf(verb, count), covers, until: moment(before), isMore, step: (expected, cursor, options) => api.post(`/v1/queue/tasks:${verb}`, { ...filters, before, expected, cursor }, options) });
   } catch (error) {
     toast(explain(error), "bad");
   }
   return again();
-}
-
-async function changeInSteps(verb, filters, before, expected) {
-  let changed = 0, cursor;
-  do {
-    const step = await api.post(`/v1/queue/tasks:${verb}`, { ...filters, before, expected: expected - changed, cursor });
-    changed += step.changed;
-    cursor = step.next;
-  } while (cursor && changed < expected);
-  return changed;
 }
