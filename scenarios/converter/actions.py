@@ -5,15 +5,16 @@ What Ada does not have is reported with its line, and left out.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scenarios.bot import Place
+from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain, read_flag
 from scenarios.converter.conditions import ConditionRefused, ada_name, condition
 from scenarios.loader.problem import Problems
 from scenarios.words import Text, sentence
 
-Action = dict[str, Any]
+Action = dict[str, Data]
 
 _CACHE = re.compile(r"\{\s*_cache\.")
 _NESTED = re.compile(r"(?<=[|:{,])\s*_cache\.")
@@ -66,24 +67,24 @@ class ActionConverter:
             self.report(node, "EDITS_PRESSED", sentence("ada_edits_message_whose"))
         return {"callback_edit": True} if flag is not False else {}
 
-    def _inline(self, node: Node) -> Any:
+    def _inline(self, node: Node) -> Data:
         if not isinstance(node, ListNode):
             self.report(node, "BUTTONS_FROM_DATA", sentence("ada_buttons_stand_file"))
             return []
         rows = [self._row(row) for row in node.items]
         return [row for row in rows if row]
 
-    def _row(self, row: Node) -> list[Any]:
+    def _row(self, row: Node) -> list[Data]:
         if not isinstance(row, ListNode):
             self.report(row, "BUTTONS_FROM_DATA", sentence("ada_buttons_stand_file"))
             return []
-        buttons: list[Any] = []
+        buttons: list[Data] = []
         for button in row.items:
             pairs = button.pairs if isinstance(button, MapNode) else ()
             buttons += [{key.text: self._target(value)} for key, value in pairs]
         return buttons
 
-    def _target(self, node: Node) -> Any:
+    def _target(self, node: Node) -> Data:
         """Return the link of a button, or the scenario that its callback data starts."""
         data = text_of(node)
         if "://" in data:
@@ -144,10 +145,10 @@ class ActionConverter:
 
     # Values
 
-    def _value(self, node: Node) -> Any:
+    def _value(self, node: Node) -> Data:
         return self._converted(plain(node))
 
-    def _converted(self, value: Any) -> Any:
+    def _converted(self, value: Data) -> Data:
         if isinstance(value, str):
             return self._renamed(value)
         if isinstance(value, list):

@@ -5,8 +5,9 @@ Pure. A condition that Ada cannot have is refused whole, never translated in par
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from scenarios.bot.data import Data
 from scenarios.words import Told, sentence
 
 _TOKEN = re.compile(
@@ -26,7 +27,7 @@ _RULES: Mapping[str, str] = {
     "in": "in_list",
     "not in": "not_in_list",
 }
-_CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "none": None}
+_CONSTANTS: Mapping[str, Data] = {"true": True, "false": False, "none": None}
 
 
 class ConditionRefused(Told, ValueError):
@@ -45,7 +46,7 @@ def ada_name(name: str) -> str:
     return name.strip().removeprefix("$").removeprefix("_cache.")
 
 
-def condition(text: str) -> dict[str, Any]:
+def condition(text: str) -> dict[str, Data]:
     """Return a value for `when`. Raises ConditionRefused."""
     tokens = _tokens(text)
     found = _either(tokens)
@@ -66,21 +67,21 @@ def _tokens(text: str) -> list[str]:
     return tokens
 
 
-def _either(tokens: list[str]) -> dict[str, Any]:
+def _either(tokens: list[str]) -> dict[str, Data]:
     found = [_all(tokens)]
     while _take(tokens, "or"):
         found.append(_all(tokens))
     return found[0] if len(found) == 1 else {"any": found}
 
 
-def _all(tokens: list[str]) -> dict[str, Any]:
+def _all(tokens: list[str]) -> dict[str, Data]:
     found = [_unit(tokens)]
     while _take(tokens, "and"):
         found.append(_unit(tokens))
     return found[0] if len(found) == 1 else {"all": found}
 
 
-def _unit(tokens: list[str]) -> dict[str, Any]:
+def _unit(tokens: list[str]) -> dict[str, Data]:
     if _take(tokens, "not"):
         return {"not": _unit(tokens)}
     if len(tokens) > 1 and tokens[1] == "!~":
@@ -94,10 +95,10 @@ def _unit(tokens: list[str]) -> dict[str, Any]:
     return _comparison(tokens)
 
 
-def _comparison(tokens: list[str]) -> dict[str, Any]:
+def _comparison(tokens: list[str]) -> dict[str, Data]:
     left = _value(tokens)
     if not isinstance(left, ConditionField):
-        raise ConditionRefused(sentence("value_is_compared", value=left))
+        raise ConditionRefused(sentence("value_is_compared", value=left if isinstance(left, int) else str(left)))
     sign = "not " if _take(tokens, "not") else ""
     sign += tokens.pop(0).lower() if tokens else ""
     if sign in ("is_null", "not is_null"):
@@ -114,13 +115,13 @@ def _comparison(tokens: list[str]) -> dict[str, Any]:
     return {left.path: {"rule": _RULES[sign], "value": right}}
 
 
-def _existence(sign: str, right: Any) -> str:
+def _existence(sign: str, right: Data) -> str:
     if sign not in ("==", "!=") or not isinstance(right, bool):
         raise ConditionRefused(sentence("exists_can_only_compared"))
     return "not_empty" if right == (sign == "==") else "empty"
 
 
-def _list(tokens: list[str]) -> list[Any]:
+def _list(tokens: list[str]) -> list[Data]:
     closing = {"(": ")", "[": "]"}.get(tokens.pop(0) if tokens else "")
     if closing is None:
         raise ConditionRefused(sentence("needs_list_values"))
@@ -134,7 +135,7 @@ def _list(tokens: list[str]) -> list[Any]:
     return found
 
 
-def _value(tokens: list[str]) -> Any:
+def _value(tokens: list[str]) -> Data:
     """Return a ConditionField, or a text, number, bool or None."""
     if not tokens:
         raise ConditionRefused(sentence("value_missing"))

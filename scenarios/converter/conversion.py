@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from scenarios.bot import Place
+from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
 from scenarios.converter.actions import ActionConverter, Names, stored_names
 from scenarios.converter.conditions import ConditionRefused, condition
@@ -141,7 +142,7 @@ def _sections(triggers: list[_Trigger], problems: Problems) -> dict[str, Any]:
     return sections
 
 
-def _place_of(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
+def _place_of(fields: Mapping[str, Data]) -> tuple[str, str, Data] | None:
     """Return section, kind and entry of triggers.yaml for a trigger; None if it needs none. Raises ConditionRefused."""
     event = str(fields.get("event_type"))
     rest = {name: value for name, value in fields.items() if name != "event_type"}
@@ -164,12 +165,13 @@ def _place_of(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
     raise ConditionRefused(sentence("triggers_yaml_cannot_compare", name=name))
 
 
-def _entry(text: str, compared: str) -> tuple[str, Any]:
+def _entry(text: str, compared: str) -> tuple[str, Data]:
     found = condition(text)
-    rule = found.get(compared, {})
-    if len(found) != 1 or rule.get("rule") not in _TEXT_RULES or compared == "callback_data":
+    rule = found.get(compared)
+    name = str(rule.get("rule")) if isinstance(rule, Mapping) else ""
+    if not isinstance(rule, Mapping) or len(found) != 1 or name not in _TEXT_RULES or compared == "callback_data":
         raise ConditionRefused(sentence("triggers_yaml_has_no", token=text.strip()))
-    return _TEXT_RULES[rule["rule"]], rule["value"]
+    return _TEXT_RULES[name], rule["value"]
 
 
 def _bot(folder: Path, problems: Problems) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class _Composer:
     """Reads the events of one file, which PyYAML parses, by recursive descent."""
 
     def __init__(self, text: str, file: str, problems: Problems, substitute: Substitute | None) -> None:
-        self._events: Iterator[Any] = yaml.parse(nfc(text), Loader=_LOADER)
+        self._events: Iterator[yaml.Event] = yaml.parse(nfc(text), Loader=_LOADER)
         self._file = file
         self._problems = problems
         self._substitute = substitute
@@ -82,9 +82,10 @@ class _Composer:
             self._refuse(after, "SEVERAL_DOCUMENTS", sentence("file_holds_one_document"))
         return root
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: yaml.Event, depth: int) -> Node:
         if isinstance(event, events.AliasEvent):
             return self._alias(event)
+        assert isinstance(event, events.ScalarEvent | events.CollectionStartEvent)
         node = self._scalar(event) if isinstance(event, events.ScalarEvent) else self._collection(event, depth + 1)
         if node.size > MAX_SIZE:
             self._refuse(event, "TOO_LARGE", sentence("more_than_values_counting", most=MAX_SIZE))
@@ -92,12 +93,12 @@ class _Composer:
             self._anchors[event.anchor] = node
         return node
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: events.AliasEvent) -> Node:
         if event.anchor not in self._anchors:
-            self._refuse(event, "UNKNOWN_ANCHOR", sentence("no_complete_value_before", anchor=event.anchor))
+            self._refuse(event, "UNKNOWN_ANCHOR", sentence("no_complete_value_before", anchor=str(event.anchor)))
         return self._anchors[event.anchor]
 
-    def _collection(self, event: Any, depth: int) -> Node:
+    def _collection(self, event: events.CollectionStartEvent, depth: int) -> Node:
         if depth > MAX_DEPTH:
             self._refuse(event, "TOO_DEEP", sentence("lists_mappings_nested_more", most=MAX_DEPTH))
         is_list = isinstance(event, events.SequenceStartEvent)
@@ -105,13 +106,13 @@ class _Composer:
             self._complain(event, "UNKNOWN_TAG", sentence("tag_has_no_meaning", tag=short_tag(event.tag)))
         return self._list(event, depth) if is_list else self._map(event, depth)
 
-    def _list(self, start: Any, depth: int) -> ListNode:
+    def _list(self, start: yaml.Event, depth: int) -> ListNode:
         items = []
         while not isinstance(event := next(self._events), events.SequenceEndEvent):
             items.append(self._node(event, depth))
         return ListNode(tuple(items), *position(start), 1 + sum(item.size for item in items))
 
-    def _map(self, start: Any, depth: int) -> MapNode:
+    def _map(self, start: yaml.Event, depth: int) -> MapNode:
         own: dict[str, tuple[Scalar, Node]] = {}
         merged: dict[str, tuple[Scalar, Node]] = {}
         while not isinstance(event := next(self._events), events.MappingEndEvent):
@@ -123,7 +124,7 @@ class _Composer:
         pairs = tuple({**merged, **own}.values())
         return MapNode(pairs, *position(start), 1 + sum(value.size for _, value in pairs))
 
-    def _key(self, event: Any, depth: int) -> Scalar:
+    def _key(self, event: yaml.Event, depth: int) -> Scalar:
         node = self._node(event, depth)
         if isinstance(node, Scalar):
             return node
@@ -149,14 +150,14 @@ class _Composer:
                 self._problems.error(place, "WRONG_TYPE", sentence("takes_mapping_list_mappings"))
         return merged
 
-    def _scalar(self, event: Any) -> Scalar:
+    def _scalar(self, event: events.ScalarEvent) -> Scalar:
         line, column = position(event)
         text: str = event.value
         if self._substitute is not None and ("${" in text or "{text." in text):
             text = self._substitute(text, Place(self._file, line, column))
         return Scalar(self._value(event, text), text, line, column)
 
-    def _value(self, event: Any, text: str) -> Value:
+    def _value(self, event: events.ScalarEvent, text: str) -> Value:
         if event.tag is None and not event.implicit[0]:  # quoted
             return text
         tag = event.tag or _RESOLVER.resolve(yaml.ScalarNode, text, event.implicit)
@@ -171,7 +172,7 @@ class _Composer:
             return f"{short_tag(tag)} {text}".strip()
         return self._constructed(event, tag, text)
 
-    def _constructed(self, event: Any, tag: str, text: str) -> Value:
+    def _constructed(self, event: yaml.Event, tag: str, text: str) -> Value:
         try:
             value: Value = _CONSTRUCT[tag](SafeConstructor(), yaml.ScalarNode(tag, text))
         except (ValueError, KeyError, IndexError, OverflowError):
@@ -179,10 +180,10 @@ class _Composer:
             return text
         return value if value is None or written(value) == text else text
 
-    def _complain(self, event: Any, code: str, message: Text) -> None:
+    def _complain(self, event: yaml.Event, code: str, message: Text) -> None:
         self._problems.error(Place(self._file, *position(event)), code, message)
 
-    def _refuse(self, event: Any, code: str, message: Text) -> NoReturn:
+    def _refuse(self, event: yaml.Event, code: str, message: Text) -> NoReturn:
         raise _Unreadable(Place(self._file, *position(event)), code, message)
 
 
@@ -191,12 +192,14 @@ def written(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def is_merge(event: Any) -> bool:
+def is_merge(event: yaml.Event) -> bool:
     return isinstance(event, events.ScalarEvent) and event.value == "<<" and bool(event.implicit[0])
 
 
-def position(event: Any) -> tuple[int, int]:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+def position(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    assert mark
+    return mark.line + 1, mark.column + 1
 
 
 def short_tag(tag: str) -> str:

@@ -1,7 +1,5 @@
 """Conditions, replacements, and what concerns markup: `raw`, `code`."""
 
-from typing import Any
-
 from scenarios.bot.data import Data
 from scenarios.placeholders.modifiers.table import modifier, words_from
 from scenarios.placeholders.values import as_text, is_empty, is_true
@@ -42,13 +40,13 @@ def is_null(value: Data) -> bool:
 
 
 @modifier("value", "r", sees_null=True, chooses=True)
-def value_if_true(value: Data, result: Any) -> Data:
+def value_if_true(value: Data, result: Data) -> Data:
     """`r` if the value is true, otherwise nothing: `{role|equals:admin|value:Да|fallback:Нет}`."""
     return result if is_true(value) else ""
 
 
 @modifier("fallback", "v", sees_null=True, chooses=True)
-def fallback(value: Data, replacement: Any) -> Data:
+def fallback(value: Data, replacement: Data) -> Data:
     """`v` if the value is missing, null or an empty text. 0 and false are values."""
     return replacement if is_empty(value) else value
 

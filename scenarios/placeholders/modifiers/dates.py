@@ -7,7 +7,6 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
 
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
@@ -31,7 +30,7 @@ _PART = re.compile(r"\s*([+-]?)\s*(\d{1,6})\s*([a-z]+)", re.ASCII | re.IGNORECAS
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}\.\d{2}\.\d{4}", re.ASCII)
 
 
-def interval_from(parameter: Any) -> Interval:
+def interval_from(parameter: Data) -> Interval:
     """Parse `+1 year 2 months`: a sign applies to what follows, until the next one. Raises ModifierError."""
     text = as_text(parameter).strip()
     parts = _PART.findall(text)

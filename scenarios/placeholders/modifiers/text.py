@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternTimeout
@@ -39,7 +38,7 @@ _CASES = {"upper": upper, "lower": lower, "title": title, "capitalize": capitali
 
 
 @modifier("case", "t", partial(one_of, _CASES))
-def case(value: Data, change: Callable[[Any], str]) -> str:
+def case(value: Data, change: Callable[[Data], str]) -> str:
     """As the modifier `t`: upper, lower, title or capitalize. For a `t` in a placeholder: `{x|case:{t}}`."""
     return change(value)
 
@@ -90,7 +89,7 @@ def comma(value: Data) -> str:
 
 
 @modifier("keys")
-def keys(value: Data) -> list[Any]:
+def keys(value: Data) -> list[Data]:
     """The keys of a mapping, as a list."""
     if not isinstance(value, Mapping):
         raise ModifierError(sentence("is_not", name=repr(as_text(value)), text=sentence("mapping")))
