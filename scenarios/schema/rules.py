@@ -1,12 +1,11 @@
 """The type of the validator's `rules`: a mapping field → list of `{rule, value, on_error}` (C-59, C-61, C-62)."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.bot.patterns import PatternRefused, compile_pattern
 from scenarios.schema import types
-from scenarios.schema.types import Complaint, Type
+from scenarios.schema.types import Complaint, Schema, Type
 from scenarios.words import Text, sentence
 
 WITHOUT_VALUE = ("not_empty", "empty")
@@ -91,7 +90,7 @@ def pattern_problem(pattern: str) -> Text | None:
     return None
 
 
-_SCHEMA: dict[str, Any] = {
+_SCHEMA: Schema = {
     "type": "object",
     "additionalProperties": {
         "type": "array",

@@ -19,6 +19,8 @@ Complaint = tuple[Node, Text]
 """The node that is wrong, and what is wrong with it."""
 
 Complaints = Callable[[Node], Iterator[Complaint]]
+Schema = dict[str, Any]
+"""A JSON Schema."""
 
 _PLACEHOLDER = re.compile(r"""\{\s*(?:[^\W\d]|['"|])""")
 _DURATION = re.compile(r"\s*(\d+\s*[wdhms]\s*)+")
@@ -30,7 +32,7 @@ class Type(Struct, frozen=True):
     """
 
     name: Text
-    schema: dict[str, Any]
+    schema: Schema
     complaints: Complaints
     reads: Callable[[str], int | float | bool | None] | None = None
 
@@ -51,7 +53,7 @@ def has_placeholder(node: Node) -> bool:
 
 def scalar_type(
     name: Text,
-    schema: dict[str, Any],
+    schema: Schema,
     accepts: Callable[[Scalar], bool],
     reads: Callable[[str], int | float | bool | None] | None = None,
 ) -> Type:

@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from core.model.clock import from_ms, in_ms
 from core.redis.keys import KEYS
@@ -131,7 +130,7 @@ class People:
         return KEYS["person"].at(self._shard(channel, user), self._tenant, channel, user)
 
 
-def _name(value: Any) -> str:
+def _name(value: Data) -> str:
     return "" if value is None else str(value).strip().removeprefix("@")
 
 
@@ -143,5 +142,5 @@ def _joined(event: Mapping[str, Data]) -> Iterator[tuple[str, Mapping[str, Data]
             yield str(user), {"username": username} if username is not None else {}
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: Data) -> list[Data]:
     return list(value) if isinstance(value, list | tuple) else []

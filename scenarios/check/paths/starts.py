@@ -4,9 +4,9 @@ triggers before which another one always fires (C-06).
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from scenarios.bot import SECTIONS, Bot, Place, Scenario, Target, Trigger, Triggers
+from scenarios.bot.data import Data
 from scenarios.engine.graph import spliced_names
 from scenarios.engine.triggers import ALWAYS, compared
 from scenarios.loader.files import GROUP_TRIGGERS, TRIGGERS
@@ -68,7 +68,7 @@ def leads(scenario: Scenario, types: Types) -> Iterator[str]:
                 yield from goals(field.type, action.fields.get(field.name))
 
 
-def goals(kind: Type, written: Any) -> Iterator[str]:
+def goals(kind: Type, written: Data) -> Iterator[str]:
     """Yield the names of scenarios in a field of this type; buttons have also addresses."""
     if kind is SCENARIOS:
         yield from (str(one) for one in listed(written))
@@ -79,7 +79,7 @@ def goals(kind: Type, written: Any) -> Iterator[str]:
                 yield from map(str, button.values()) if isinstance(button, Mapping) else ()
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: Data) -> list[Data]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
