@@ -10,7 +10,7 @@ from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates.events import Arrival, Event, Events, dialogs_tube, is_answer, is_for_dialogs
+from core.updates.events import Arrival, Event, Events, dialogs_tube, is_answer, is_for_dialogs, is_private
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.reachability import OptOuts, Reachability, ReadReach
@@ -93,7 +93,10 @@ def _for_dialogs(read: Read) -> Read:
 
     def read_private(raw: Raw, now: datetime) -> Arrival | None:
         arrival = read(raw, now)
-        is_read = arrival is not None and (is_for_dialogs(arrival.event) or is_answer(arrival.event))
-        return arrival if is_read else None
+        if arrival is None:
+            return None
+        event = arrival.event
+        is_edit = event.get("kind") == "edited" and is_private(event)  # perhaps of a reply
+        return arrival if is_edit or is_for_dialogs(event) or is_answer(event) else None
 
     return read_private

@@ -10,6 +10,7 @@ that quotes one is placed as one that quotes nothing.
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from hashlib import blake2b
 from typing import NamedTuple
 
 from core.model.history_key import HistoryKey
@@ -18,6 +19,8 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 MOST = 100
+_EDITED_MS = timedelta(days=3) // timedelta(milliseconds=1)
+"""Longer than providers let people edit a message."""
 _KEPT_MS = timedelta(days=90) // timedelta(milliseconds=1)
 
 
@@ -57,10 +60,31 @@ class ReceivedMessages:
         found = await self._newest(tenant, channel, address)
         return found[0] if found and found[0].at >= since else None
 
+    async def note_passed_on(
+        self, tenant: str, channel: str, address: str, message: str, thread: str, text: str
+    ) -> None:
+        """Note to which thread a message of an address was passed on, and its text, for edits of it."""
+        key = self._key_of_own(tenant, channel, address, message)
+        await self._store.command("SET", key, f"{thread} {_digest(text)}", "PX", _EDITED_MS)
+
+    async def thread_of(self, tenant: str, channel: str, address: str, message: str, text: str) -> str:
+        """Return the thread to which a message was passed on; "" if it was not, or with this very text."""
+        found = await self._store.command("GET", self._key_of_own(tenant, channel, address, message))
+        thread, _, digest = str(found or "").partition(" ")
+        return thread if digest != _digest(text) else ""
+
+    def _key_of_own(self, tenant: str, channel: str, address: str, message: str) -> str:
+        shard = self._store.shard_of_person(tenant, channel, address)
+        return KEYS["passed_on"].at(shard, tenant, channel, address, message)
+
     async def _newest(self, tenant: str, channel: str, address: str) -> list[ReceivedMessage]:
         key = KEYS["received"].at(self._store.shard_of_person(tenant, channel, address), tenant, channel, address)
         rows = await self._store.command("ZRANGE", key, 0, -1, "REV", "WITHSCORES")
         return [_read(text, int(at)) for text, at in rows]
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def _read(text: str, at: int) -> ReceivedMessage:

@@ -32,6 +32,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "reply": ("{name} отвечает на «{quote}»:", "{name} replies to “{quote}”:"),
     "message": ("{name} пишет:", "{name} writes:"),
     "answer": ("{name} отвечает:", "{name} answers:"),
+    "correction": ("{name} исправляет:", "{name} corrects:"),
     "files": ("(Файлы не переданы: {files}.)", "(Files that were not passed on: {files}.)"),
     "hint": ("Чтобы ответить, ответьте на это сообщение.", "Reply to this message to answer."),
     "passed": ("Передано: {name}.", "Passed on to {name}."),
@@ -67,11 +68,14 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What somebody has written. `event`: names it, without spaces; a repeat has the same one."""
+    """What somebody has written. `event`: names it, without spaces; a repeat has the same one. `corrects`: it is an
+    edit of an earlier message.
+    """
 
     event: str
     text: str
     files: int = 0
+    corrects: bool = False
 
 
 class Relay:
@@ -97,7 +101,9 @@ class Relay:
         bot, unless they have muted the person, and tell the person once who gets it. `about`: the delivery that it
         replies to; `quote`: the text of that.
         """
-        message = ThreadMessage(0, "person", 0, person.id, written.text, way.channel, written.files)
+        message = ThreadMessage(
+            0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects
+        )
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
         for reader in await self.readers(tenant, inbox) if not added.is_muted else ():
@@ -114,12 +120,12 @@ class Relay:
         way = await self._way_to(thread)
         name = await self._name_of_staff(thread, author)
         locale = thread.person.locale
-        head = say("answer", locale, name=name)
+        head = say("correction" if written.corrects else "answer", locale, name=name)
         accepted = await self._send(
             *(thread.tenant, thread.id, thread.person.id, {way.channel: [way.address]}),
             *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", _digest(written.text)),
         )
-        message = ThreadMessage(0, STAFF, 0, by, written.text, channel, written.files, accepted.id)
+        message = ThreadMessage(0, STAFF, 0, by, written.text, channel, written.files, accepted.id, written.corrects)
         return await self._threads.add_of_staff(thread, written.event, message)
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
@@ -195,7 +201,8 @@ class Relay:
             return
         locale = reader.locale
         name = person.name or say("somebody", locale)
-        head = say("reply" if quote else "message", locale, name=name, quote=_shortened(quote))
+        kind = "correction" if written.corrects else "reply" if quote else "message"
+        head = say(kind, locale, name=name, quote=_shortened(quote))
         texts = _texts(head, written, locale)
         if added.message.number == 1:
             texts = [*texts[:-1], f"{texts[-1]}\n\n{say('hint', locale)}"]

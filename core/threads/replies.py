@@ -27,7 +27,7 @@ from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.queue import Attempt, QueueClient, Result, Worker
 from core.redis.store import Store
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of, say
-from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, Threads
+from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
 from core.updates.events import (
@@ -189,6 +189,9 @@ class ReplyWorker:
         author = reply.author
         if not (reply.written.text or reply.written.files) or (author and author.blocked):
             return
+        if reply.written.corrects:
+            await self._correct(reply)
+            return
         about = await self._delivery(reply.tenant, reply.source) if reply.source else None
         if about is None:
             await self._to_office(reply)
@@ -215,10 +218,30 @@ class ReplyWorker:
         if thread.person.id == (author.id if author else about.recipient):
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
         elif author and reply.is_quoted and await self._relay.reads(tenant, thread.inbox, author):
-            if not await self._is_held(reply, person_of(author, author.id, author.name)):
-                await self._relay.to_person(thread, author, author.id, reply.written, reply.way.channel)
+            await self._answer(reply, thread, author)
         elif author:
             await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
+
+    async def _correct(self, reply: _Incoming) -> None:
+        """Pass on an edit of what was passed on before. Raises NotFound THREAD_NOT_FOUND."""
+        message, author = str(reply.event.get("message_id") or ""), reply.author
+        thread_id = await self._received.thread_of(reply.tenant, *reply.way, message, reply.written.text)
+        if not thread_id:
+            return
+        thread = await self._threads.find(reply.tenant, thread_id)
+        if author is None or thread.person.id == author.id:
+            await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
+        elif await self._relay.reads(reply.tenant, thread.inbox, author):
+            await self._answer(reply, thread, author)
+
+    async def _answer(self, reply: _Incoming, thread: Thread, author: User) -> None:
+        if not await self._is_held(reply, person_of(author, author.id, author.name)):
+            added = await self._relay.to_person(thread, author, author.id, reply.written, reply.way.channel)
+            await self._note_passed_on(reply, added.thread)
+
+    async def _note_passed_on(self, reply: _Incoming, thread: str) -> None:
+        if message := str(reply.event.get("message_id") or ""):
+            await self._received.note_passed_on(reply.tenant, *reply.way, message, thread, reply.written.text)
 
     async def _to_office(self, reply: _Incoming) -> None:
         """Give the office what belongs to no delivery. Without an office it stays with the bots."""
@@ -242,6 +265,7 @@ class ReplyWorker:
             key, quote = (about.key, about.text) if about else (None, "")
             added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
             await self._tell_webhooks(tenant, inbox, added, key)
+            await self._note_passed_on(reply, added.thread)
 
     async def _tell_webhooks(self, tenant: str, inbox: Inbox, added: Added, about: HistoryKey | None) -> None:
         if self._webhooks is None:
@@ -292,4 +316,5 @@ def _way(event: Event) -> ReplyRoute:
 
 def _written(tenant: str, event: Event) -> Written:
     name = blake2b(identity(tenant, event).encode(errors="surrogatepass"), digest_size=9).hexdigest()
-    return Written(name, str(event.get("event_text") or "").strip(), len(event.get("attachments") or ()))
+    text, files = str(event.get("event_text") or "").strip(), len(event.get("attachments") or ())
+    return Written(name, text, files, event.get("kind") == "edited")

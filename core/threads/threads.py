@@ -62,7 +62,7 @@ class ReplyRoute(NamedTuple):
 
 class ThreadMessage(Struct, frozen=True):
     """`by`: who has written it. `files`: how many files the author had added, which are not passed on. `delivery`: by
-    which an answer went out. `at`: Unix ms.
+    which an answer went out. `at`: Unix ms. `corrects`: it is an edit of an earlier message of its author.
     """
 
     number: int
@@ -73,6 +73,7 @@ class ThreadMessage(Struct, frozen=True):
     channel: str = ""
     files: int = 0
     delivery: str = ""
+    corrects: bool = False
 
 
 class _Stored(Struct, frozen=True, omit_defaults=True):
@@ -81,6 +82,7 @@ class _Stored(Struct, frozen=True, omit_defaults=True):
     channel: str = ""
     files: int = 0
     delivery: str = ""
+    corrects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ class Threads:
     async def _add(
         self, thread: str, tenant: str, inbox: Inbox, event: str, message: ThreadMessage, facts: Sequence[str]
     ) -> Added:
-        stored = _Stored(message.by, message.text, message.channel, message.files, message.delivery)
+        one = message
+        stored = _Stored(one.by, one.text, one.channel, one.files, one.delivery, one.corrects)
         reply = await self._store.run(
             "add_to_thread",
             *(_shard_of(thread), thread, tenant, str(inbox), event, message.side, compact_json(stored)),
@@ -284,4 +287,5 @@ def _shard_of(thread: str) -> int:
 def _message(number: int, text: str) -> ThreadMessage:
     at, side, _, encoded = text.split(" ", 3)
     stored = msgspec.json.decode(encoded, type=_Stored)
-    return ThreadMessage(number, side, int(at), stored.by, stored.text, stored.channel, stored.files, stored.delivery)
+    content = stored.by, stored.text, stored.channel, stored.files, stored.delivery, stored.corrects
+    return ThreadMessage(number, side, int(at), *content)

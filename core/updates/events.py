@@ -114,7 +114,10 @@ class Events:
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        tube = self._tube_of(stored, is_reply=opts_out or quoted is not None or sends_reply(stored))
+        is_correction = stored["kind"] == "edited" and await self._is_of_a_thread(stored)
+        if stored["kind"] == "edited" and not (is_correction or self._gets_presses):
+            return False  # no dialog answers an edit
+        tube = self._tube_of(stored, is_reply=opts_out or is_correction or quoted is not None or sends_reply(stored))
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
     async def _with_meaning(self, event: dict[str, Any], quoted: ReceivedMessage | None) -> dict[str, Any]:
@@ -136,6 +139,13 @@ class Events:
         if is_answer(event):
             return ANSWERS_TUBE
         return REPLIES_TUBE if is_reply else self._tube.name
+
+    async def _is_of_a_thread(self, event: Event) -> bool:
+        """Return whether the text of a message was edited that was passed on to a thread."""
+        if self._received is None or not is_private(event):
+            return False
+        place = self._tenant, str(event["channel"]), str(event["user_id"]), str(event.get("message_id") or "")
+        return bool(await self._received.thread_of(*place, str(event.get("event_text") or "").strip()))
 
     async def _is_opt_out(self, event: Event) -> bool:
         if self._opt_outs is None or event.get("kind") != "text" or not is_private(event):

@@ -39,7 +39,8 @@ InboxName = Annotated[
 
 class MessageView(Struct):
     """A message of a thread. `side`: person or staff; `by`: the id of who has written it. `files`: how many files its
-    author had added, which are not passed on. `delivery`: by which an answer went out.
+    author had added, which are not passed on. `delivery`: by which an answer went out. `corrects`: it is an edit of an
+    earlier message of its author.
     """
 
     number: int
@@ -50,11 +51,22 @@ class MessageView(Struct):
     channel: str | None
     files: int
     delivery: str | None
+    corrects: bool = False
 
     @classmethod
     def of(cls, one: ThreadMessage) -> "MessageView":
         at = write_time(from_ms(one.at))
-        return cls(one.number, one.side, at, one.by, one.text, one.channel or None, one.files, one.delivery or None)
+        return cls(
+            one.number,
+            one.side,
+            at,
+            one.by,
+            one.text,
+            one.channel or None,
+            one.files,
+            one.delivery or None,
+            one.corrects,
+        )
 
 
 class ThreadPerson(Struct):

@@ -75,6 +75,13 @@ CONVERSATIONS = (
         "what a person has written with an address in it, as JSON, until it confirms that it may be sent",
     ),
     Key(
+        "passed_on",
+        "replies:{s}:from:<tenant>:<channel>:<address>:<message>",
+        "string",
+        Lifetime.TTL,
+        "where a message of a person was passed on to, so that an edit follows it: `<thread> <digest of the text>`",
+    ),
+    Key(
         "thread",
         "threads:{s}:thread:<id>",
         "hash",

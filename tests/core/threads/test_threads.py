@@ -92,7 +92,8 @@ class School:
         client = self.core.client
         words = OptOuts(self.core.directory, TENANT)
         events = Events(client, TENANT, received=ReceivedMessages(self.core.store), opt_outs=words)
-        if event.get("reply_message_id") or await words.is_asked(BOT, event["user_id"], event["event_text"]):
+        is_edit = event["kind"] == "edited"
+        if is_edit or event.get("reply_message_id") or await words.is_asked(BOT, event["user_id"], event["event_text"]):
             await events.put(TENANT, event)
         else:  # no bot has answered it
             await events.put_reply({**event, "source": TENANT})
@@ -411,3 +412,19 @@ async def test_a_webhook_learns_of_a_reply_without_its_words(school: School) -> 
     assert (sent["data"]["number"], sent["data"]["channel"], sent["data"]["delivery"]) == (1, BOT, thread.delivery)
     assert "secret" not in task.body
     await school.core.queue.settle(task)
+
+
+async def test_an_edited_reply_is_passed_on_as_a_correction(school: School) -> None:
+    await school.write(MARIA, "At nine?", quoted=await school.send(), message_id=51)
+    await school.write(MARIA, "At ten?", kind="edited", message_id=51)
+    await school.write(MARIA, "At ten?", kind="edited", message_id=51)  # Telegram also reports edits of other parts
+    await school.write(BORIS, "At six?", kind="edited", message_id=51)  # a message of his own that went nowhere
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "At nine?"), ("person", "At ten?")]
+    assert [one.corrects for one in await school.core.threads.messages(thread, 0, 9)] == [True, False]
+    assert school.got(ANNA)[1:] == ["Maria исправляет:\nAt ten?"]
+    await school.write(MARIA, "Call 8 912 345-67-89", kind="edited", message_id=51)
+    assert "912" not in school.got(ANNA)[-1]
+    await school.write(ANNA, "Yes", quoted=school.last_to(ANNA), message_id=52)
+    await school.write(ANNA, "No", kind="edited", message_id=52)
+    assert school.got(MARIA)[-2:] == ["Anna Petrova отвечает:\nYes", "Anna Petrova исправляет:\nNo"]

@@ -92,6 +92,12 @@ class OneSide:
                 writer, name = int(self.address), self.secrets[3]
                 self.sandbox.max.people.write(writer, text, name=name, reply_to=quoted)
 
+    def corrects(self, text: str) -> None:
+        """Edit the last message that the person has written to Telegram's bot."""
+        people, number = self.sandbox.bot_api.people, int(self.address)
+        own = [one["id"] for one in people.shown(number)["messages"] if one["from"] == "person"]
+        people.edit(number, own[-1], text)
+
     def press(self, message: str, label: str) -> None:
         match self.channel:
             case "telegram-bot":
@@ -204,5 +210,7 @@ async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(t
         await student.gets(answer)
         for here, there in ((teacher, student), (student, teacher)):
             assert [secret for secret in there.secrets if secret.encode() in here.sent()] == []
+    sides["telegram-bot"].corrects("On Saturday?")
+    await sides["max"].gets("Person 1 corrects:\nOn Saturday?")
     await town.shows_typed_addresses(*pairs[0], 0)
     await town.shows_typed_addresses(*pairs[2], 2)
