@@ -31,13 +31,17 @@ class Schedule(Struct, frozen=True):
     scenario: str
     place: Place
     words: str
-    cron: CronExpression | None = None
+    cron: str = ""
     before: str = ""
     by: int = 0
     time: int | None = None
     target: Any = None
     when: Mapping[str, Any] | None = None
     late: bool = True
+
+    def moment_after(self, moment: datetime, zone: tzinfo) -> datetime:
+        """Return the first moment of `cron` after another one."""
+        return CronExpression.parse(self.cron).next(moment, zone)
 
     def moment_before(self, value: datetime, zone: tzinfo) -> datetime:
         """Return when a person is due whose variable has this value. A value without a zone is in `zone`."""
@@ -48,12 +52,14 @@ class Schedule(Struct, frozen=True):
         return from_wall(wall, zone).astimezone(UTC)
 
 
-def read_time(text: str) -> CronExpression:
-    """Return a time that recurs: `Monday 8:00`, `each day 18:30`, `weekdays 9:00`, or five fields of cron. Raises
-    ScheduleFault.
+def read_time(text: str) -> str:
+    """Return the cron expression of a time that recurs: `Monday 8:00`, `each day 18:30`, `weekdays 9:00`, or five
+    fields of cron. Raises ScheduleFault.
     """
     try:
-        return CronExpression.parse(cron_of(text))
+        cron = cron_of(text)
+        CronExpression.parse(cron)
+        return cron
     except Invalid:
         raise ScheduleFault(sentence("no_time_such_monday", value=text)) from None
 

@@ -119,7 +119,7 @@ class Schedules:
 
     def _next(self, schedule: Schedule, after: datetime) -> datetime:
         if schedule.cron:
-            return schedule.cron.next(after, self._zone)
+            return schedule.moment_after(after, self._zone)
         step = int(LOOK_EVERY.total_seconds() * 1000)
         return from_ms((to_ms(after) // step + 1) * step)
 

@@ -7,7 +7,6 @@ exam: {before: person.exam, by: 1d, time: 10:00, for: people, scenario: exam.tom
 
 from typing import Any
 
-from core.model.cron import CronExpression
 from scenarios.bot import Bot
 from scenarios.bot.durations import read_duration
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
@@ -67,10 +66,10 @@ def read_late(reader: Reader, node: Node | None) -> bool:
     return text != "skip"
 
 
-def read_cron(reader: Reader, node: Node | None) -> CronExpression | None:
-    """Return the time of `each`, None without one. Raises ScheduleFault."""
+def read_cron(reader: Reader, node: Node | None) -> str:
+    """Return the cron expression of `each`, "" without one. Raises ScheduleFault."""
     text = reader.text(node, "each")
-    return read_time(text) if text else None
+    return read_time(text) if text else ""
 
 
 def read_minutes(reader: Reader, node: Node | None) -> int | None:

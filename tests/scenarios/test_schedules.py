@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.model.cron import CronExpression
 from scenarios.bot.schedules import ScheduleFault, read_time
 from scenarios.check import check
 from scenarios.check.rehearsal.bot_tests import run_tests
@@ -17,7 +18,7 @@ MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 
 
 def after(words: str, moment: str, zone: ZoneInfo = MOSCOW) -> str:
-    found = read_time(words).next(datetime.fromisoformat(moment).replace(tzinfo=zone), zone)
+    found = CronExpression.parse(read_time(words)).next(datetime.fromisoformat(moment).replace(tzinfo=zone), zone)
     return f"{found.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
