@@ -179,6 +179,16 @@ class Answers:
             raise Conflict("QUESTION_CANCELLED", "The delivery was cancelled, and so was its question.")
         return bool(result == "reopened")
 
+    async def ask_next(self, key: HistoryKey, tenant: str, wave: int = 0) -> tuple[str, int]:
+        """Ask further people, where the question needs a number of confirmations. `wave`: which one comes by time, 0
+        after somebody has declined. Returns asked and how many people, or why not: again, closed, unsent, enough.
+        Raises NotFound QUESTION_NOT_FOUND.
+        """
+        result, *people = await self._store.run("ask_wave", key.shard, key.suffix, tenant, wave)
+        if result == "missing":
+            raise no_question()
+        return result, int(people[0]) if people else 0
+
     async def remind(self, key: HistoryKey, tenant: str, wave: int = 0, by: str = "") -> tuple[str, int]:
         """Remind those whose question is open. `wave`: which reminder, 0 for the next one; `by`: who wants it, "" if it
         was planned. Returns reminded and how many people, or why not: again, closed, unsent, enough. Raises NotFound

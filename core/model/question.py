@@ -67,6 +67,15 @@ class Escalate(Struct, frozen=True):
     channels: Sequence[str]
 
 
+class Need(Struct, frozen=True):
+    """How many people have to confirm, that is to choose the first option. As many are asked at first; who declines is
+    followed by the next at once, and `every` so often (ms) as many more are asked as are missing.
+    """
+
+    people: int
+    every: int
+
+
 class Option(Struct, frozen=True, omit_defaults=True):
     """`key`: what is counted. `text`: of the button. `places`: how many people may have it, the others wait in a line;
     0 for any number.
@@ -90,6 +99,7 @@ class Question(Struct, frozen=True, omit_defaults=False):
     late: Late = Late.KEEP
     remind: Remind | UnsetType = UNSET
     escalate: Escalate | UnsetType = UNSET
+    need: Need | UnsetType = UNSET
 
     @property
     def has_options(self) -> bool:

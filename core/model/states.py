@@ -54,6 +54,7 @@ class Reason(StrEnum):
     OPTED_OUT = "opted_out"
     ANSWERED = "answered"  # of `read`: an answer of the person shows it; of `skipped`: no further message is needed
     QUESTION_CLOSED = "question_closed"
+    ENOUGH_ANSWERS = "enough_answers"  # as many have confirmed as the question needs
     REACHED_MEANWHILE = "reached_meanwhile"  # left out of a follow-up
 
 

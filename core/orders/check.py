@@ -22,7 +22,7 @@ from core.orders.content_rules import faults_of_content
 from core.orders.delivery_times import faults_of_time
 from core.orders.order import Addressee, Order
 from core.orders.personal_values import neutral
-from core.orders.question_rules import faults_of_escalation
+from core.orders.question_rules import faults_of_escalation, faults_of_need
 
 MOST_FAULTS = 20
 """Faults reported at once."""
@@ -65,6 +65,7 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
     for number, channel in enumerate(delivery.channels):
         yield from _faults_of_channel(channel, f"channels.{number}", channels)
     yield from faults_of_escalation(delivery.question, delivery.channels, channels)
+    yield from faults_of_need(delivery.question, delivery.strategy)
     yield from _faults_of_wait(delivery)
     yield from faults_of_time(delivery.deliver_at, now, is_far=order.far)
     yield from _faults_of_expiry(delivery, now)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from core.errors import Invalid
 from core.model.clock import from_ms, to_ms
+from core.model.delivery import Strategy
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import is_blank
 
@@ -18,6 +19,8 @@ MAX_OPTION_TEXT = 100
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(days=30)
 """Before a question is asked again."""
 MOST_REMINDERS = 10
+MOST_IN_WAVES = 1000
+"""Recipients of a question that needs a number of confirmations."""
 
 _MS = timedelta(milliseconds=1)
 _READ = "read"
@@ -53,6 +56,27 @@ def faults_of_escalation(
             yield Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.", path)
         elif channel in channels:
             yield Invalid("ESCALATE_CHANNEL_REPEATED", f"The delivery goes to {channel!r} at once.", path)
+
+
+def faults_of_need(question: Question | None, strategy: Strategy) -> Iterator[Invalid]:
+    """Emit why a question cannot be asked wave by wave."""
+    need = question.need if question else None
+    if not question or not need:
+        return
+    if not question.has_options:
+        yield Invalid("NEED_NOT_ALLOWED", "Only a confirmation and a choice can be needed from people.", "answer.need")
+    if strategy is Strategy.FIRST or question.escalate:
+        detail = "People are asked wave by wave, in all channels at once: without `first` and `escalate`."
+        yield Invalid("NEED_NOT_ALLOWED", detail, "answer.need")
+    if not SHORTEST_WAIT // _MS <= need.every <= LONGEST_WAIT // _MS:
+        yield Invalid("TOO_SOON_TO_ASK_AGAIN", "A minute to 30 days.", "answer.wave")
+
+
+def check_people(question: Question | None, people: int) -> None:
+    """Check how many people a question is for. Raises Invalid TOO_MANY_IN_WAVES."""
+    if question and question.need and people > MOST_IN_WAVES:
+        detail = f"At most {MOST_IN_WAVES} people are asked wave by wave."
+        raise Invalid("TOO_MANY_IN_WAVES", detail, "recipients")
 
 
 def check_question(question: Question, deliver_at: datetime | None, now: datetime) -> None:

@@ -36,9 +36,10 @@ from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 
 log = logging.getLogger(__name__)
 
-CLOSE, CLOSED, REOPENED, REMIND, PLACE, COPIES = "close", "closed", "reopened", "remind", "place", "copies"
+CLOSE, CLOSED, REOPENED, REMIND, WAVE = "close", "closed", "reopened", "remind", "wave"
+PLACE, COPIES = "place", "copies"
 """The kinds of the tasks that close questions, that follow from the closing and from opening them again, that remind,
-that tell who has got a place, and that show an answer in other messages.
+that ask further people, that tell who has got a place, and that show an answer in other messages.
 """
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
@@ -82,8 +83,8 @@ class Presses:
         elif task.kind == PLACE:
             suffix, _, number = attempt.body.rpartition(" ")
             await self._notices.tell_place(HistoryKey.of(task.shard, suffix), task, int(number))
-        elif task.kind == REMIND:
-            return await self._remind(task, attempt.body)
+        elif task.kind in (REMIND, WAVE):
+            return await self._ask(task, attempt.body)
         elif task.kind == COPIES:
             await self._show_in_copies(task, attempt.body)
         elif ANSWER_TO in (event := decode(attempt.body)):
@@ -98,15 +99,17 @@ class Presses:
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
 
-    async def _remind(self, task: Task, body: str) -> Result:
+    async def _ask(self, task: Task, body: str) -> Result:
+        """Remind, or ask further people, outside quiet hours."""
         suffix, _, wave = body.rpartition(" ")
         key, quiet_hours = HistoryKey.of(task.shard, suffix), self._quiet_hours.of(task.tenant)
         now = from_ms(task.claimed)
         if moved := quiet_hours.moved(now) if quiet_hours else None:
             return Retry(moved - now, error="quiet hours")
         try:
-            result, people = await self._answers.remind(key, task.tenant, int(wave))
-            log.info("question of %s: reminder %s: %s, %d people", key.id, wave, result, people)
+            ask = self._answers.remind if task.kind == REMIND else self._answers.ask_next
+            result, people = await ask(key, task.tenant, int(wave))
+            log.info("question of %s: %s %s: %s, %d people", key.id, task.kind, wave, result, people)
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
         return None

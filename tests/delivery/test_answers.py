@@ -46,6 +46,10 @@ REFUSED = [
     ("OPTION_MALFORMED", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": " "}]}),
     ("OUT_OF_RANGE", {"kind": "choice", "options": [OPTIONS[0] | {"places": 0}, OPTIONS[1]]}),
     ("OPTION_REPEATED", {"kind": "choice", "options": [OPTIONS[0], OPTIONS[0]]}),
+    ("NEED_NOT_ALLOWED", {"kind": "text", "need": 2}),
+    ("NEED_NOT_ALLOWED", {"kind": "confirm", "need": 2, "escalate": ESCALATE}),
+    ("OUT_OF_RANGE", {"kind": "confirm", "need": 0}),
+    ("TOO_SOON_TO_ASK_AGAIN", {"kind": "confirm", "need": 2, "wave": "PT1S"}),
     ("UNTIL_PAST", {"kind": "confirm", "until": "2020-01-01T00:00:00Z"}),
     ("TIME_MALFORMED", {"kind": "confirm", "until": "tomorrow"}),
     ("WRONG_VALUE", {"kind": "signature"}),
@@ -180,6 +184,27 @@ async def test_how_a_question_is_asked_again_is_shown_and_counted_before_it_is_s
     assert history["answer"]["escalate"] == ESCALATE
     assert list(history["channels"]) == ["telegram", "sms"]
     assert history["reminders"]["next_at"] > history["released_at"]
+
+
+async def test_people_are_asked_one_wave_after_another(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    made = await api.call("POST", "/v1/deliveries", asking(**CHOICE, need=1, wave="PT30M"))
+    where = made.headers["Location"]
+
+    async def sent() -> Any:
+        history = (await api.call("GET", where)).json
+        return history if history["counts"]["sent"] == 1 else None
+
+    history = await until(sent)
+    assert (history["answer"]["need"], history["answer"]["wave"]) == (1, "PT30M")
+    assert [one["answer"]["state"] for one in history["recipients"]] == ["open", "not_asked"]
+    await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
+    await api.call("POST", f"{where}/answers:close")
+    history = await finished(api, where)
+    assert history["recipients"][1]["outcomes"]["telegram"]["reason"] == "question_closed"
+    many = [{"id": n, "contacts": {"telegram": str(n)}} for n in range(1, 1002)]
+    refused = await api.call("POST", "/v1/deliveries", asking(**CHOICE, need=1) | {"recipients": many})
+    assert (refused.status, refused.code) == (400, "TOO_MANY_IN_WAVES")
 
 
 async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(api: Api, courier: Couriers) -> None:

@@ -298,6 +298,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     await answers.remind(accepted.key, TENANT)
     shown = AnsweredMessage("echo", 0, 1)
     await AnswerNumbers(stack.store).reserve(TENANT, "echo", "p1", accepted.key, question, 0, shown)
+    await answers.ask_next(accepted.key, TENANT)
     await answers.close(accepted.key, TENANT)
     await answers.reopen(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)

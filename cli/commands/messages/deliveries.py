@@ -102,6 +102,11 @@ def _declare_message(parser: ArgumentParser) -> None:
         metavar="TIME:CHANNELS",
         help="ask who has not answered in other channels, for example 2h:sms,email",
     )
+    add(
+        "--need",
+        metavar="PEOPLE[,TIME]",
+        help="ask one wave after another until so many have chosen the first option, for example 3,30m (default: 1h)",
+    )
     add("--replies", metavar="TO", help="where replies go: sender, off, or a group whose members read them together")
 
 
@@ -259,6 +264,10 @@ def _terms_of_question(arguments: Namespace) -> dict[str, Any]:
             terms["remind"]["every"] = _duration(rest[0])
         if len(rest) > 1:
             terms["remind"]["most"] = int(rest[1]) if rest[1].isdecimal() else rest[1]
+    if arguments.need:
+        people, _, every = arguments.need.partition(",")
+        terms["need"] = int(people) if people.isdecimal() else people
+        terms |= {"wave": _duration(every)} if every else {}
     if arguments.escalate:
         after, _, channels = arguments.escalate.partition(":")
         if not channels:

@@ -1,10 +1,10 @@
 """The invariants of questions. I26: an answer counts once for its person, and the totals are those of the answers. I27:
 a reminder never goes to who has answered. I28: no option has more people than places, and nobody waits while one
-is free. Pure.
+is free. I29: where a number of confirmations is needed, nobody is asked before its turn. Pure.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from core.audit.invariants.invariant import Violation
 from core.deliveries.histories.encoding import StoredRecipient
@@ -12,8 +12,10 @@ from core.deliveries.histories.parcels import outcome_field
 from core.deliveries.histories.projection import waves_of
 from core.model.clock import to_ms
 from core.model.question import AnswerKind, AnswerRow, AnswerState, Late, Question, load_question, load_row, row_field
+from core.model.states import Status
 
-_RULE, _REMINDERS, _PLACES = "I26", "I27", "I28"
+_RULE, _REMINDERS, _PLACES, _WAVES = "I26", "I27", "I28", "I29"
+_NOT_ASKED = (Status.QUEUED, Status.SKIPPED, Status.CANCELLED, Status.EXPIRED, Status.NO_CONTACT)
 _ROW, _COUNTER = "answer:", "answers:"
 
 
@@ -84,6 +86,31 @@ def reminder_violations(
     ]
     if wrong:
         yield Violation(_REMINDERS, key, f"reminders of {wrong[:10]}, who had answered", "none", why="they were sent")
+
+
+def wave_violations(
+    key: str,
+    fields: Mapping[str, str],
+    people: Sequence[StoredRecipient],
+    outcomes: Mapping[str, str],
+    channels: Iterable[str],
+) -> Iterator[Violation]:
+    """Yield who was asked before its turn, where people are asked one wave after another. `outcomes`: field → stored
+    text. `channels`: of the delivery.
+    """
+    question = load_question(fields.get("answer"))
+    if question is None or not question.need:
+        return
+    asked = int(fields.get("answers_asked", 0))
+    early = [
+        one.id
+        for one in [one for one in people if any(one.contacts)][asked:]
+        for channel, contacts in zip(channels, one.contacts, strict=True)
+        for contact in range(contacts)
+        if outcomes.get(outcome_field(one.id, channel, contact), Status.QUEUED).split("|")[0] not in _NOT_ASKED
+    ]
+    if early:
+        yield Violation(_WAVES, key, f"asked: {early[:10]}", f"the first {asked}", why="they were sent")
 
 
 def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collection[int]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from core.audit.invariants.answers import answer_violations, reminder_violations
+from core.audit.invariants.answers import answer_violations, reminder_violations, wave_violations
 from core.audit.invariants.invariant import Repair, Violation
 from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient
 from core.deliveries.histories.parcels import outcome_field
@@ -121,6 +121,8 @@ def delivery_violations(
     yield from recount.violations(counters)
     yield from answer_violations(key, content.answers, len(content.people), recount.reached())
     yield from reminder_violations(key, content.answers, content.people, content.outcomes)
+    channels = [one.channel for one in plans]
+    yield from wave_violations(key, content.answers, content.people, content.outcomes, channels)
     if facts["state"] != "scheduled" and not (facts["state"] == "cancelled" and not facts["released"]):
         yield from _parcels(key, counters, content, plans)
     tasks = [parcel for parcels in content.parcels.values() for parcel in parcels if parcel.left is not None]

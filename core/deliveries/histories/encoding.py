@@ -101,8 +101,11 @@ def _parcels(
     delivery: NewDelivery, entries: Mapping[str, Sequence[EntryRow]], sizes: Mapping[str, int]
 ) -> dict[str, list[Sequence[EntryRow]]]:
     """Return the entries of each parcel of each channel. With the strategy `first` the parcels with one number have the
-    same recipients in all channels, so that the outcomes of one parcel concern one parcel of each later channel.
+    same recipients in all channels, so that the outcomes of one parcel concern one parcel of each later channel. Where
+    people are asked wave by wave, each parcel has one person.
     """
+    if delivery.question and delivery.question.need:
+        return cut_aligned(entries, 1)
     if delivery.strategy is Strategy.FIRST:
         return cut_aligned(entries, sizes[delivery.channels[0]])
     return {channel: cut(rows, sizes[channel]) for channel, rows in entries.items()}

@@ -63,8 +63,8 @@ class EscalateView(Struct):
 
 
 class QuestionView(Struct):
-    """The question of a delivery. `locale`: the language of replies to a press. `remind`, `escalate`: absent without
-    them.
+    """The question of a delivery. `locale`: the language of replies to a press. `remind`, `escalate`, `need` with
+    its `wave`: absent without them.
     """
 
     kind: AnswerKind
@@ -75,6 +75,8 @@ class QuestionView(Struct):
     locale: str
     remind: RemindView | UnsetType = UNSET
     escalate: EscalateView | UnsetType = UNSET
+    need: int | UnsetType = UNSET
+    wave: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, question: Question) -> "QuestionView":
@@ -85,6 +87,8 @@ class QuestionView(Struct):
             view.remind = RemindView(_duration(remind.after), _duration(remind.every), remind.most)
         if escalate:
             view.escalate = EscalateView(_duration(escalate.after), escalate.channels)
+        if question.need:
+            view.need, view.wave = question.need.people, _duration(question.need.every)
         return view
 
 

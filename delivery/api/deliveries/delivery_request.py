@@ -11,7 +11,7 @@ from core.model.contacts import recipient_notation
 from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.people import Locale, canonical_id
-from core.model.question import AnswerKind, Escalate, Late, Option, Question, Remind
+from core.model.question import AnswerKind, Escalate, Late, Need, Option, Question, Remind
 from core.model.states import DeliveryState
 from core.model.text.characters import nfc
 from core.orders import Addressee, Order
@@ -168,7 +168,8 @@ class QuestionRequest(RequestModel, frozen=True):
     """What the delivery asks. `confirm`: one button, "I have read it"; `choice`: a button for each option; `text`,
     `number`, `date`: people write it; `file`: they send it on the page of their link. `until`:
     when it closes. `change`: until then the last answer counts. `late`: whether answers after it count. `remind`,
-    `escalate`: how those who do not answer are asked again.
+    `escalate`: how those who do not answer are asked again. `need`: people are asked wave by wave, in their order,
+    until so many have chosen the first option; `wave`: how long one waits for the next (default: PT1H).
     """
 
     kind: AnswerKind
@@ -178,6 +179,8 @@ class QuestionRequest(RequestModel, frozen=True):
     late: Annotated[Literal["keep", "count"], Meta(extra_json_schema={"default": "keep"})] | UnsetType = UNSET
     remind: RemindRequest | UnsetType | None = UNSET
     escalate: EscalateRequest | UnsetType | None = UNSET
+    need: Annotated[int, Meta(ge=1, le=1000)] | UnsetType | None = UNSET
+    wave: AskAgainWait | UnsetType = UNSET
 
     def question(self, text: str, max_days_ahead: int) -> Question:
         locale = locale_of(text)
@@ -192,6 +195,7 @@ class QuestionRequest(RequestModel, frozen=True):
             late=Late(self.late or Late.KEEP),
             remind=self.remind.remind() if self.remind else UNSET,
             escalate=self.escalate.escalate() if self.escalate else UNSET,
+            need=Need(self.need, _read_duration(self.wave or "PT1H", "answer.wave")) if self.need else UNSET,
         )
 
 

@@ -76,6 +76,7 @@ function Answers.close(suffix)
   redis_call('HSET', Key.history(suffix), 'answers_closing', Version.raise(suffix))
   Outcome.announce(suffix, 'closed')
   move_end(suffix)
+  Waves.dismiss(suffix)
   local facts = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'answers_openings')
   local _, ns = Plan.split_suffix(suffix)
   local id = ns .. '.' .. facts[2] .. '.closed' .. (facts[3] and '.' .. facts[3] or '')
@@ -222,6 +223,7 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   Answers.note_event(suffix, number, new, event, result)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
   if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new) end
+  Waves.note_answer(suffix, question, new)
   move_end(suffix)
   if row and row.value ~= new.value then give_places(suffix, question, row.value) end
   return new

@@ -19,7 +19,9 @@ local function escalates_to(question, channel)
 end
 
 -- Returns whether a parcel is sent only to those whose question is open. `facts`: `Parcels.facts_of`.
-function Reminders.asks_again(facts, label) return Plan.is_reminder(label) or escalates_to(facts.question, label) end
+function Reminders.asks_again(facts, label)
+  return Plan.is_reminder(label) or Waves.need_of(facts.question) or escalates_to(facts.question, label)
+end
 
 -- Returns when the channels of the escalation of a delivery that is released now are used; nil without one.
 function Reminders.escalation_due(facts)
@@ -49,7 +51,7 @@ function Reminders.plan_first(suffix, facts)
 end
 
 -- Returns whether the question of a delivery is open: who has answered it is another matter.
-local function is_open(suffix)
+function Reminders.is_open(suffix)
   local facts = redis_call('HMGET', Key.history(suffix), 'answers_closed', 'answers_until', 'state')
   return not facts[1] and not (facts[2] and now >= tonumber(facts[2])) and facts[3] ~= 'cancelled'
 end
@@ -75,10 +77,11 @@ function Reminders.take_unwanted(id, task, items)
     if item[6] == 'sending' then sending[#sending + 1] = item end
   end
   if #sending == 0 then return '' end
-  local open, answered = is_open(suffix), answered_among(suffix, sending)
+  local open, answered = Reminders.is_open(suffix), answered_among(suffix, sending)
   local stored = Outcome.stored_outcomes(suffix, label, Outcome.read_items(sending))
+  local is_enough = Waves.is_enough(suffix, cjson.decode(redis_call('HGET', Key.history(suffix), 'answer')))
   for n, item in ipairs(sending) do
-    local reason = answered[item[3]] and 'answered' or not open and 'question_closed'
+    local reason = answered[item[3]] and 'answered' or not open and 'question_closed' or is_enough and 'enough_answers'
     if not reason and Answers.is_deleted(suffix, label, parcel, item) then reason = 'opted_out' end
     if reason then
       item[6], item[7] = 'skipped', reason
@@ -148,7 +151,7 @@ function Reminders.remind(suffix, tenant, wave, by)
   local facts, waves = Parcels.facts_of(suffix), #waves_of(suffix)
   local remind = facts.question.remind
   if waves >= wave then return { 'again' } end
-  if not is_open(suffix) then return { 'closed' } end
+  if not Reminders.is_open(suffix) then return { 'closed' } end
   if facts.state == 'scheduled' then return { 'unsent' } end
   if wave > waves + 1 or wave > (remind and remind.most or MOST_BY_HAND) then return { 'enough' } end
   local people, is_finished = make_wave(suffix, wave, by), redis_call('HEXISTS', Key.history(suffix), 'finished') == 1

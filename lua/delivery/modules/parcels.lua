@@ -65,11 +65,12 @@ function Parcels.release_delivery(suffix)
   Version.raise(suffix)
   Outcome.announce(suffix, 'released')
   Reminders.plan_first(suffix, facts)
+  Waves.begin(suffix, facts)
   local made, escalated = 0, Reminders.escalation_due(facts)
   for place, channel_plan in ipairs(plan) do
     for n, size in ipairs(channel_plan.parcels) do
       if size > 0 then
-        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place, escalated)
+        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place, escalated or Waves.due_of(facts, n - 1))
         made = made + 1
       end
     end

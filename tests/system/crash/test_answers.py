@@ -14,7 +14,7 @@ from core.answers import Answers
 from core.directory import Directory
 from core.model.delivery import Accepted, Sender
 from core.model.people import User
-from core.model.question import AnswerKind, AnswerState, Option, Question
+from core.model.question import AnswerKind, AnswerState, Need, Option, Question
 from core.model.states import Reason, Status
 from tests.support.stack import TENANT
 from tests.support.waiting import until
@@ -159,6 +159,35 @@ async def test_a_process_killed_between_giving_a_place_and_telling_leaves_it_to_
     assert [(one.address, one.text) for one in told] == [
         (TELEGRAM_BOT.address(2), "Место освободилось и теперь ваше: Приду.\n«hello»")
     ]
+    await installation.audit()
+
+
+@pytest.mark.parametrize("point", ["before the next is asked", "after the next was asked"])
+async def test_a_process_killed_between_a_refusal_and_the_next_person_asks_one_person(
+    installation: Installation, point: str
+) -> None:
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    await installation.courier(TELEGRAM_BOT)
+    await api.ready()
+    options = [Option("yes", "Приду"), Option("no", "Не приду")]
+    question = Question(AnswerKind.CHOICE, options, "ru", need=Need(1, 3_600_000))
+    accepted = await installation.deliver(*(person(n, TELEGRAM_BOT) for n in (1, 2, 3)), question=question)
+
+    def asked() -> list[str]:
+        return [one.address for one in installation.state.inbox(TELEGRAM_BOT.name)]
+
+    await until(lambda: asked() == [TELEGRAM_BOT.address(1)], within=WITHIN)
+    (link.block_requests if point == "before the next is asked" else link.block_replies)(b"_ask_wave\r\n")
+    await Answers(installation.core.store).enter(accepted.key, TENANT, "1", "no", "anna", "e1")
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    await installation.start_api().ready()
+    await until(lambda: len(asked()) == 2, within=WITHIN)
+    await Answers(installation.core.store).close(accepted.key, TENANT)
+    await installation.finished(accepted)
+    assert sorted(asked()) == [TELEGRAM_BOT.address(1), TELEGRAM_BOT.address(2)]
     await installation.audit()
 
 

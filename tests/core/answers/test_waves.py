@@ -1,0 +1,121 @@
+"""Questions that need a number of confirmations: people are asked wave by wave, in their order."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.answers import Answers
+from core.model.delivery import Accepted
+from core.model.question import AnswerKind, Need, Option, Question
+from core.model.states import Status
+from tests.core.answers.test_answers import BOT, SHOWS, Asked, asking, respond
+from tests.support.audited import violations_in
+from tests.support.stack import TENANT, FakeCourier, Stack, person
+from tests.support.waiting import until
+
+HOUR_MS = 3_600_000
+NEEDED = Question(AnswerKind.CHOICE, [Option("yes", "I come"), Option("no", "I do not")], "en", need=Need(2, HOUR_MS))
+
+
+class Waves:
+    """A question for eight people of whom two are needed."""
+
+    def __init__(self, asked: Asked, accepted: Accepted) -> None:
+        self.asked = asked
+        self.accepted = accepted
+        self.answers = Answers(asked.stack.store)
+
+    async def have_asked(self, *numbers: int) -> None:
+        """Wait until these people were asked, and see that they were asked in their order, and that the next waits."""
+        await until(lambda: len(self.asked.courier.attempted) >= len(numbers))
+        assert [one.address for one in self.asked.courier.attempted] == [f"p{number}" for number in numbers]
+        assert await self.asked.stack.store.command("HGET", str(self.accepted.key), "answers_asked") == str(
+            len(numbers)
+        )
+
+        sender, _, at = self.accepted.key.suffix.rpartition(":")
+        assert await self.asked.stack.state(f"{at}.{sender}.{BOT}.{len(numbers)}") == "waiting"
+
+    async def press(self, number: int, option: int) -> None:
+        await self.asked.press(f"p{number}", self.asked.button(f"p{number}", option))
+
+
+async def waves_of(asked: Asked, question: Question = NEEDED, people: int = 8, **more: Any) -> Waves:
+    recipients = [person(number, BOT) for number in range(1, people + 1)]
+    return Waves(asked, await asked.stack.deliver(*recipients, channels=(BOT,), question=question, **more))
+
+
+@pytest.fixture
+async def asked(stack: Stack) -> AsyncIterator[Asked]:
+    async with asking(stack, FakeCourier(BOT, respond, shows=SHOWS)) as asked:
+        yield asked
+
+
+async def test_who_declines_is_followed_at_once_until_enough_have_confirmed(asked: Asked) -> None:
+    waves = await waves_of(asked)
+    await waves.have_asked(1, 2)
+    await waves.press(1, 1)
+    await waves.have_asked(1, 2, 3)
+    await waves.press(2, 0)
+    await waves.press(3, 0)
+    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("enough", 0)
+    await waves.press(3, 1)  # withdraws
+    await waves.have_asked(1, 2, 3, 4)
+    await waves.answers.close(waves.accepted.key, TENANT)
+    history = await asked.stack.finished(waves.accepted.key)
+    outcomes = [one.outcomes[BOT] for one in history.recipients]
+    assert [one.status for one in outcomes[4:]] == [Status.SKIPPED] * 4
+    assert {one.reason for one in outcomes[4:]} == {"question_closed"}
+    assert await asked.totals(waves.accepted) == {"answered": 3, "silent": 1, "unreachable": 4, "yes": 1, "no": 2}
+
+
+async def test_each_wave_asks_as_many_as_are_missing(asked: Asked) -> None:
+    waves = await waves_of(asked)
+    await waves.have_asked(1, 2)
+    await waves.press(2, 0)
+    asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+    await waves.have_asked(1, 2, 3)
+    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("again", 0)
+    asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+    await waves.have_asked(1, 2, 3, 4)
+    await waves.answers.close(waves.accepted.key, TENANT)
+    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 3) == ("closed", 0)
+    await asked.stack.finished(waves.accepted.key)
+
+
+async def test_who_is_about_to_be_asked_is_left_out_when_enough_have_confirmed(stack: Stack) -> None:
+    waves = Waves(Asked(stack, FakeCourier(BOT)), await stack.deliver(
+        *[person(number, BOT) for number in range(1, 5)], channels=(BOT,), question=NEEDED
+    ))  # fmt: skip
+    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("asked", 2)
+    for number in ("1", "2"):
+        await waves.answers.enter(waves.accepted.key, TENANT, number, "yes", "anna", f"e{number}")
+    courier = FakeCourier(BOT, shows=SHOWS)
+    await stack.courier(courier)
+    history = await stack.finished(waves.accepted.key)
+    assert courier.attempted == []
+    reasons = [one.outcomes[BOT].reason for one in history.recipients]
+    assert reasons == ["answered", "answered", "enough_answers", "enough_answers"]
+    await stack.audit()
+
+
+async def test_a_cancelled_question_asks_nobody_else(asked: Asked) -> None:
+    waves = await waves_of(asked)
+    await waves.have_asked(1, 2)
+    await asked.stack.deliveries.cancel(waves.accepted.key, TENANT)
+    history = await asked.stack.finished(waves.accepted.key)
+    assert [one.outcomes[BOT].status for one in history.recipients[2:]] == [Status.CANCELLED] * 6
+    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("closed", 0)
+
+
+async def test_the_audit_finds_who_was_asked_before_its_turn(asked: Asked) -> None:
+    waves = await waves_of(asked)
+    await waves.have_asked(1, 2)
+    await until(lambda: asked.stack.store.command("HGET", f"{waves.accepted.key}", "version"))
+    await waves.press(2, 0)
+    await waves.press(1, 0)
+    await asked.stack.store.command("HSET", str(waves.accepted.key), "answers_asked", 1)
+    assert [one.rule for one in await violations_in(asked.stack.store)] == ["I29"]
+    await asked.stack.store.command("HSET", str(waves.accepted.key), "answers_asked", 2)
