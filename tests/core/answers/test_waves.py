@@ -10,6 +10,8 @@ from core.answers import Answers
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, Need, Option, Question
 from core.model.states import Status
+from core.redis.constants import AWAITING_MS
+from core.redis.keys import KEYS
 from tests.core.answers.test_answers import BOT, SHOWS, Asked, asking, respond
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person
@@ -36,7 +38,9 @@ class Waves:
         )
 
         sender, _, at = self.accepted.key.suffix.rpartition(":")
-        assert await self.asked.stack.state(f"{at}.{sender}.{BOT}.{len(numbers)}") == "waiting"
+        due = KEYS["due"].at(self.accepted.key.shard)
+        at_end = await self.asked.stack.store.command("ZSCORE", due, f"{at}.{sender}.{BOT}.{len(numbers)}")
+        assert int(at_end) == AWAITING_MS
 
     async def press(self, number: int, option: int) -> None:
         await self.asked.press(f"p{number}", self.asked.button(f"p{number}", option))
