@@ -4,7 +4,7 @@
 
 Guarantees: an answer counts once for its person (I26), however often its event is handled; a token counts only for the
 account to which its message was sent; a reminder never goes to who has answered (I27);
-no option has more people than places (I28).
+no option has more people than places (I28); nothing joins a person and its answer to an anonymous question (I30).
 
 Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core.updates` recognises presses.
 """
@@ -12,7 +12,7 @@ Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core
 from core.answers.answers import NUMBER, PRESS, TEXT, AnsweredMessage, Answers
 from core.answers.links import LINK, AnswerLinks
 from core.answers.numbers import AnswerNumbers
-from core.answers.tokens import AnswerTokens, is_token
+from core.answers.tokens import AnswerTokens, is_anonymous_token, is_token
 
 __all__ = [
     "LINK",
@@ -24,5 +24,6 @@ __all__ = [
     "AnswerTokens",
     "AnsweredMessage",
     "Answers",
+    "is_anonymous_token",
     "is_token",
 ]

@@ -4,7 +4,7 @@ Called by `core.updates.presses` and by `delivery/`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -20,7 +20,16 @@ from core.model.clock import to_ms
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
-from core.model.question import AnswerKind, GivenAnswer, Question, load_question, load_row, question_of, row_field
+from core.model.question import (
+    AnswerKind,
+    AnswerRow,
+    GivenAnswer,
+    Question,
+    load_question,
+    load_row,
+    question_of,
+    row_field,
+)
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, load_texts, values_in
 from core.model.text.text_marks import plain_text
@@ -111,12 +120,14 @@ class Answers:
         self, key: HistoryKey, tenant: str, recipient: str, value: str, who: str, event: str
     ) -> GivenAnswer:
         """Count an answer that `who` enters on behalf of a recipient, which may still change it. Raises NotFound
-        HISTORY_NOT_FOUND, QUESTION_NOT_FOUND, RECIPIENT_NOT_FOUND, and as `entered`.
+        HISTORY_NOT_FOUND, QUESTION_NOT_FOUND, RECIPIENT_NOT_FOUND, Conflict ANSWERS_ANONYMOUS, and as `entered`.
         """
         fields = await self._reader.fields(key, tenant)
         question = load_question(fields["answer"])
         if question is None:
             raise no_question()
+        if question.is_anonymous:
+            raise Conflict("ANSWERS_ANONYMOUS", "An anonymous question is answered only by its people.")
         value, text = await self.entered(question, tenant, value)
         found = await self._recipient(key, fields, recipient)
         asked = AskedRecipient(key, tenant, question, found, channels_of(fields), None, fields)
@@ -147,6 +158,16 @@ class Answers:
         if row is None or question is None or question.kind is not AnswerKind.FILE:
             raise NotFound("ANSWER_WITHOUT_FILE", f"The recipient {recipient!r} has sent no file.")
         return row.value, row.text
+
+    async def rows(self, key: HistoryKey, tenant: str) -> Mapping[str, AnswerRow]:
+        """Return the answers of all recipients, by id, also those of a hidden question. Raises NotFound
+        HISTORY_NOT_FOUND.
+        """
+        fields = await self._reader.fields(key, tenant)
+        people = await self._reader.recipients(key, fields)
+        stored = await self._reader.answers(key, fields, people)
+        found = {str(one.id): load_row(stored[row_field(one.number)]) for one in people}
+        return {name: row for name, row in found.items() if row is not None}
 
     async def _recipient(self, key: HistoryKey, fields: HistoryFields, recipient: str) -> StoredRecipient:
         people = await self._reader.recipients(key, fields)

@@ -125,7 +125,8 @@ class Copies:
         reference = read_outcome(outcome, over=False).reference if outcome else None
         if not reference:
             return None
-        pressed = Pressed(asked.key.shard, code_of(asked.key), entry.number, parcel, entry.contact)
+        shard, code = asked.key.shard, code_of(asked.key)
+        pressed = Pressed(shard, code, entry.number, parcel, entry.contact, is_anonymous=question.is_anonymous)
         account = asked.tenant, channel, entry.address
         tokens = await self._tokens.of_options(*account, pressed, len(question.options))
         buttons = answered_rows(asked.content, question, tokens, value)

@@ -34,6 +34,8 @@ class LinkedQuestion(NamedTuple):
     def is_open(self) -> bool:
         """Return whether the page offers to answer."""
         row, question = self.row, self.asked.question
+        if row and question.is_anonymous:
+            return False
         may_change = row is None or question.change or time.time() * 1000 < row.at + CORRECTION_MS
         return may_change and not self.is_closed
 

@@ -2,6 +2,7 @@
 
     q<shard>.<code>.<number>.<parcel>.<contact>.<option>.<mark><signature>      at most 64 bytes, as Telegram allows
 
+It begins with `a` in place of `q` if the question is anonymous: such a press is counted before it is stored anywhere.
 The mark shows that this installation has made the token, the signature that it was made for this account: so a forged
 token differs from one that another account presses.
 """
@@ -22,8 +23,9 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 TOKEN = re.compile(
-    r"(q(\d{1,5})\.([A-Za-z0-9_-]{11})\.(\d{1,5})\.(\d{1,5})\.(\d{1,2})\.(\d{1,2}))\.([\w-]{4})([\w-]{12})", re.ASCII
+    r"([qa](\d{1,5})\.([A-Za-z0-9_-]{11})\.(\d{1,5})\.(\d{1,5})\.(\d{1,2})\.(\d{1,2}))\.([\w-]{4})([\w-]{12})", re.ASCII
 )
+_ANONYMOUS = "a"
 _MARK_BYTES, _SIGNATURE_BYTES = 3, 9
 
 LINK_LENGTH = 45
@@ -38,6 +40,11 @@ def is_token(data: object) -> bool:
     return isinstance(data, str) and TOKEN.fullmatch(data) is not None
 
 
+def is_anonymous_token(data: object) -> bool:
+    """Return whether the data of a button answer an anonymous question."""
+    return isinstance(data, str) and data.startswith(_ANONYMOUS) and is_token(data)
+
+
 class AnswerTokens:
     """Signs and reads tokens with the secret of the installation."""
 
@@ -49,7 +56,7 @@ class AnswerTokens:
         """Return the data of a button. Raises StoreError."""
         secret = await self._installation_secret()
         place = ".".join(map(str, (pressed.number, pressed.parcel, pressed.contact, pressed.option)))
-        content = f"q{pressed.shard}.{pressed.code}.{place}"
+        content = f"{_ANONYMOUS if pressed.is_anonymous else 'q'}{pressed.shard}.{pressed.code}.{place}"
         return f"{content}.{_mark(secret, content)}{_signature(secret, tenant, channel, address, content)}"
 
     async def of_options(self, tenant: str, channel: str, address: str, place: Pressed, options: int) -> Sequence[str]:
@@ -64,7 +71,9 @@ class AnswerTokens:
             raise Forbidden("ANSWER_TOKEN_WRONG", "This button was not made here.")
         if not hmac.compare_digest(found[9], _signature(secret, tenant, channel, address, found[1])):
             raise Forbidden("ANSWER_NOT_YOURS", "This question was asked of another account.")
-        return Pressed(int(found[2]), found[3], *(int(found[place]) for place in range(4, 8)))
+        number, parcel, contact, option = (int(found[place]) for place in range(4, 8))
+        is_anonymous = found[1].startswith(_ANONYMOUS)
+        return Pressed(int(found[2]), found[3], number, parcel, contact, option, is_anonymous)
 
     async def sign_link(self, place: LinkPlace) -> str:
         """Return the token of a recipient's link. Raises StoreError."""

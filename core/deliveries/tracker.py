@@ -20,7 +20,7 @@ from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.history import History, HistoryChange
 from core.model.history_key import HistoryKey, Id
-from core.model.question import load_row, row_field
+from core.model.question import load_question, load_row, row_field, shown_row
 from core.model.states import DeliveryState
 from core.redis.store import Store
 
@@ -205,9 +205,10 @@ def _answers_of(
     recipients: Sequence[StoredRecipient], fields: HistoryFields, rows: HistoryFields
 ) -> Iterator[HistoryChange]:
     """Emit the latest answers, and the closing of the question."""
-    state = DeliveryState(fields["state"] or "")
+    state, question = DeliveryState(fields["state"] or ""), load_question(fields["answer"])
     for one in recipients:
-        if row := load_row(rows[row_field(one.number)]):
+        row = shown_row(question, load_row(rows[row_field(one.number)]))
+        if row is not None and not (question and question.is_anonymous):
             yield HistoryChange(row.version, one.id, None, None, state, answer=row)
     if fields["answers_closed"]:
         closed_at = from_ms(fields["answers_closed"])

@@ -17,6 +17,8 @@ from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id, code_of
 
 MOST_REMINDERS_BY_HAND = 3
+FEWEST_ANONYMOUS = 5
+"""Answers of an anonymous question from which on its totals are shown."""
 
 
 class AnswerKind(StrEnum):
@@ -30,6 +32,16 @@ class AnswerKind(StrEnum):
     NUMBER = "number"
     DATE = "date"
     FILE = "file"
+
+
+class Visible(StrEnum):
+    """Who sees what a person has answered. `hidden`: an administrator who gives a reason; others see the totals.
+    `anonymous`: nobody: who took part and what was said are stored apart.
+    """
+
+    NAMED = "named"
+    HIDDEN = "hidden"
+    ANONYMOUS = "anonymous"
 
 
 class Late(StrEnum):
@@ -100,6 +112,11 @@ class Question(Struct, frozen=True, omit_defaults=False):
     remind: Remind | UnsetType = UNSET
     escalate: Escalate | UnsetType = UNSET
     need: Need | UnsetType = UNSET
+    visible: Visible = Visible.NAMED
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self.visible is Visible.ANONYMOUS
 
     @property
     def has_options(self) -> bool:
@@ -149,6 +166,13 @@ class AnswerRow(Struct, frozen=True):
         return from_ms(self.at)
 
 
+def shown_row(question: Question | None, row: AnswerRow | None) -> AnswerRow | None:
+    """Return the row that everybody may see who sees the delivery."""
+    if row is None or question is None or question.visible is not Visible.HIDDEN:
+        return row
+    return AnswerRow(row.state, "", row.at, row.by, row.version, row.channel)
+
+
 class RecipientAnswer(Struct, frozen=True):
     """What became of the question for one recipient. `row`: None if it has not answered."""
 
@@ -160,6 +184,7 @@ class AnswerTotals(Struct, frozen=True):
     """How many recipients have each state; `options`: key → answers that count. `closed_at`: Unix ms, 0 if open.
     `waiting`: key → how many wait for a place, of the options that have places. `sum`: of the numbers that count, in
     hundredths; None for other kinds. `counted`: how many answers count.
+    `withheld`: `options` is empty, because an anonymous question is not closed yet, or has too few answers.
     """
 
     states: Mapping[AnswerState, int]
@@ -168,6 +193,7 @@ class AnswerTotals(Struct, frozen=True):
     waiting: Mapping[str, int] = {}
     sum: int | None = None
     counted: int = 0
+    withheld: bool = False
 
 
 class Pressed(Struct, frozen=True):
@@ -179,6 +205,7 @@ class Pressed(Struct, frozen=True):
     parcel: int
     contact: int
     option: int = 0
+    is_anonymous: bool = False
 
 
 class LinkPlace(Struct, frozen=True):
@@ -281,4 +308,5 @@ def totals(
     line = {one.key: int(counters.get(f"answers:waiting:{one.key}") or 0) for one in question.options if one.places}
     numbers = int(counters.get("answers:sum") or 0) if question.kind is AnswerKind.NUMBER else None
     counted = answered + (late if question.late is Late.COUNT else 0)
-    return AnswerTotals(states, options, closed_at, line, numbers, counted)
+    is_withheld = question.is_anonymous and not (closed_at and answered >= FEWEST_ANONYMOUS)
+    return AnswerTotals(states, {} if is_withheld else options, closed_at, line, numbers, counted, is_withheld)

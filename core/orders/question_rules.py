@@ -84,6 +84,7 @@ def check_question(question: Question, deliver_at: datetime | None, now: datetim
     OPTION_REPEATED, OPTION_TOO_LONG, UNTIL_PAST, UNTIL_BEFORE_DUE, TOO_SOON_TO_ASK_AGAIN, TOO_LATE_TO_ASK_AGAIN.
     """
     _check_options(question)
+    _check_anonymous(question)
     _check_until(question, deliver_at, now)
     _check_asking_again(question, deliver_at or now)
 
@@ -104,6 +105,16 @@ def _check_options(question: Question) -> None:
             raise Invalid("OPTION_TOO_LONG", f"At most {MAX_OPTION_TEXT} characters.", f"{path}.{number}.text")
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
+
+
+def _check_anonymous(question: Question) -> None:
+    """Check that nothing of an anonymous question would join a person and its answer. Raises Invalid
+    ANONYMOUS_NOT_ALLOWED.
+    """
+    has_places = any(one.places for one in question.options)
+    if question.is_anonymous and (not question.has_options or has_places or question.need):
+        detail = "Only a confirmation and a choice can be anonymous, without places and need."
+        raise Invalid("ANONYMOUS_NOT_ALLOWED", detail, "answer.visible")
 
 
 def _check_asking_again(question: Question, released: datetime) -> None:

@@ -45,7 +45,7 @@ class QueueClient:
     """One per process. `client`: a name under which the process gets the answers to its calls also after a restart."""
 
     def __init__(self, store: Store, client: str = "") -> None:
-        self._store = store
+        self.store = store
         self.queue = Queue(store)
         self.tubes = Tubes(store)
         self.replies = CallReplies(store, self.queue, client or self.queue.ids.client)
@@ -86,7 +86,7 @@ class QueueClient:
         return await self.answer(await self.ask(tube, body, **options), timeout)
 
     def _now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
+        return datetime.now(UTC) + timedelta(milliseconds=self.store.clock_offset_ms)
 
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
         """Wait until a task ends, whichever process put it (K-36), or return how it has ended: what a client has put is
@@ -113,7 +113,7 @@ class QueueClient:
         tasks if a handler blocks the event loop for longer than `lease`, unless `extends_blocked`.
         """
         options = WorkerOptions(lease, max_sleep, concurrency, concurrency, max_runtime, extends_blocked)
-        return Executor(self._store, self.queue, self.tubes, tube, handler, options).worker
+        return Executor(self.store, self.queue, self.tubes, tube, handler, options).worker
 
     async def close(self) -> None:
         """Stop reading replies."""

@@ -23,6 +23,11 @@ _RESULTS: Mapping[str, tuple[str, str]] = {
     "final": ("Ответ изменить нельзя. Записано: {answer}", "Answers cannot be changed. Yours: {answer}"),
     "many": ("Ответ меняли слишком часто. Записано: {answer}", "Changed too often. Your answer: {answer}"),
 }
+_ANONYMOUS: Mapping[str, tuple[str, str]] = {
+    "answered": ("Ответ принят. Кто как ответил, не хранится.", "Your answer counts. Who answered what is not stored."),
+    "same": ("Вы уже ответили: анонимный ответ не меняется.", "You have answered: anonymous answers do not change."),
+    "closed": ("Приём ответов закончен.", "Answers are no longer accepted."),
+}
 _REFUSALS: Mapping[str, tuple[str, str]] = {
     "ANSWER_NOT_YOURS": ("Этот вопрос задан не вам.", "This question was not asked of you."),
     "ANSWER_PERSON_DELETED": ("Этот вопрос задан не вам.", "This question was not asked of you."),
@@ -40,6 +45,7 @@ _CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
         "late": "Ответили поздно",
         "answered": "Ответили",
         "sum": "Сумма",
+        "withheld": "Анонимных ответов меньше пяти: итоги не показываются.",
     },
     {
         "head": "Closed: “{text}”",
@@ -49,6 +55,7 @@ _CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
         "late": "Late",
         "answered": "Answered",
         "sum": "Sum",
+        "withheld": "There are fewer than five anonymous answers: no totals are shown.",
     },
 )
 _PLACE = (
@@ -65,6 +72,8 @@ _MOST_LISTED = 5
 def result_text(given: GivenAnswer) -> str:
     """Return what a press has led to, in the language of the question."""
     question, name = given.question, given.result
+    if question.is_anonymous:
+        return anonymous_text(name, question.locale)
     if name == "answered" and question.kind is AnswerKind.CONFIRM:
         name = "confirmed"
     if name == "late" and question.late is Late.COUNT:
@@ -72,6 +81,11 @@ def result_text(given: GivenAnswer) -> str:
     if given.row.waiting and name in ("answered", "changed", "same"):
         name = "waiting"
     return _in(question.locale, _RESULTS[name]).format(answer=_shortened(answer_text(question, given.row)))
+
+
+def anonymous_text(result: str, locale: str) -> str:
+    """Return what an answer to an anonymous question has led to."""
+    return _in(locale, _ANONYMOUS[result])
 
 
 def which_question(asked: Sequence[tuple[str, AskedInText]]) -> str:
@@ -112,7 +126,9 @@ def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:
     words = _CLOSED[1] if question.locale == "en" else _CLOSED[0]
     shown = [state for state in totals.states if state in words and (state != "answered" or not question.has_options)]
     states = [f"{words[state]}: {n}" for state in shown if (n := totals.states[state])]
-    options = [f"{one.text}: {totals.options.get(one.key, 0)}" for one in question.options]
+    options = [f"{one.text}: {totals.options.get(one.key, 0)}" for one in question.options if not totals.withheld]
+    if totals.withheld:
+        options.append(words["withheld"])
     if totals.sum is not None:
         options.append(f"{words['sum']}: {totals.sum / 100:g}")
     head = words["head"].format(text=_shortened(text))

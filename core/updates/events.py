@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from core.answers import AnswerNumbers, is_token
+from core.answers import AnswerNumbers, Answers, is_anonymous_token, is_token
 from core.answers.numbers import TextMeaning
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
-from core.errors import Invalid
+from core.errors import Invalid, Refused
 from core.model.clock import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
 from core.updates.reachability import OptOuts
@@ -32,6 +32,8 @@ REPLIES_TUBE = "replies"
 """The tube of replies to deliveries: `core.threads.replies`."""
 SEND_REPLY = "send_reply."
 """What the data of a button begin with that sends a reply which was held: then its name."""
+ANSWER_RESULT = "answer_result"
+"""The field of an event that was the press of an anonymous button: `AnonymousPress`."""
 ANSWER_TO = "answer_to"
 """The field of an event whose text answers the question of a delivery."""
 KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
@@ -48,6 +50,14 @@ _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 _DIALOG_KINDS = ("text", "callback")
 
 Event = Mapping[str, Any]
+
+
+class AnonymousPress(Struct, frozen=True):
+    """What came of a press. `refused`: the code of a refusal; "" if there is a `result`. `locale`: of the question."""
+
+    result: str = ""
+    locale: str = "ru"
+    refused: str = ""
 
 
 def scenarios_tube() -> Tube:
@@ -96,6 +106,7 @@ class Events:
         self._tube = tube or scenarios_tube()
         self._received = received
         self._numbers = numbers
+        self._answers = Answers(client.store)
 
     async def open(self) -> None:
         """Create the tube."""
@@ -107,6 +118,9 @@ class Events:
         """
         stored = checked({**event, "source": source})
         stored.pop(ANSWER_TO, None)
+        stored.pop(ANSWER_RESULT, None)
+        if is_anonymous_token(stored.get("callback_data")):
+            stored = await self._without_answer(stored)
         encode(stored)  # before the store is asked with a text that cannot be encoded
         quoted, opts_out = await self._quoted(stored), await self._is_opt_out(stored)
         if not opts_out:
@@ -134,6 +148,20 @@ class Events:
         task = NewTask(encode(event), self._tenant, lane=own_name(self._tenant, lane_of(event)), user=person_of(event))
         source = own_name(self._tenant, f"replies.{event['channel']}.{event['source']}")
         return await self._client.queue.put_once(REPLIES_TUBE, task, source=source, name=event["id"])
+
+    async def _without_answer(self, event: Event) -> dict[str, Any]:
+        """Count the press of an anonymous button at once; return an event with what came of it, and without the option.
+        A repeat of the press changes nothing.
+        """
+        place = self._tenant, str(event["channel"]), str(event["user_id"]), str(event["callback_data"])
+        stored = {**event, "callback_data": ""}
+        try:
+            given, _ = await self._answers.press(*place, event="")
+            stored[ANSWER_RESULT] = AnonymousPress(given.result, given.question.locale)
+        except Refused as refusal:
+            stored[ANSWER_RESULT] = AnonymousPress(refused=refusal.code)
+        stored[ANSWER_RESULT] = msgspec.to_builtins(stored[ANSWER_RESULT])
+        return stored
 
     def _tube_of(self, event: Event, *, is_reply: bool) -> str:
         if is_answer(event):
@@ -231,7 +259,11 @@ def is_free_text(event: Event) -> bool:
 
 def is_answer(event: Event) -> bool:
     """Return whether an event answers the question of a delivery: the press of its button, or its number in a text."""
-    return ANSWER_TO in event or (event.get("kind") == "callback" and is_token(event.get("callback_data")))
+    return (
+        ANSWER_TO in event
+        or ANSWER_RESULT in event
+        or (event.get("kind") == "callback" and is_token(event.get("callback_data")))
+    )
 
 
 def sends_reply(event: Event) -> bool:

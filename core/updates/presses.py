@@ -29,9 +29,9 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.queue import Attempt, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
-from core.updates.answer_words import is_alert, refusal_text, result_text, which_question
+from core.updates.answer_words import anonymous_text, is_alert, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
-from core.updates.events import ANSWER_TO, ANSWERS_TUBE, Event, decode, identity
+from core.updates.events import ANSWER_RESULT, ANSWER_TO, ANSWERS_TUBE, AnonymousPress, Event, decode, identity
 from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 
 log = logging.getLogger(__name__)
@@ -174,6 +174,12 @@ class Presses:
     async def _press(self, tenant: str, event: Event) -> None:
         channel, token = str(event["channel"]), str(event["callback_data"])
         calls = BotCalls(self._client, tenant, channel) if event.get("callback_id") else None
+        if ANSWER_RESULT in event:
+            press = msgspec.convert(event[ANSWER_RESULT], AnonymousPress)
+            text = refusal_text(press.refused, event) if press.refused else anonymous_text(press.result, press.locale)
+            if calls:
+                await calls.answer_press(event, text, alert=press.result != "answered")
+            return
         try:
             given, buttons = await self._answers.press(
                 tenant, channel, str(event["user_id"]), token, _name(tenant, event)

@@ -163,7 +163,9 @@ class Messages:
             place = LinkPlace.of(key, self._channel, entry.number, number, entry.contact)
             return with_link(presented.text, presented.content, await tokens.sign_link(place))
         assert presented.content
-        pressed = Pressed(key.shard, code_of(key), entry.number, number, entry.contact)
+        pressed = Pressed(
+            key.shard, code_of(key), entry.number, number, entry.contact, is_anonymous=question.is_anonymous
+        )
         account = (self._tenant, self._channel, entry.address)
         data = await tokens.of_options(*account, pressed, len(question.options))
         return presented.text, with_tokens(presented.content, question, data)

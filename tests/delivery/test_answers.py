@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -49,6 +50,9 @@ REFUSED = [
     ("NEED_NOT_ALLOWED", {"kind": "text", "need": 2}),
     ("NEED_NOT_ALLOWED", {"kind": "confirm", "need": 2, "escalate": ESCALATE}),
     ("OUT_OF_RANGE", {"kind": "confirm", "need": 0}),
+    ("ANONYMOUS_NOT_ALLOWED", {"kind": "text", "visible": "anonymous"}),
+    ("ANONYMOUS_NOT_ALLOWED", {"kind": "confirm", "visible": "anonymous", "need": 2}),
+    ("WRONG_VALUE", {"kind": "confirm", "visible": "secret"}),
     ("TOO_SOON_TO_ASK_AGAIN", {"kind": "confirm", "need": 2, "wave": "PT1S"}),
     ("UNTIL_PAST", {"kind": "confirm", "until": "2020-01-01T00:00:00Z"}),
     ("TIME_MALFORMED", {"kind": "confirm", "until": "tomorrow"}),
@@ -205,6 +209,37 @@ async def test_people_are_asked_one_wave_after_another(api: Api, courier: Courie
     many = [{"id": n, "contacts": {"telegram": str(n)}} for n in range(1, 1002)]
     refused = await api.call("POST", "/v1/deliveries", asking(**CHOICE, need=1) | {"recipients": many})
     assert (refused.status, refused.code) == (400, "TOO_MANY_IN_WAVES")
+
+
+async def test_hidden_answers_are_opened_by_an_administrator_with_a_reason(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    made = await api.call("POST", "/v1/deliveries", asking(**CHOICE, visible="hidden"))
+    where = made.headers["Location"]
+    await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "no"})
+    page = (await api.call("GET", f"{where}/answers")).json
+    assert (page["question"]["visible"], page["answers"]["options"]) == ("hidden", {"yes": 0, "no": 1})
+    assert (page["recipients"][0]["answer"]["state"], page["recipients"][0]["answer"]["value"]) == ("answered", None)
+    for path in ("answers?option=no", "answers.csv?option=no"):
+        assert "Person 1" not in (await api.call("GET", f"{where}/{path}")).body.decode()
+    for path in (where, f"{where}/answers.csv", f"{where}/recipients.csv", f"{where}/events?answers=yes&after=0"):
+        if "events" not in path:
+            assert ",no," not in (await api.call("GET", path)).body.decode()
+    reason = {"Ada-Reason": quote("a complaint of a student")}
+    opened = (await api.call("GET", f"{where}/answers", headers=reason)).json["recipients"]
+    assert (opened[0]["answer"]["value"], opened[0]["answer"]["text"]) == ("no", "No")
+    assert "answered,no,No" in (await api.call("GET", f"{where}/answers.csv", headers=reason)).body.decode()
+    logged = (await api.call("GET", "/v1/actions")).json["actions"]
+    assert [one["why"] for one in logged if "hidden answers" in one["what"]] == ["a complaint of a student"] * 2
+
+
+async def test_an_anonymous_question_is_answered_by_nobody_else(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    made = await api.call("POST", "/v1/deliveries", asking(**CHOICE, visible="anonymous"))
+    where = made.headers["Location"]
+    refused = await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "no"})
+    assert (refused.status, refused.code) == (409, "ANSWERS_ANONYMOUS")
+    page = (await api.call("GET", f"{where}/answers")).json
+    assert (page["answers"]["withheld"], page["answers"]["options"], page["question"]["change"]) == (True, {}, False)
 
 
 async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(api: Api, courier: Couriers) -> None:

@@ -102,6 +102,7 @@ def _declare_message(parser: ArgumentParser) -> None:
         metavar="TIME:CHANNELS",
         help="ask who has not answered in other channels, for example 2h:sms,email",
     )
+    add("--visible", choices=["named", "hidden", "anonymous"], help="whether it is seen who has answered what")
     add(
         "--need",
         metavar="PEOPLE[,TIME]",
@@ -264,6 +265,8 @@ def _terms_of_question(arguments: Namespace) -> dict[str, Any]:
             terms["remind"]["every"] = _duration(rest[0])
         if len(rest) > 1:
             terms["remind"]["most"] = int(rest[1]) if rest[1].isdecimal() else rest[1]
+    if arguments.visible:
+        terms["visible"] = arguments.visible
     if arguments.need:
         people, _, every = arguments.need.partition(",")
         terms["need"] = int(people) if people.isdecimal() else people

@@ -1,8 +1,10 @@
 """The invariants of questions. I26: an answer counts once for its person, and the totals are those of the answers. I27:
 a reminder never goes to who has answered. I28: no option has more people than places, and nobody waits while one
-is free. I29: where a number of confirmations is needed, nobody is asked before its turn. Pure.
+is free. I29: where a number of confirmations is needed, nobody is asked before its turn. I30: nothing joins
+a person and its answer to an anonymous question. Pure.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -15,6 +17,8 @@ from core.model.question import AnswerKind, AnswerRow, AnswerState, Late, Questi
 from core.model.states import Status
 
 _RULE, _REMINDERS, _PLACES, _WAVES = "I26", "I27", "I28", "I29"
+_ANONYMOUS, _OPTION = "I30", "answers:option:"
+_TOOK_PART = {"state": "answered", "value": "", "at": 0, "by": "", "version": 0}
 _NOT_ASKED = (Status.QUEUED, Status.SKIPPED, Status.CANCELLED, Status.EXPIRED, Status.NO_CONTACT)
 _ROW, _COUNTER = "answer:", "answers:"
 
@@ -37,14 +41,28 @@ def answer_violations(
     if strangers := sorted(number for number in rows if number >= recipients):
         why = "who has answered is unknown"
         yield Violation(_RULE, key, f"answers of recipients {strangers}", f"of {recipients} recipients", why=why)
+    if question.is_anonymous:
+        yield from _anonymous_violations(key, fields, len(rows))
     counted = {name: int(text) for name, text in fields.items() if name.startswith(_COUNTER) and int(text)}
     wanted = _counted(question, rows, reached)
+    if question.is_anonymous:
+        counted = {name: n for name, n in counted.items() if not name.startswith(_OPTION)}
     if counted != wanted:
         yield Violation(
             _RULE, key, f"counts {counted}", f"{wanted}", why="a wrong total is counted on by later answers"
         )
 
     yield from _place_violations(key, question, rows)
+
+
+def _anonymous_violations(key: str, fields: Mapping[str, str], answered: int) -> Iterator[Violation]:
+    """Yield what joins a person and its answer, and totals that are not as many as the people that took part."""
+    total = sum(int(text) for name, text in fields.items() if name.startswith(_OPTION))
+    if total != answered:
+        yield Violation(_RULE, key, f"{total} answers", f"{answered} people took part", why="what they said is unknown")
+    row_texts = {text for name, text in fields.items() if name.startswith(_ROW)}
+    if any(json.loads(text) != _TOOK_PART for text in row_texts):
+        yield Violation(_ANONYMOUS, key, "rows that differ", "the same row for everybody", why="it was read")
 
 
 def _place_violations(key: str, question: Question, rows: Mapping[int, AnswerRow]) -> Iterator[Violation]:
@@ -119,6 +137,8 @@ def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collect
         counts[f"{_COUNTER}{row.state}"] += 1
         counts[f"{_COUNTER}unreached"] += number not in reached
         if _is_counted(question, row):
+            if question.is_anonymous:
+                continue
             if question.has_options:
                 counts[f"{_COUNTER}{'waiting' if row.waiting else 'option'}:{row.value}"] += 1
             elif question.kind is AnswerKind.NUMBER:

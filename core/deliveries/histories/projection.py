@@ -44,6 +44,7 @@ from core.model.question import (
     load_row,
     question_of,
     row_field,
+    shown_row,
 )
 from core.model.question import totals as answer_totals
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
@@ -242,7 +243,8 @@ def answer_fields(recipients: Iterable[StoredRecipient], fields: HistoryFields) 
 
 
 def _answer_of(recipient: StoredRecipient, fields: HistoryFields, *, is_reached: bool) -> RecipientAnswer:
-    row, is_closed = load_row(fields.get(row_field(recipient.number))), fields["answers_closed"] is not None
+    row = shown_row(load_question(fields["answer"]), load_row(fields.get(row_field(recipient.number))))
+    is_closed = fields["answers_closed"] is not None
     is_over = fields["finished"] is not None
     return RecipientAnswer(answer_state(row, is_reached=is_reached, is_over=is_over, is_closed=is_closed), row)
 

@@ -77,7 +77,7 @@ def ask(
     is_written = not question.has_options and question.kind is not AnswerKind.FILE
     if is_written and ways.quotes and Feature.ANSWER in shows:
         return _in_text(TEXT, text, content, _reply_line(question))
-    if ways.numbers and question.kind is not AnswerKind.FILE:
+    if ways.numbers and question.kind is not AnswerKind.FILE and not question.is_anonymous:
         return _in_text(NUMBER, text, content, _numbered(question, ways.numbers))
     if not ways.url:
         return Asked("", text, content)

@@ -2,17 +2,19 @@
 
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
+from core.admission.quotas import ADMIN
 from core.answers.values import MOST_CHARACTERS, answer_text
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
-from core.errors import Conflict, Invalid, NotFound
+from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.field_types import IdField, Label
 from core.model.history import History, RecipientRecord, Reminders
@@ -28,9 +30,11 @@ from core.model.question import (
     Question,
     RecipientAnswer,
     Revision,
+    Visible,
 )
 from core.uploads import not_found
 from delivery.api.files import IN_MEMORY, OCTETS
+from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
 from delivery.http.responses.csv import (
@@ -77,6 +81,7 @@ class QuestionView(Struct):
     escalate: EscalateView | UnsetType = UNSET
     need: int | UnsetType = UNSET
     wave: str | UnsetType = UNSET
+    visible: Visible = Visible.NAMED
 
     @classmethod
     def of(cls, question: Question) -> "QuestionView":
@@ -87,6 +92,7 @@ class QuestionView(Struct):
             view.remind = RemindView(_duration(remind.after), _duration(remind.every), remind.most)
         if escalate:
             view.escalate = EscalateView(_duration(escalate.after), escalate.channels)
+        view.visible = question.visible
         if question.need:
             view.need, view.wave = question.need.people, _duration(question.need.every)
         return view
@@ -119,7 +125,7 @@ class RemindersView(Struct):
 class AnswerCounts(Struct):
     """How many recipients have each state of the question. `options`: key → answers that count. `waiting`: key → how
     many wait for a place, of options that have places; absent if none has. `sum`, `mean`: of the numbers that count;
-    absent if the question asks for none.
+    absent if the question asks for none. `withheld`: true while the options of an anonymous question are not shown.
     """
 
     not_asked: int
@@ -133,12 +139,15 @@ class AnswerCounts(Struct):
     waiting: dict[str, int] | UnsetType = UNSET
     sum: float | UnsetType = UNSET
     mean: float | UnsetType = UNSET
+    withheld: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, totals: AnswerTotals) -> "AnswerCounts":
         closed_at = write_time(from_ms(totals.closed_at)) if totals.closed_at else None
-        counts = {str(state): totals.states[state] for state in _STATES}
-        view = cls(**counts, options=dict(totals.options), closed_at=closed_at, waiting=dict(totals.waiting) or UNSET)
+        not_asked, is_open, answered, silent, unreachable, late = (totals.states[state] for state in _STATES)
+        states = not_asked, is_open, answered, silent, unreachable, late
+        view = cls(*states, dict(totals.options), closed_at, dict(totals.waiting) or UNSET)
+        view.withheld = totals.withheld or UNSET
         if totals.sum is not None:
             view.sum = totals.sum / 100
             view.mean = round(view.sum / totals.counted, 2) if totals.counted else UNSET
@@ -193,9 +202,10 @@ class AnswerView(Struct):
         revisions = [RevisionView.of(one) for one in row.revisions]
         has_note = question.has_options if question else bool(row.value)
         text = answer_text(question, row) if question or not row.value else None
-        at, note = write_time(row.answered_at), (has_note and row.text) or UNSET
+        at, note = write_time(row.answered_at) if row.at else None, (has_note and row.text) or UNSET
         entered, waiting = (row.who or UNSET, note), row.waiting > 0 or UNSET
-        return cls(row.state, row.value or None, text, at, row.by, *entered, row.channel or None, revisions, waiting)
+        by, channel = row.by or None, row.channel or None
+        return cls(row.state, row.value or None, text or None, at, by, *entered, channel, revisions, waiting)
 
 
 class AnsweredRecipient(Struct):
@@ -311,6 +321,8 @@ async def list_page(request: Request[None, AnswerQuery]) -> Response:
     page = await recipients.page(
         request.senders_history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
     )
+    if opened := await _opened(request, asked.question):
+        page = page._replace(recipients=[_with_row(one, opened) for one in page.recipients])
     return Response(AnswerPage.of(asked, page), headers=next_page_link(request.http, page.next))
 
 
@@ -339,6 +351,9 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
 async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamResponse:
     """Return the file that a recipient has answered with."""
     key, services = request.senders_history_key, request.services
+    _, question = await _asked(request)
+    if question.visible is Visible.HIDDEN and not await _opened(request, question):
+        raise Forbidden("ANSWERS_HIDDEN", "Only an administrator sees them, with a reason in the header Ada-Reason.")
     file_id, name = await services.core.answers.file(key, request.tenant, request.query.recipient)
     with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
         if not await services.uploads.load(request.tenant, file_id, file):
@@ -391,6 +406,23 @@ async def remind(request: AnyRequest) -> Response:
     return Response(Reminded(people))
 
 
+async def _opened(request: ApiRequest, question: Question | None) -> Mapping[str, AnswerRow]:
+    """Return the answers to a hidden question, by recipient, for an administrator who gives a reason, which is written
+    down; for others none. Raises StoreError.
+    """
+    person, key = request.identity.person, request.key
+    is_admin = person.role == ADMIN if person else key.permits("admin")
+    if not (question and question.visible is Visible.HIDDEN and is_admin and reason_of(request.http)):
+        return {}
+    await write_reading(f"read hidden answers of {request.history_key.id}", request)
+    return await request.services.core.answers.rows(request.history_key, request.tenant)
+
+
+def _with_row(record: RecipientRecord, opened: Mapping[str, AnswerRow]) -> RecipientRecord:
+    row = opened.get(id_text(record.id))
+    return replace(record, answer=RecipientAnswer(row.state, row)) if row else record
+
+
 def _who(request: ApiRequest) -> str:
     """Return who enters an answer: a person that is signed in, or the name of an API key."""
     person = request.identity.person
@@ -408,8 +440,9 @@ async def _asked(request: ApiRequest) -> tuple[History, Question]:
 async def _pages(request: Request[None, AnswerExportQuery], question: Question) -> AsyncIterator[Rows]:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
+    opened = await _opened(request, question)
     async for page in recipients.all(request.senders_history_key, request.tenant, wanted):
-        yield rows + [_row(one, question) for one in page.recipients]
+        yield rows + [_row(_with_row(one, opened), question) for one in page.recipients]
         rows = []
 
 

@@ -11,7 +11,7 @@ from core.model.contacts import recipient_notation
 from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.people import Locale, canonical_id
-from core.model.question import AnswerKind, Escalate, Late, Need, Option, Question, Remind
+from core.model.question import AnswerKind, Escalate, Late, Need, Option, Question, Remind, Visible
 from core.model.states import DeliveryState
 from core.model.text.characters import nfc
 from core.orders import Addressee, Order
@@ -169,7 +169,8 @@ class QuestionRequest(RequestModel, frozen=True):
     `number`, `date`: people write it; `file`: they send it on the page of their link. `until`:
     when it closes. `change`: until then the last answer counts. `late`: whether answers after it count. `remind`,
     `escalate`: how those who do not answer are asked again. `need`: people are asked wave by wave, in their order,
-    until so many have chosen the first option; `wave`: how long one waits for the next (default: PT1H).
+    until so many have chosen the first option; `wave`: how long one waits for the next (default: PT1H). `visible`:
+    who sees what a person has answered: named, hidden (an administrator with a reason), anonymous (nobody).
     """
 
     kind: AnswerKind
@@ -181,6 +182,9 @@ class QuestionRequest(RequestModel, frozen=True):
     escalate: EscalateRequest | UnsetType | None = UNSET
     need: Annotated[int, Meta(ge=1, le=1000)] | UnsetType | None = UNSET
     wave: AskAgainWait | UnsetType = UNSET
+    visible: (
+        Annotated[Literal["named", "hidden", "anonymous"], Meta(extra_json_schema={"default": "named"})] | UnsetType
+    ) = UNSET
 
     def question(self, text: str, max_days_ahead: int) -> Question:
         locale = locale_of(text)
@@ -191,7 +195,8 @@ class QuestionRequest(RequestModel, frozen=True):
             options=options_of(self.kind, options, locale),
             locale=locale,
             until=to_ms(until) if until else 0,
-            change=self.change is not False,
+            change=self.change is not False and self.visible != "anonymous",
+            visible=Visible(self.visible or Visible.NAMED),
             late=Late(self.late or Late.KEEP),
             remind=self.remind.remind() if self.remind else UNSET,
             escalate=self.escalate.escalate() if self.escalate else UNSET,

@@ -31,6 +31,8 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "closed": "Приём ответов закончен.",
         "final": "Изменить ответ нельзя.",
         "silent": "Ответа от вас не было.",
+        "anonymous": "Опрос анонимный: кто как ответил, не хранится, и ответ нельзя изменить.",
+        "anonymous_given": "Вы ответили.",
         "late": "Ответ пришёл после окончания приёма.",
         "FILE_EMPTY": "Файл пустой. Выберите другой.",
         "BODY_TOO_LARGE": "Файл слишком большой: можно до 20 МБ.",
@@ -51,6 +53,8 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "closed": "Answers are no longer accepted.",
         "final": "The answer cannot be changed.",
         "silent": "You have not answered.",
+        "anonymous": "This question is anonymous: who answered what is not stored, and an answer cannot be changed.",
+        "anonymous_given": "You have answered.",
         "late": "The answer came after the closing.",
         "FILE_EMPTY": "The file is empty. Choose another one.",
         "BODY_TOO_LARGE": "The file is too large: at most 20 MB.",
@@ -101,6 +105,7 @@ def page_of(
         f'<p class="bad" role="alert">{escape(_problem(linked, words, problem))}</p>' if problem else "",
         _form(linked, words, chosen) if linked.is_open else "",
         _ending(linked, words, zone),
+        f'<p class="quiet">{words["anonymous"]}</p>' if linked.asked.question.is_anonymous else "",
     ]
     return filled(locale, words["title"], parts)
 
@@ -127,6 +132,8 @@ def _state(linked: LinkedQuestion, words: Mapping[str, str]) -> str:
     row, question = linked.row, linked.asked.question
     if row is None:
         return f"<p>{words['silent']}</p>" if linked.is_closed else ""
+    if question.is_anonymous:
+        return f'<p class="good">{words["anonymous_given"]}</p>'
     name = "confirmed" if question.kind is AnswerKind.CONFIRM else "given"
     late = f" {words['late']}" if row.state is AnswerState.LATE else ""
     return f'<p class="good">{words[name].format(answer=escape(answer_text(question, row)))}{late}</p>'

@@ -7,7 +7,7 @@
 --         closed, final, many: the answer before stays; a repeat of an event returns its first result
 -- EVENTS  outcomes, reported, finished, answer, closed; for deliveries that fell due before: released as well
 -- INVARIANT I26 an answer counts once for its person, and the totals are those of the answers; I28 no option has more people than
---           places, and who has waited longest gets a free one
+--           places, and who has waited longest gets a free one; I30 nothing joins a person and its answer to an anonymous question
 
 return function(suffix, tenant, recipient, number, event, value, text, by, who, channel, parcel, item)
   local facts = redis_call('HMGET', Key.history(suffix), 'tenant', 'answer', 'answers_closed', 'answers_until')
@@ -16,9 +16,13 @@ return function(suffix, tenant, recipient, number, event, value, text, by, who, 
   local known = Answers.result_of_event(row, event)
   if known then return { known, cjson.encode(row) } end
   if item[1] and Answers.is_deleted(suffix, channel, parcel, item) then return { 'deleted' } end
-  if item[1] then Answers.note_arrival(suffix, channel, parcel, item) end
   local is_closed = facts[3] or facts[4] and now >= tonumber(facts[4])
   if is_closed then Answers.close(suffix) end
+  if question.visible == 'anonymous' then
+    local taken, shown = Answers.take_part(suffix, question, number, value, is_closed)
+    return { taken, cjson.encode(shown) }
+  end
+  if item[1] then Answers.note_arrival(suffix, channel, parcel, item) end
   local result = Answers.result_of(question, row, value, text, is_closed)
   if result == 'answered' or result == 'changed' or result == 'late' then
     local given = { value = value, text = text, by = by, who = who, channel = channel }

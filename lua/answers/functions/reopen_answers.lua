@@ -2,7 +2,7 @@
 -- ARGV    suffix, tenant, closes:int
 --         closes: when it closes by itself, ms, 0 for never
 -- RETURNS "reopened", "open" if it was not closed, "missing", "cancelled" if the delivery was
--- EVENTS  reopened; for deliveries that fell due before: outcomes, reported, released and finished
+-- EVENTS  closed, reopened; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT a press never opens a question again
 
 return function(suffix, tenant, closes)

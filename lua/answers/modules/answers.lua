@@ -167,8 +167,14 @@ local function ticket_of(suffix, question, number, recipient, old, row)
   return ticket
 end
 
+-- Returns the row that everybody may see who sees the delivery (core/model/question.py, `shown_row`).
+local function shown_row(question, row)
+  if question.visible ~= 'hidden' then return row end
+  return { state = row.state, value = '', at = row.at, by = row.by, version = row.version, channel = row.channel }
+end
+
 -- Gives a place to a person that has waited for it, if it still does. Its task tells the person.
-local function give_place(suffix, key, ticket)
+local function give_place(suffix, question, key, ticket)
   local field = 'answers_line:' .. key .. ':' .. ticket
   local number, recipient = string.match(redis_call('HGET', Key.history(suffix), field), '^(%d+) (.*)$')
   redis_call('HDEL', Key.history(suffix), field)
@@ -178,7 +184,7 @@ local function give_place(suffix, key, ticket)
   add(suffix, 'option:' .. key, 1)
   row.waiting, row.version = nil, Version.raise(suffix)
   save(suffix, number, row)
-  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(row))
+  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(shown_row(question, row)))
   move_end(suffix)
   local facts, ns = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code'), select(2, Plan.split_suffix(suffix))
   local id = ns .. '.' .. facts[2] .. '.place.' .. number .. '.' .. ticket
@@ -191,7 +197,7 @@ local function give_places(suffix, question, key)
   while (free_places(suffix, question, key) or 0) > 0 do
     local line = redis_call('HMGET', history, 'answers_first:' .. key, 'answers_last:' .. key)
     if tonumber(line[1] or '0') >= tonumber(line[2] or '0') then return end
-    give_place(suffix, key, redis_call('HINCRBY', history, 'answers_first:' .. key, 1))
+    give_place(suffix, question, key, redis_call('HINCRBY', history, 'answers_first:' .. key, 1))
   end
 end
 
@@ -221,7 +227,7 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   new.waiting = ticket_of(suffix, question, number, recipient, row, new)
   count(suffix, question, number, row, new)
   Answers.note_event(suffix, number, new, event, result)
-  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
+  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(shown_row(question, new)))
   if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new) end
   Waves.note_answer(suffix, question, new)
   move_end(suffix)
@@ -245,4 +251,19 @@ function Answers.close_when_complete(suffix, question)
   local counts = redis_call('HMGET', Key.history(suffix), 'recipients', 'answers:answered')
   local all_answered = tonumber(counts[1]) <= tonumber(counts[2] or 0)
   if all_answered or all_places_are_taken(suffix, question) then Answers.close(suffix) end
+end
+
+-- Counts an answer to an anonymous question. Its row is the same for everybody: no value, time, order, event or channel joins the person and
+-- what it has said, and nothing is announced. Who has answered cannot change it. Returns the result and a row to show.
+function Answers.take_part(suffix, question, number, value, is_closed)
+  local known = Answers.row_of(suffix, number)
+  local row = { state = 'answered', value = '', at = 0, by = '', version = 0 }
+  if known then return 'same', known end
+  if is_closed then return 'closed', row end
+  save(suffix, number, row)
+  add(suffix, 'answered', 1)
+  add(suffix, 'option:' .. value, 1)
+  if redis_call('GETBIT', Key.reached(suffix), number) == 0 then add(suffix, 'unreached', 1) end
+  Answers.close_when_complete(suffix, question)
+  return 'answered', row
 end

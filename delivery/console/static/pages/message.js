@@ -103,7 +103,7 @@ function answers(where, context, message, reread) {
     counts.closed_at && h("p", { class: "quiet" }, t("message.closed", { when: moment(counts.closed_at) })),
     h("ul", { class: "plain-list" },
       states.map((state) => h("li", {}, t("message.answer_count", { answer: word("answer_state", state), count: counts[state] }))),
-      options.map((one) => h("li", { dir: "auto" }, chosen(one, counts))),
+      counts.withheld ? h("li", { class: "quiet" }, t("message.withheld")) : options.map((one) => h("li", { dir: "auto" }, chosen(one, counts))),
       ["sum", "mean"].filter((name) => name in counts).map((name) => h("li", {}, t(`message_numbers.${name}`, { number: number(counts[name]) }))),
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
       next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
