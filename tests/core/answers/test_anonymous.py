@@ -9,6 +9,9 @@ from core.answers import AnswerLinks, Answers, AnswerTokens
 from core.errors import Conflict
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerState, LinkPlace, Option, Question, Visible
+from core.queue import QueueClient
+from core.updates.events import Events
+from core.updates.presses import Presses
 from tests.core.answers.test_answers import BOT, SHOWS, Asked, asking, respond
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person
@@ -126,3 +129,21 @@ async def test_the_audit_finds_what_joins_a_person_and_its_answer(asked: Asked) 
     await asked.stack.store.command("HINCRBY", str(accepted.key), "answers:option:no-key", 1)
     assert [one.rule for one in await violations_in(asked.stack.store)] == ["I26"]
     await asked.stack.store.command("HINCRBY", str(accepted.key), "answers:option:no-key", -1)
+
+
+@pytest.mark.parametrize("option", [0, 1])
+async def test_a_press_that_waits_in_the_queue_has_no_option(stack: Stack, option: int) -> None:
+    """The process that answers presses is down: what waits for it is the same, whatever was pressed."""
+    courier, client = FakeCourier(BOT, shows=SHOWS), QueueClient(stack.store)
+    await stack.courier(courier)
+    await Presses(stack.store, client).open()
+    accepted = await stack.deliver(person(1, BOT), channels=(BOT,), question=ANONYMOUS)
+    await stack.finished(accepted.key)
+    asked, press = Asked(stack, courier), {"id": "e", "channel": BOT, "kind": "callback", "user_id": "p1"}
+    token = asked.button("p1", option)
+    assert await Events(client, TENANT).put(TENANT, {**press, "callback_id": "c", "callback_data": token})
+    dump = repr(sorted((await stack.dump()).items()))
+    assert '"answer_result":{"result":"answered","locale":"en","refused":""}' in dump.replace('\\\\"', '"')
+    assert token not in dump
+    assert not await Events(client, TENANT).put(TENANT, {**press, "callback_id": "c", "callback_data": token})
+    assert await asked.totals(accepted) == {"answered": 1}

@@ -212,7 +212,7 @@ async def test_processes_that_receive_handle_and_send_messages_share_only_the_qu
     assert sent == {"vk": ["hello 0, Anna!", "hello 2, Anna!"], "telegram": ["hello 1, Anna!"]}
     for part in parts.values():
         await part.close()
-        await part.client._store.close()
+        await part.client.store.close()
 
 
 async def test_a_long_task_does_not_delay_short_ones(stack: Stack, workshop: Workshop) -> None:
