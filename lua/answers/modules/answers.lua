@@ -253,8 +253,8 @@ function Answers.close_when_complete(suffix, question)
   if all_answered or all_places_are_taken(suffix, question) then Answers.close(suffix) end
 end
 
--- Counts an answer to an anonymous question. Its row is the same for everybody: no value, time, order, event or channel joins the person and
--- what it has said, and nothing is announced. Who has answered cannot change it. Returns the result and a row to show.
+-- Counts an answer to an anonymous question. Its row is the same for everybody: no value, time, order, event or channel joins the person
+-- and what it has said, and nothing is announced. Who has answered cannot change it. Returns the result and a row to show.
 function Answers.take_part(suffix, question, number, value, is_closed)
   local known = Answers.row_of(suffix, number)
   local row = { state = 'answered', value = '', at = 0, by = '', version = 0 }
