@@ -34,7 +34,7 @@ class AnswerKind(StrEnum):
     FILE = "file"
 
 
-class Visible(StrEnum):
+class AnswerVisibility(StrEnum):
     """Who sees what a person has answered. `hidden`: an administrator who gives a reason; others see the totals.
     `anonymous`: nobody: who took part and what was said are stored apart.
     """
@@ -112,11 +112,11 @@ class Question(Struct, frozen=True, omit_defaults=False):
     remind: Remind | UnsetType = UNSET
     escalate: Escalate | UnsetType = UNSET
     need: Need | UnsetType = UNSET
-    visible: Visible = Visible.NAMED
+    visible: AnswerVisibility = AnswerVisibility.NAMED
 
     @property
     def is_anonymous(self) -> bool:
-        return self.visible is Visible.ANONYMOUS
+        return self.visible is AnswerVisibility.ANONYMOUS
 
     @property
     def has_options(self) -> bool:
@@ -168,7 +168,7 @@ class AnswerRow(Struct, frozen=True):
 
 def shown_row(question: Question | None, row: AnswerRow | None) -> AnswerRow | None:
     """Return the row that everybody may see who sees the delivery."""
-    if row is None or question is None or question.visible is not Visible.HIDDEN:
+    if row is None or question is None or question.visible is not AnswerVisibility.HIDDEN:
         return row
     return AnswerRow(row.state, "", row.at, row.by, row.version, row.channel)
 

@@ -25,12 +25,12 @@ from core.model.question import (
     AnswerRow,
     AnswerState,
     AnswerTotals,
+    AnswerVisibility,
     Late,
     Option,
     Question,
     RecipientAnswer,
     Revision,
-    Visible,
 )
 from core.uploads import not_found
 from delivery.api.files import IN_MEMORY, OCTETS
@@ -81,7 +81,7 @@ class QuestionView(Struct):
     escalate: EscalateView | UnsetType = UNSET
     need: int | UnsetType = UNSET
     wave: str | UnsetType = UNSET
-    visible: Visible = Visible.NAMED
+    visible: AnswerVisibility = AnswerVisibility.NAMED
 
     @classmethod
     def of(cls, question: Question) -> "QuestionView":
@@ -352,7 +352,7 @@ async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamRespon
     """Return the file that a recipient has answered with."""
     key, services = request.senders_history_key, request.services
     _, question = await _asked(request)
-    if question.visible is Visible.HIDDEN and not await _opened(request, question):
+    if question.visible is AnswerVisibility.HIDDEN and not await _opened(request, question):
         raise Forbidden("ANSWERS_HIDDEN", "Only an administrator sees them, with a reason in the header Ada-Reason.")
     file_id, name = await services.core.answers.file(key, request.tenant, request.query.recipient)
     with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
@@ -412,7 +412,7 @@ async def _opened(request: ApiRequest, question: Question | None) -> Mapping[str
     """
     person, key = request.identity.person, request.key
     is_admin = person.role == ADMIN if person else key.permits("admin")
-    if not (question and question.visible is Visible.HIDDEN and is_admin and reason_of(request.http)):
+    if not (question and question.visible is AnswerVisibility.HIDDEN and is_admin and reason_of(request.http)):
         return {}
     await write_reading(f"read hidden answers of {request.history_key.id}", request)
     return await request.services.core.answers.rows(request.history_key, request.tenant)

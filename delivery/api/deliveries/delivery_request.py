@@ -11,7 +11,7 @@ from core.model.contacts import recipient_notation
 from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.people import Locale, canonical_id
-from core.model.question import AnswerKind, Escalate, Late, Need, Option, Question, Remind, Visible
+from core.model.question import AnswerKind, AnswerVisibility, Escalate, Late, Need, Option, Question, Remind
 from core.model.states import DeliveryState
 from core.model.text.characters import nfc
 from core.orders import Addressee, Order
@@ -196,7 +196,7 @@ class QuestionRequest(RequestModel, frozen=True):
             locale=locale,
             until=to_ms(until) if until else 0,
             change=self.change is not False and self.visible != "anonymous",
-            visible=Visible(self.visible or Visible.NAMED),
+            visible=AnswerVisibility(self.visible or AnswerVisibility.NAMED),
             late=Late(self.late or Late.KEEP),
             remind=self.remind.remind() if self.remind else UNSET,
             escalate=self.escalate.escalate() if self.escalate else UNSET,

@@ -8,7 +8,7 @@ import pytest
 from core.answers import AnswerLinks, Answers, AnswerTokens
 from core.errors import Conflict
 from core.model.delivery import Accepted
-from core.model.question import AnswerKind, AnswerState, LinkPlace, Option, Question, Visible
+from core.model.question import AnswerKind, AnswerState, AnswerVisibility, LinkPlace, Option, Question
 from core.queue import QueueClient
 from core.updates.events import Events
 from core.updates.presses import Presses
@@ -17,8 +17,8 @@ from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person
 
 OPTIONS = [Option("yes-key", "Satisfied"), Option("no-key", "Not satisfied")]
-ANONYMOUS = Question(AnswerKind.CHOICE, OPTIONS, "en", change=False, visible=Visible.ANONYMOUS)
-HIDDEN = Question(AnswerKind.CHOICE, OPTIONS, "en", visible=Visible.HIDDEN)
+ANONYMOUS = Question(AnswerKind.CHOICE, OPTIONS, "en", change=False, visible=AnswerVisibility.ANONYMOUS)
+HIDDEN = Question(AnswerKind.CHOICE, OPTIONS, "en", visible=AnswerVisibility.HIDDEN)
 
 
 @pytest.fixture
