@@ -47,6 +47,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "bots lose, double and mix no message, variable, answer or request while processes are killed",
         (*PYTEST, *(f"tests/system/crash/test_{name}.py" for name in SCENARIOS)),
     ),
+    "answers": (
+        "20,000 presses of 10,000 people count once while processes are killed",
+        ("-m", "pytest", "-q", "-n", "0", "--long", "--no-skips", "tests/system/crash/test_storm_of_answers.py"),
+    ),
     "jobs": (
         "300 jobs of users lose and double nothing under two minutes of blows",
         ("-m", "tests.jobs.soak"),
