@@ -82,6 +82,7 @@ RULES = [
     ("DELETE", "/v1/files/{id}", "send", "stored"),
     ("POST", "/v1/import", "manage", "own"),
     ("GET", "/v1/import", "manage", "none"),
+    ("GET", "/v1/import/sample", "manage", "none"),
     ("GET", "/v1/export/{kind}", "manage", "none"),
     ("POST", "/v1/links", "manage", "stored"),
     ("POST", "/v1/links/{link_id}/confirm", "manage", "stored"),

@@ -174,3 +174,15 @@ async def test_an_export_in_russian_is_imported_again_without_changes(
     csv_type = {"Content-Type": "text/csv"}
     done = await api.call("POST", f"/v1/import?kind={kind}", exported.body, headers=csv_type)
     assert (done.status, done.json["created"], done.json["updated"]) == (200, 0, 0)
+
+
+@pytest.mark.parametrize("language", ["ru", "en"])
+async def test_each_sample_file_is_imported_as_it_is(api: Api, language: str) -> None:
+    for kind in ("groups", "users", "supergroups", "members", "contacts", "ownerships"):
+        for number in (201, 202) if kind == "members" else ():
+            await api.services.core.directory.users.create(TENANT, User(number))
+        sample = await api.call("GET", f"/v1/import/sample?kind={kind}&excel&language={language}")
+        body = sample.body.replace(b"+79991112201", b"+79991112209") if kind == "contacts" else sample.body
+        done = await api.call("POST", f"/v1/import?kind={kind}", body, headers={"Content-Type": "text/csv"})
+        assert done.status == 200, (kind, done.json)
+        assert done.json["created"] == len(sample.body.splitlines()) - 1, kind

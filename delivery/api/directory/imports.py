@@ -5,7 +5,7 @@ import csv
 import io
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
@@ -162,6 +162,44 @@ class DirectoryExportQuery(ExportQuery, frozen=True):
     language: Literal["ru", "en"] | UnsetType = UNSET
 
 
+class SampleQuery(DirectoryExportQuery, frozen=True, kw_only=True):
+    """The kind of the rows, and the form of the file."""
+
+    kind: KindName
+
+
+_SAMPLES: Mapping[str, Rows] = {
+    "users": (
+        ("name", "email", "role", "groups", "contacts.sms"),
+        ("Петрова Анна Ивановна", "anna@example.org", "student", "8А", "+79991112201"),
+        ("Сидоров Пётр", "petr@example.org", "trainer", "8А;8Б", "+79991112202"),
+    ),
+    "contacts": (("user", "channel", "address"), ("201", "telegram", "@anna"), ("201", "sms", "+79991112201")),
+    "groups": (("id", "title"), ("8А", "8А класс"), ("8Б", "8Б класс")),
+    "members": (("group", "user"), ("8А", "201"), ("8А", "202")),
+    "supergroups": (("id", "title", "groups"), ("8 классы", "Все восьмые", "8А;8Б")),
+    "ownerships": (
+        ("user", "kind", "id"),
+        ("202", "group", "8А"),
+        ("202", "group", "8Б"),
+        ("202", "supergroup", "8 классы"),
+    ),
+}
+"""A table of each kind, as the import reads it."""
+
+
+async def show_sample(request: Request[None, SampleQuery]) -> web.StreamResponse:
+    """Return a sample of a file, which the import reads."""
+    query = request.query
+
+    async def pages() -> AsyncIterator[Rows]:
+        yield _SAMPLES[query.kind]
+
+    is_russian = query.language == "ru" and not query.format
+    found = _in_russian(FileKind(query.kind), pages()) if is_russian else pages()
+    return await respond_csv(request, f"sample-{query.kind}.csv", found, for_excel=query.for_excel)
+
+
 ExportRequest = Request[None, DirectoryExportQuery]
 
 
@@ -188,6 +226,8 @@ ROUTES: Routes = (
           import_csv, 200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
     Route("GET", "/v1/import", "How far the running import is", "manage", show_progress, 200, ImportState,
           people=People.BY_SCOPE),
+    Route("GET", "/v1/import/sample", "A sample of a file that the import reads, as CSV", "manage", show_sample, 200,
+          CONTENT_TYPE, query=SampleQuery, people=People.BY_SCOPE),
     Route("GET", "/v1/export/{kind}", "Export a part of the directory as CSV, which the import reads again", "manage",
           export_directory, 200, CONTENT_TYPE, query=DirectoryExportQuery, people=People.BY_SCOPE),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, t, word } from "../lib/words.js";
-import { ApiError, api, randomKey } from "../lib/api.js";
+import { ApiError, address, api, randomKey } from "../lib/api.js";
 import { explain, explainOne, notice, submits, toast } from "../lib/page.js";
 import { choice, idOf } from "../lib/directory.js";
 
@@ -32,12 +32,16 @@ export default {
         field({ label: t("import.kind") }, choice("kind", KINDS.map((one) => [one, word("import_kind", one)]))),
         field({ label: t("import.file"), hint: t("import.file_hint") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,.xlsx,text/csv", required: true })),
         field({ label: t("import.encoding") }, choice("encoding", [["", t("import.encoding_found")], ...ENCODINGS.map((one) => [one, one])])),
-        h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")))),
+        h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")),
+          h("a", { class: "button", href: sampleOf(KINDS[0]), download: true, onclick: (event) => { event.currentTarget.href = sampleOf(event.currentTarget.closest("form").elements.kind.value); } }, t("import.sample")))),
       result,
       h("section", { class: "panel" }, h("h2", {}, t("import.export")), h("p", {}, t("import.export_text")),
         h("ul", { class: "actions plain-list" }, EXPORTED.map((one) => h("li", {}, h("a", { class: "button", href: `/v1/export/${one}?excel=1&language=${currentLanguage()}`, download: `${one}.csv` }, word("import_kind", one)))))));
   },
 };
+
+/** The address of a small table of this kind, as the import reads it. */
+const sampleOf = (kind) => address("/v1/import/sample", { kind, excel: "1", language: currentLanguage() });
 
 async function showCheck(result, chosen, signal, form) {
   try {
