@@ -91,7 +91,8 @@ class History(Struct, frozen=True):
     `personal`: the fields of a personal text, for which each recipient has a value.
     `question`, `answers`: None if it asks nothing. `follows`: None unless it is a follow-up; `followed_by`: its own
     follow-ups, the oldest first. `left_out`: how many people a follow-up has left out.
-    `texts`: language → the text in place of `text`.
+    `texts`: language → the text in place of `text`. `refused_replies`: how many recipients have replied though nobody
+    reads it.
     """
 
     key: HistoryKey
@@ -128,6 +129,7 @@ class History(Struct, frozen=True):
     followed_by: Sequence[HistoryLink] = ()
     left_out: int = 0
     texts: Mapping[str, str] = {}
+    refused_replies: int = 0
 
 
 class HistoryChange(Struct, frozen=True):

@@ -198,12 +198,18 @@ class ReplyWorker:
         elif about.replies.startswith(THREAD):
             await self._to_thread(reply, about)
         elif about.replies == REPLIES_OFF:
+            await self._count_refused(reply, about)
             person = person_of(author, about.recipient, about.name)
             await self._relay.refuse(reply.tenant, person, reply.way, about.key)
         else:
             is_own = about.replies == REPLIES_TO_SENDER
             inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
             await self._pass_on(reply, inbox, person_of(author, about.recipient, about.name), about)
+
+    async def _count_refused(self, reply: _Incoming, about: _Delivery) -> None:
+        """Count who replies though nobody reads it, for the sender."""
+        if reply.source:
+            await self._store.run("count_refused_reply", about.key.shard, about.key.suffix, reply.source.number)
 
     async def _to_thread(self, reply: _Incoming, about: _Delivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader

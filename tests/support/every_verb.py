@@ -303,6 +303,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     await answers.reopen(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)
     await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])
+    await stack.store.run("count_refused_reply", accepted.key.shard, accepted.key.suffix, 0)
     threads, way = Threads(stack.store), ReplyRoute("echo", "p1")
     message = ThreadMessage(0, "person", 0, 1, "Hello")
     added = await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(1), way, "", "event", message)

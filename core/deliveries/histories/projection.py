@@ -56,7 +56,7 @@ FIELDS = (
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
     *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
-    *("follows", "followed", "left_out", "texts"),
+    *("follows", "followed", "left_out", "texts", "refused_replies"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -325,6 +325,7 @@ def assemble(
         follows=next(iter(links["follows"]), None),
         followed_by=links["followed"],
         left_out=left_out,
+        refused_replies=int(fields["refused_replies"] or 0),
     )
 
 

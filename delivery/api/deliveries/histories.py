@@ -121,7 +121,8 @@ class DeliverySummary(Struct, kw_only=True):
     `answer`, `answers`, `reminders`: its question, the totals and the reminders, absent if it asks nothing.
     `follows`: of a follow-up; otherwise absent. `followed_by`: its follow-ups, absent without one. `left_out`: people
     that a follow-up has left out since it was sent, because they needed it no more; otherwise absent.
-    `texts`: by language, in place of `text`; absent without them.
+    `texts`: by language, in place of `text`; absent without them. `refused_replies`: how many recipients have replied
+    though `replies` is off; absent if nobody has.
     `text_hidden`: true if it is the text of somebody else, which is read only with a reason; otherwise absent.
     """
 
@@ -157,6 +158,7 @@ class DeliverySummary(Struct, kw_only=True):
     followed_by: list[DeliveryLink] | UnsetType = UNSET
     left_out: int | UnsetType = UNSET
     texts: Mapping[str, str] | UnsetType = UNSET
+    refused_replies: int | UnsetType = UNSET
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
@@ -194,6 +196,7 @@ def _summary(history: history.History) -> dict[str, Any]:
     content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
     personal: dict[str, Any] = {"personal": list(history.personal)} if history.personal else {}
     personal |= {"texts": history.texts} if history.texts else {}
+    personal |= {"refused_replies": history.refused_replies} if history.refused_replies else {}
     return copied | times | further | {"wait": wait} | content | personal | _asked(history) | _linked(history)
 
 

@@ -209,10 +209,14 @@ async def test_the_members_of_an_office_read_it_together_but_no_student(school: 
 
 
 async def test_who_replies_where_replies_are_off_is_told_so_once(school: School) -> None:
-    message = await school.send(replies="off")
+    accepted = await school.order(replies="off")
+    await school.stack.finished(accepted.key)
+    message = school.last_to(MARIA)
     await school.write(MARIA, "Hello", quoted=message)
     await school.write(MARIA, "Hello", quoted=message)
     assert school.got(MARIA)[1:] == ["Ответы на это сообщение никто не читает."]
+    history = await school.stack.history(accepted.key)
+    assert (accepted.repeated, history.refused_replies) == (False, 1)
     assert await school.threads() == []
 
 
