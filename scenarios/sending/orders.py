@@ -15,8 +15,10 @@ from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
+from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import nfc
 from core.orders import Addressee, Caller, Order
+from core.orders.question_rules import locale_of, options_of
 from core.queue import own_name
 from core.updates.rights import origin_of
 from couriers.channel import channels
@@ -37,13 +39,30 @@ _PRIORITY = 1
 
 class Terms(Struct, frozen=True):
     """When a message is sent, None: at once; whether that may be far ahead; its tags; whether `{{field}}` in its text
-    stands for a value of each recipient.
+    stands for a value of each recipient; what it asks, None for nothing.
     """
 
     deliver_at: datetime | None = None
     far: bool = False
     tags: Sequence[str] = ()
     personal: bool = False
+    question: Question | None = None
+
+
+ASKED = tuple(str(kind) for kind in AnswerKind if kind is not AnswerKind.CHOICE)
+"""The questions that an author writes by their kind."""
+
+
+def question_of(written: Sequence[str], text: str) -> Question | None:
+    """Return what a message asks: a kind, or the texts of buttons, which are counted by their numbers."""
+    if not written:
+        return None
+    locale = locale_of(text)
+    if len(written) == 1:
+        kind = AnswerKind(written[0])
+        return Question(kind, options_of(kind, (), locale), locale)
+    options = [Option(str(number), one) for number, one in enumerate(written, 1)]
+    return Question(AnswerKind.CHOICE, options, locale)
 
 
 AT_ONCE = Terms()
@@ -84,6 +103,7 @@ def reply_to(chat: Chat, text: str, content: Content, now: datetime, terms: Term
         kind=KIND,
         tags=terms.tags,
         content=needed(content, text),
+        question=terms.question,
     )
     recipient = Recipient(chat.address, chat.name, contacts={chat.channel: [chat.address]})
     order = Order(delivery, [recipient], urgent=True, far=terms.far)
@@ -105,6 +125,7 @@ async def broadcast(
         deliver_at=terms.deliver_at,
         tags=terms.tags,
         content=needed(content, text),
+        question=terms.question,
     )
     return Order(delivery, to, far=terms.far, personal=terms.personal or None), Caller(delivery.tenant)
 

@@ -67,6 +67,14 @@ def _moment(value: Data, name: str, zone: tzinfo) -> datetime | None:
     return found
 
 
+def _question(value: Data, name: str, zone: tzinfo) -> tuple[str, ...]:
+    """Return the kind of a question, or the texts of its buttons."""
+    written = conversion.elements(value, name, zone)
+    if len(written) == 1 and written[0] not in orders.ASKED:
+        raise Invalid("ANSWER_MALFORMED", sentence("no_question", kinds=", ".join(orders.ASKED)), name)
+    return written
+
+
 class SendAttributes(MessageAttributes, frozen=True):
     text: Annotated[Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.")] = ""
     additional_text: Annotated[Verbatim, Seen("Appended to the text.")] = ""
@@ -135,6 +143,15 @@ class SendAttributes(MessageAttributes, frozen=True):
     personal: Annotated[
         Flag, Own(r"Whether `\{\{first_name\}\}` in the text of a message with `to` is filled for each recipient.")
     ] = False
+    answer: Annotated[
+        tuple[str, ...],
+        types.TEXTS,
+        _question,
+        Own(
+            "Asks with the message: `confirm`, `text`, `number`, `date`, `file`, or the texts of two or more buttons."
+            " The history says who has answered."
+        ),
+    ] = ()
     tag: Annotated[Verbatim, Own("A name by which `cancel` finds a message that is to be sent later.")] = ""
 
     @property
@@ -156,7 +173,8 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     if written.to or content.remove:
         context.require("send")
     due = orders.due(context, written.delay, written.deliver_at)
-    terms = orders.Terms(due, written.far, orders.tags(context.event, written.tag), written.personal)
+    tags, question = orders.tags(context.event, written.tag), orders.question_of(written.answer, said.text)
+    terms = orders.Terms(due, written.far, tags, written.personal, question)
     if written.to:
         to = addressees(written.to)
         order, caller = await orders.broadcast(context, said.text, content, to, written.channels, terms)

@@ -25,3 +25,17 @@ async def test_a_repeated_order_is_the_same_delivery(school: Bench) -> None:
     assert other["delivery_id"] != first["delivery_id"]
     for delivery in (first, other):  # an audit of the store follows, which must find nothing left over
         await school.services.core.deliveries.cancel(HistoryKey.parse(str(delivery["delivery_id"])), TENANT)
+
+
+async def test_a_message_of_a_scenario_asks_a_question(school: Bench) -> None:
+    asked = {}
+    for answer in ("confirm", "number", ["Приду", "Не приду"]):
+        fields = {"type": "send", "text": "Придёте?", "to": {"id": 1}, "delay": "1d"}
+        result = await school.results({**fields, "answer": answer}, PRIVATE, run=str(answer))
+        key = HistoryKey.parse(str(result["delivery_id"]))
+        question = (await school.services.core.deliveries.read(key, TENANT)).question
+        assert question
+        asked[str(question.kind)] = [(one.key, one.text) for one in question.options]
+        await school.services.core.deliveries.cancel(key, TENANT)
+    choice = [("1", "Приду"), ("2", "Не приду")]
+    assert asked == {"confirm": [("read", "Прочитано")], "number": [], "choice": choice}
