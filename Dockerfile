@@ -8,7 +8,6 @@ RUN useradd --system --uid 10001 --home-dir /data ada && install -d -o ada -g ad
 COPY --from=libraries /venv /venv
 WORKDIR /ada
 COPY bench bench
-COPY bots bots
 COPY scenarios scenarios
 COPY tools tools
 COPY cli cli

@@ -58,8 +58,7 @@ class Receiving:
     """The way on which messages of people reach Ada.
 
     `events`: a module with `read_arrival`, which makes an event of an update, and `read_reach` if updates say who can
-    be reached; if an event comes in parts, it `gathers` them by `merge`. `replies`: a module with `Replies`, by which a
-    dialog answers with buttons, "" if it answers through the courier. `source`: within what the ids of events are
+    be reached; if an event comes in parts, it `gathers` them by `merge`. `source`: within what the ids of events are
     unique, "" for the tenant. `receiver`: a module with `open_receiver`, "" if all updates are posted to the HTTP API.
     `webhook`, `callback`: how an update is posted.
 
@@ -74,7 +73,6 @@ class Receiving:
     gathers: bool = False
     source: str = ""
     receiver: str = ""
-    replies: str = ""
     webhook: Webhook | None = None
     callback: Callback | None = None
     needs: frozenset[str] = frozenset()
@@ -86,7 +84,7 @@ class Receiving:
     @property
     def imports(self) -> tuple[str, ...]:
         """Return what its process imports."""
-        return tuple(filter(None, (self.events, self.receiver, self.replies)))
+        return tuple(filter(None, (self.events, self.receiver)))
 
 
 @dataclass(frozen=True, slots=True)

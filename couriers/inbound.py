@@ -1,7 +1,7 @@
 """The ways in of all channels, the same in every process: what polls, and what receives callbacks."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from importlib import import_module
 
 from core.answers import AnswerNumbers
@@ -10,42 +10,17 @@ from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates.events import Arrival, Event, Events, dialogs_tube, is_answer, is_for_dialogs, is_private
+from core.updates.events import Event, Events
 from core.updates.gathering import Gathering
-from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
+from core.updates.ingress import MAX_AGE, Ingress, Read
 from core.updates.reachability import OptOuts, Reachability, ReadReach
 from couriers.channel import Receiving, receiving
-
-
-def dialogs_ingress(
-    store: Store, client: QueueClient, tenant: str, directory: Directory | None = None
-) -> Mapping[str, Ingress]:
-    """Return the ways in for the dialogs of the bots, by channel. `directory`: to note who can be reached."""
-    choices, received, numbers = Choices(store), ReceivedMessages(store), AnswerNumbers(store)
-    return {
-        channel: Ingress(
-            Events(
-                client,
-                tenant,
-                choices,
-                gets_presses=False,
-                opt_outs=OptOuts(directory or Directory(store), tenant),
-                tube=dialogs_tube(channel),
-                received=received,
-                numbers=numbers,
-            ),
-            one.source or tenant,
-            _for_dialogs(_reader(one)),
-            reachability=_reachability(directory, tenant, channel, one),
-        )
-        for channel, one in receiving().items()
-    }
 
 
 def events_ingress(
     store: Store, client: QueueClient, tenant: str, max_age: timedelta = MAX_AGE
 ) -> Mapping[str, Ingress]:
-    """Return the ways in for the scenarios of the tenant's bot, by channel."""
+    """Return the ways in of the tenant's bot, by channel."""
     choices, received, numbers = Choices(store), ReceivedMessages(store), AnswerNumbers(store)
     parts = gathering(store, client, tenant)
     return {
@@ -86,17 +61,3 @@ def gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
 def _merge(name: str, parts: Sequence[Event]) -> Event:
     merged: Event = import_module(receiving()[str(parts[0]["channel"])].events).merge(name, parts)
     return merged
-
-
-def _for_dialogs(read: Read) -> Read:
-    """Return a reader of what dialogs answer, and of answers to questions."""
-
-    def read_private(raw: Raw, now: datetime) -> Arrival | None:
-        arrival = read(raw, now)
-        if arrival is None:
-            return None
-        event = arrival.event
-        is_edit = event.get("kind") == "edited" and is_private(event)  # perhaps of a reply
-        return arrival if is_edit or is_for_dialogs(event) or is_answer(event) else None
-
-    return read_private

@@ -1,17 +1,15 @@
-"""Opens the services of core that several processes use, by the settings: rules of sending, linking, those of a bot."""
+"""Opens the services of core that several processes use, by the settings: rules of sending, linking."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from bots.services import BotServices
 from cli.settings.settings import Settings
 from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.orders import SendingPolicy
 from core.redis.store import Store
-from core.services import open_services
 from core.sessions import SignInCodes
 from couriers.email import EmailTemplates, LinkCodeMailer, Mailer, MailServer
 
@@ -54,16 +52,3 @@ async def open_code_mailer(settings: Settings) -> AsyncIterator[LinkCodeMailer |
         yield LinkCodeMailer(mailer, templates)
     finally:
         await mailer.close()
-
-
-@asynccontextmanager
-async def open_bot_services(store: Store, settings: Settings) -> AsyncIterator[BotServices]:
-    """Open the services of one bot, of the tenant ADA_BOT_TENANT."""
-    timezone = settings.tenant_timezones.get(settings.bot_tenant, settings.timezone)
-    async with (
-        open_services(store, sending_policy_of(settings)) as core,
-        open_linking(store, core.directory, settings) as linking,
-    ):
-        yield BotServices(
-            core, linking, settings.bot_tenant, timezone, settings.public_url or "", settings.office or ""
-        )

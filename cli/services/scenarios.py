@@ -1,4 +1,4 @@
-"""Reads the bot in ADA_SCENARIOS for processes other than the one that runs its scenarios."""
+"""Reads the bot for processes other than the one that runs its scenarios."""
 
 import logging
 from collections.abc import Mapping
@@ -7,11 +7,10 @@ from pathlib import Path
 
 from cli.settings.bot_folders import bot_folder
 from cli.settings.settings import Settings
-from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.ingress import MAX_AGE, Ingress
-from couriers.inbound import dialogs_ingress, events_ingress
+from couriers.inbound import events_ingress
 from scenarios.bot.durations import read_duration
 from scenarios.bot.foreign_settings import EVENTS_SECTIONS, MAX_EVENT_AGE
 from scenarios.loader import load
@@ -20,9 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mapping[str, Ingress]:
-    """Return the ways in by channel: for the scenarios of the bot in ADA_SCENARIOS, without it for the dialogs."""
-    if settings.scenarios is None:
-        return dialogs_ingress(store, client, settings.bot_tenant, Directory(store))
+    """Return the ways in by channel."""
     return events_ingress(store, client, settings.bot_tenant, max_age(settings))
 
 

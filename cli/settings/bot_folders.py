@@ -2,6 +2,7 @@
 
     ADA_SCENARIOS=bots    bots/school-5/{triggers.yaml, scenarios/, .env}    the bot of the tenant school-5; any number
     ADA_SCENARIOS=bot     bot/{triggers.yaml, scenarios/}                    the only bot, that of ADA_BOT_TENANT
+    without it            the dialog of teachers                             the same
 
 The .env of a folder has the accounts of its bot: ADA_BOT_TOKEN, ADA_VK_TOKEN, ADA_MAX_TOKEN and what belongs to them,
 or ADA_BOT_TOKEN_FILE and so on; the accounts of the installation are those of ADA_BOT_TENANT. Other names are variables
@@ -18,9 +19,7 @@ from cli.settings.settings import Configuration, Settings, section_prefix
 from cli.settings.sources import PREFIX, RawSetting, raw_settings, read_dotenv
 from core.errors import SetupError
 from couriers.channel import channels
-
-TEACHERS_DIALOG = "the dialog of teachers (/select, /console, linking chats)"
-"""What is off while a bot of ADA_SCENARIOS answers."""
+from scenarios.bot.new_bot import TEACHER
 
 ENVIRONMENT = ".env"
 SIMULATED = ":sandbox"
@@ -69,7 +68,7 @@ def bot_folder(settings: Settings, tenant: str) -> Path | None:
     """Return the folder of a tenant's bot; None if it has none."""
     bots = folder_of_bots(settings)
     if bots is None:
-        return settings.scenarios if tenant == settings.bot_tenant else None
+        return (settings.scenarios or TEACHER) if tenant == settings.bot_tenant else None
     folder = bots / tenant
     return folder if _TENANT.fullmatch(tenant) and folder.is_dir() and is_bot(folder) else None
 
@@ -80,7 +79,7 @@ def read_bots(configuration: Configuration, may_receive: MayReceive = bool) -> d
     """
     bots = folder_of_bots(configuration.settings)
     if bots is None:
-        return only_bot(configuration) if configuration.settings.scenarios else {}
+        return only_bot(configuration)
     folders = sorted(one for one in bots.iterdir() if _TENANT.fullmatch(one.name) and one.is_dir())
     return {folder.name: read_bot(configuration, folder, may_receive) for folder in folders if is_bot(folder)}
 

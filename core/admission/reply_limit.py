@@ -1,6 +1,6 @@
 """How often a bot replies to an address where a machine may answer, such as a telephone number.
 
-Called by `scenarios.sending.orders`, `core.updates.presses` and `bots.delivered_replies`.
+Called by `scenarios.sending.orders` and `core.updates.presses`.
 """
 
 from datetime import timedelta

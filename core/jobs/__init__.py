@@ -6,7 +6,7 @@
 Guarantees: a change of a job and the task of its next iteration are one step; two starts at once make one job; a pause
 of a user stays until the user or an administrator ends it, whatever restarts.
 
-Neighbours: `core.queue` below. `delivery/`, `bots/` and `cli` control jobs through `Jobs`; `jobs/` runs them.
+Neighbours: `core.queue` below. `delivery/`, `scenarios/` and `cli` control jobs through `Jobs`; `jobs/` runs them.
 """
 
 from core.jobs.jobs import Jobs

@@ -4,7 +4,7 @@ Guarantees: each person is addressed once, however many groups contain it. Quiet
 sender's quota hold for every way in. A refusal has a code and leaves no trace.
 
 Neighbours: `core.directory` names the people, `core.admission` has the rules, `core.deliveries` stores the delivery.
-`delivery/` and `bots/` call it.
+`delivery/` and `scenarios/` call it.
 """
 
 from core.orders.order import Addressee, AnyAddressee, Caller, Order, TableRef

@@ -2,7 +2,7 @@
 
     order → preparation (people, role, quiet hours) → Deliveries.enqueue (quota, in the same step)
 
-Called by `delivery/` and `bots/`.
+Called by `delivery/` and `scenarios/`.
 """
 
 import asyncio

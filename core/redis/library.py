@@ -85,7 +85,7 @@ ACKNOWLEDGED = frozenset(
         *("create_user", "update_user", "delete_user", "confirm_link", "withdraw_link"),
         *("create_collection", "update_collection", "delete_collection", "add_members", "remove_member"),
         *("own", "disown", "begin_import", "commit_import", "write_import", "abort_import"),
-        *("save_job", "begin_iteration", "save_turn", "store_promo", "store_webhook", "remove_webhook", "note_replay"),
+        *("save_job", "begin_iteration", "store_promo", "store_webhook", "remove_webhook", "note_replay"),
         *("answer", "close_answers", "add_to_thread"),
         *("reserve_upload", "write_upload_part", "delete_upload"),
     }

@@ -5,7 +5,7 @@
 Guarantees: a session has the rights of its key or of its person as they are now, because both are read at each request;
 it ends with the key, with the person, with its time, or when somebody signs out.
 
-Neighbours: `core.admission` has the keys, `core.directory` the people. `delivery/` and `bots/` call it.
+Neighbours: `core.admission` has the keys, `core.directory` the people. `delivery/` and `scenarios/` call it.
 """
 
 from core.sessions.codes import SignInCodes, SignInLinks

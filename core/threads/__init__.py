@@ -6,7 +6,7 @@ directory whose members read it together.
 Guarantees: a message is in one thread, once, however often its event is processed; it is relayed once. A relayed
 message is built anew: the other side gets the name of the directory and the words, and no address.
 
-Neighbours: `core.orders` below, which makes the deliveries; `delivery/`, `scenarios/` and `bots/` above.
+Neighbours: `core.orders` below, which makes the deliveries; `delivery/` and `scenarios/` above.
 """
 
 from core.threads.relay import Relay

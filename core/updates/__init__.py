@@ -1,12 +1,11 @@
 """Events: what people do in a channel (write, press a button, join), as tasks of the queue.
 
-    provider ─▶ its reader ─▶ Ingress.put ─┬▶ tube `events` ─▶ a worker of `scenarios/`, with a bot in ADA_SCENARIOS
-                                           └▶ tube `dialogs.<channel>` ─▶ a worker of `bots/`, otherwise
+    provider ─▶ its reader ─▶ Ingress.put ─▶ tube `events` ─▶ a worker of `scenarios/`
 
 Guarantees: what the provider repeats is put once (for a day); the events of one person are processed one after the
 other in the order of arrival, by any process.
 
-Neighbours: `core.queue` below. `bots/` puts what it polls, `delivery/` what is posted.
+Neighbours: `core.queue` below. `couriers.receiving` puts what it polls, `delivery/` what is posted.
 """
 
 from core.updates.events import Event, Events

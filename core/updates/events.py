@@ -47,7 +47,6 @@ _CHANNEL = re.compile(r"[a-z0-9-]{1,32}")
 _EXPIRES = timedelta(hours=1)
 """A person who waits for an hour no longer expects an answer."""
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
-_DIALOG_KINDS = ("text", "callback")
 
 Event = Mapping[str, Any]
 
@@ -67,23 +66,14 @@ def scenarios_tube() -> Tube:
     return Tube(TUBE, expires=_EXPIRES, attempts=100, backoff=_BACKOFF)
 
 
-def dialogs_tube(channel: str) -> Tube:
-    """Return the tube of the events that the dialogs in a channel answer. More attempts than fit into the time before
-    the expiry: a pause of the provider, of at least a second, is an attempt, too.
-    """
-    return Tube(f"dialogs.{channel}", expires=_EXPIRES, attempts=10_000, backoff=_BACKOFF)
-
-
 def replies_tube() -> Tube:
     """Return the tube of replies. Only an outage of the store takes an attempt."""
     return Tube(REPLIES_TUBE, attempts=10_000, backoff=_BACKOFF)
 
 
 class Events:
-    """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
-    the dialogs in one channel. `received`: to see which messages are quoted. `numbers`: to see answers to questions of
-    deliveries. Without `gets_presses` a number stays a text, except one that sends a held reply. `opt_outs`: to see
-    STOP and START.
+    """Puts the events of one tenant's bot. `choices`: to see answers by number. `received`: to see which messages are
+    quoted. `numbers`: to see answers to questions of deliveries. `opt_outs`: to see STOP and START.
     """
 
     def __init__(
@@ -91,26 +81,22 @@ class Events:
         client: QueueClient,
         tenant: str,
         choices: Choices | None = None,
-        tube: Tube | None = None,
         received: ReceivedMessages | None = None,
         numbers: AnswerNumbers | None = None,
         *,
-        gets_presses: bool = True,
         opt_outs: OptOuts | None = None,
     ) -> None:
         self._client = client
         self._tenant = tenant
         self._choices = choices
-        self._gets_presses = gets_presses
         self._opt_outs = opt_outs
-        self._tube = tube or scenarios_tube()
         self._received = received
         self._numbers = numbers
         self._answers = Answers(client.store)
 
     async def open(self) -> None:
         """Create the tube."""
-        await self._client.tubes.create(self._tube)
+        await self._client.tubes.create(scenarios_tube())
 
     async def put(self, source: str, event: Event) -> bool:
         """Add an event; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then the provider must repeat
@@ -140,8 +126,7 @@ class Events:
             return {**event, ANSWER_TO: msgspec.to_builtins(meant)}
         if self._choices is None:
             return event
-        pressed = await answered(event, self._choices, self._tenant)
-        return pressed if self._gets_presses or sends_reply(pressed) else event
+        return await answered(event, self._choices, self._tenant)
 
     async def put_reply(self, event: Event) -> bool:
         """Hand an event that no bot has answered to the threads; returns False for a repeat. Raises StoreError."""
@@ -166,7 +151,7 @@ class Events:
     def _tube_of(self, event: Event, *, is_reply: bool) -> str:
         if is_answer(event):
             return ANSWERS_TUBE
-        return REPLIES_TUBE if is_reply else self._tube.name
+        return REPLIES_TUBE if is_reply else TUBE
 
     async def _is_of_a_thread(self, event: Event) -> bool:
         """Return whether the text of a message was edited that was passed on to a thread."""
@@ -244,11 +229,6 @@ def lane_of(event: Event) -> str:
 def is_private(event: Event) -> bool:
     """Return whether the chat is between a person and the bot."""
     return event.get("chat_type") in (None, "", "private")
-
-
-def is_for_dialogs(event: Event) -> bool:
-    """Return whether a dialog answers an event: a private message or press of a person."""
-    return is_private(event) and event.get("kind") in _DIALOG_KINDS and not event.get("is_bot")
 
 
 def is_free_text(event: Event) -> bool:

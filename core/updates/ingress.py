@@ -1,4 +1,4 @@
-"""The way in of a provider's updates: for the dialogs of a bot, or as events for its scenarios.
+"""The way in of a provider's updates, as events for the scenarios of a bot.
 
 The receiver of updates from a provider calls `put`. It is the same object over polling, a webhook and a gateway, and in
 every process.

@@ -17,6 +17,6 @@ CHANNEL = Channel(
     is_simulated=True,
     address=EMAIL_ADDRESS,
     samples={1: "anna@example.org", 5: "darya@example.org"},
-    readers={"ADA_SMTP_URL": frozenset({"serve", "email", "bots", "scenarios"})},
+    readers={"ADA_SMTP_URL": frozenset({"serve", "email", "scenarios"})},
     limits_replies=True,
 )

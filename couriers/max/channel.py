@@ -30,7 +30,6 @@ CHANNEL = Channel(
             url="ADA_MAX_WEBHOOK_URL",
         ),
         reads_section=True,
-        replies="bots.max.sending",
         makes_calls=True,  # a press is answered there only with a new content of its message
     ),
 )

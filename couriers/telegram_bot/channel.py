@@ -26,7 +26,6 @@ CHANNEL = Channel(
         events="couriers.telegram_bot.events",
         gathers=True,
         receiver="couriers.telegram_bot.receive",
-        replies="bots.telegram.sending",
         webhook=Webhook(
             path="/v1/inbound/telegram",
             header="X-Telegram-Bot-Api-Secret-Token",

@@ -98,7 +98,7 @@ class TelegramBot:
                 if not outcomes.is_not_modified(error):
                     return None
             except FAILURES as error:
-                return outcomes.outcome_of(error, self._current(message.address))
+                return outcomes.outcome_before_sending(error, self._current(message.address))
             return Sent(edited_message(content), not_shown=not_shown)
         return None
 

@@ -69,7 +69,9 @@ def outcome_of(error: Exception, chat: str, *, is_first_part: bool = True) -> Ou
 
 
 def outcome_before_sending(error: Exception, chat: str) -> Outcome:
-    """Return the outcome of a message before whose sending a request raised this error: nothing was sent."""
+    """Return the outcome of a message before whose sending a request raised this error: nothing was sent. An edit is
+    such a request, too, because the same edit once more changes nothing.
+    """
     outcome = outcome_of(error, chat)
     return (
         Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, outcome.detail)

@@ -71,6 +71,11 @@ def is_of_list(data: str) -> bool:
     return is_turn(data) or data.startswith("choose:")
 
 
+def pressed_message(event: Mapping[str, Data]) -> Data:
+    """Return the id of the message whose button was pressed; "" for a text."""
+    return event.get("message_id") or "" if event.get("callback_data") is not None else ""
+
+
 def turn_of(event: Mapping[str, Data]) -> PageTurn | None:
     """Return which page a press asks for; None for any other event."""
     found = _TURN.fullmatch(str(event.get("callback_data") or ""))

@@ -1,7 +1,7 @@
 """Compares actions and settings with the declarations of the action types."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from scenarios.actions import Actions
 from scenarios.bot import Action
@@ -10,13 +10,14 @@ from scenarios.bot.foreign_settings import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
+from scenarios.engine.beside import TEACHER_SECTION
 from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.plugins.plugin import installed_plugins
 from scenarios.schema import ActionType
 from scenarios.schema.attributes import Field
-from scenarios.schema.declaration import ENABLED
+from scenarios.schema.declaration import COMMON_FIELDS, ENABLED
 from scenarios.schema.types import DURATION
 from scenarios.words import Sentence, placed, sentence
 
@@ -101,10 +102,12 @@ def _texts(value: Data) -> Iterator[str]:
 def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
     """Check the sections of settings.yaml: the action types, whose defaults they change, and plugins (C-81)."""
     plugins = [plugin.name for plugin in installed_plugins()[0]]
-    known = (*actions.types, *plugins, *FOREIGN, COMMANDS_SECTION, ROLES_SECTION)
+    known = (*actions.types, *plugins, *FOREIGN, COMMANDS_SECTION, ROLES_SECTION, TEACHER_SECTION)
     for key, node in root.pairs if isinstance(root, MapNode) else ():
         if key.text in actions.types:
-            check_section(reader, actions.types[key.text], node)
+            check_section(reader, key.text, (*actions.types[key.text].fields, *COMMON_FIELDS), node)
+        elif key.text == TEACHER_SECTION:
+            check_section(reader, key.text, (), node)
         elif setting := FOREIGN.get(key.text):
             check_foreign(reader, node, Field(setting, DURATION, ""), key.text)
         elif key.text not in known:
@@ -121,12 +124,10 @@ def check_foreign(reader: Reader, section: Node, setting: Field, name: str) -> N
             reader.warning(key, "UNKNOWN_SETTING", sentence("section_only_used", name=name, name_2=setting.name))
 
 
-def check_section(reader: Reader, kind: ActionType, section: Node) -> None:
-    for key, value in reader.pairs(section, kind.name):
-        if key.text == "enabled":
-            check_value(reader, ENABLED, value)
-        elif field := kind.field(key.text):
+def check_section(reader: Reader, name: str, fields: Sequence[Field], section: Node) -> None:
+    known = {one.name: one for one in (ENABLED, *fields)}
+    for key, value in reader.pairs(section, name):
+        if field := known.get(key.text):
             check_value(reader, field, value)
         else:
-            known = ("enabled", *kind.field_names())
-            reader.unknown(key, known, "UNKNOWN_SETTING", sentence("setting", name=kind.name))
+            reader.unknown(key, tuple(known), "UNKNOWN_SETTING", sentence("setting", name=name))

@@ -35,6 +35,7 @@ class ScenarioServices:
     """One set per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models
     and speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
     `linking`: None without a mail server for codes. `public_url`: of the web console, "" if it is not known.
+    `office`: the group that gets what belongs to no delivery, "" for none.
     `pictures`: where actions draw. `allow_private`: whether requests may go to private addresses.
     """
 
@@ -46,6 +47,7 @@ class ScenarioServices:
     sign_in: SignIn | None = None
     linking: Linking | None = None
     public_url: str = ""
+    office: str = ""
     models: Models = field(default_factory=Models.not_set_up)
     pictures: FileCache = field(default_factory=FileCache.nowhere)
     plugins: Mapping[str, Any] = field(default_factory=dict)

@@ -96,6 +96,10 @@ class Step:
         """Return whether everything chained after it ends as drop (C-28)."""
         return self.cause is Cause.CUT or self.state in self.action.chain_drop
 
+    def language(self, event: Mapping[str, Any]) -> str:
+        """Return the language of the person, "" if it is not known: what the chain says goes before the event."""
+        return str(self.values.seen_with({}, event).get("language") or "")
+
     @property
     def passed_on(self) -> Values:
         """Return the values that the next action of the chain gets."""

@@ -27,12 +27,13 @@ _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The scenarios to run, in order, each once; where their triggers are written, "" for a button that names its
-    scenario; and warnings for the log.
+    scenario; and warnings for the log. `is_specific`: whether more than `*` has found them.
     """
 
     scenarios: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     warnings: tuple[Text, ...] = ()
+    is_specific: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +95,19 @@ class CompiledTriggers:
             name, is_turn = self._goal(data), is_of_list(data)
             old = tuple(entry for entry in entries if entry.kind == "*")
             if name and (self._bot.find(name) or not old):
-                return Selection((name,), ("",))
+                return Selection((name,), ("",), is_specific=self._bot.find(name) is not None)
             if is_turn and not old:
                 return Selection((), ())
             entries = old if name or is_turn else entries
         search = _Search(event, source, state)
         chosen: dict[str, str] = {}
-        for scenario, place in _select(entries, search):
-            chosen.setdefault(scenario, place)
+        is_specific = False
+        for entry, scenario in _select(entries, search):
+            chosen.setdefault(scenario, entry.where)
+            is_specific |= entry.kind not in ALWAYS
         if not chosen and (entries or source not in bot.OPTIONAL):
             search.warnings.append(sentence("no_trigger_matches_event", source=source, shown=search.shown))
-        return Selection(tuple(chosen), tuple(chosen.values()), tuple(search.warnings))
+        return Selection(tuple(chosen), tuple(chosen.values()), tuple(search.warnings), is_specific)
 
     def _goal(self, callback_data: str) -> str:
         """Return the scenario that a button names; empty if it names none."""
@@ -166,13 +169,13 @@ def chat_kind(event: Event) -> str:
     return "private" if _text(event.get("chat_type")) in ("", "private") else "group"
 
 
-def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[tuple[str, str]]:
-    """Emit the scenarios of the first entry that matches, with its place; after `continue` also of lower kinds."""
+def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[tuple[Entry, str]]:
+    """Emit the first entry that matches with each of its scenarios; after `continue` also those of lower kinds."""
     tried = ""
     for entry in entries:
         if entry.kind == tried or not (targets := search.targets(entry)):
             continue
-        yield from ((target.scenario, entry.where) for target in targets)
+        yield from ((entry, target.scenario) for target in targets)
         if not any(target.continues for target in targets):
             return
         tried = entry.kind

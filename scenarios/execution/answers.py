@@ -15,7 +15,7 @@ from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.actions.memory import ask
 from scenarios.actions.memory.set import change
-from scenarios.bot.button_data import turn_of
+from scenarios.bot.button_data import pressed_message, turn_of
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step, Values
@@ -96,7 +96,8 @@ class QuestionAnswers:
         except NoAnswer as reason:
             return await self._refuse(stored, context, event, event_run, task, reason.said)
         ending = await change(context, [made]) if made else Ending(State.COMPLETED)
-        answer = Values({**_sent(stored, context), "answer": value}, from_person=frozenset({"answer"}))
+        told = {**_sent(stored, context), "answer": value, "pressed_message_id": pressed_message(event)}
+        answer = Values(told, from_person=frozenset({"answer"}))
         if asked.form:
             noted = FormAnswer(context.step.path[-1] + 1, value, context.services.now_ms())
             await self._forms.note(context.services.tenant, asked.form, person_of(event), asked.field, noted)

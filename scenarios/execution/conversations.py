@@ -69,7 +69,7 @@ def _answer(stored: StoredRun, step: Step) -> str:
     """Return the text of a `send`, without marks; "" for a message elsewhere or later."""
     section = stored.version.bot.settings.get("send")
     defaults: Mapping[str, Any] = {"placeholder": True, **(section if isinstance(section, Mapping) else {})}
-    language = str(stored.event.get("language") or "")
+    language = step.language(stored.event)
     action = stored.version.bot.action(step.scenario, step.path[-1], step.action, language)
     prepared = prepare(action, defaults, step.values, stored.event)
     said = (

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from core.directory.users import Users
+from core.model.people import User
 from core.queue import Attempt, Result, Suspend
 from core.queue.task_ids import put_ms
 from core.updates import events
@@ -22,8 +23,9 @@ from core.updates.bot_calls import BotCalls
 from couriers.bot_calls import longest_answer
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Waiting
+from scenarios.engine.beside import select_beside
 from scenarios.engine.splicing import unknown_scenario
-from scenarios.engine.triggers import SCHEDULED, scheduled
+from scenarios.engine.triggers import SCHEDULED, Selection, scheduled
 from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
@@ -49,8 +51,8 @@ _AGAIN = timedelta(hours=1)
 
 
 class Handlers:
-    """One per process. What a handler raises has its task retried. `bot_calls`: by channel. `put_reply`: takes what a
-    person has written and no scenario answers.
+    """One per process. What a handler raises has its task retried. `beside`: the dialog of teachers, if it answers
+    beside the bot. `bot_calls`: by channel. `put_reply`: takes what a person has written and no scenario answers.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class Handlers:
         shards: int,
         directory_users: Users | None = None,
         put_reply: PutReply | None = None,
+        beside: ActiveBot | None = None,
     ) -> None:
         self._bot = bot
+        self._beside = beside
         self._people = people
         self._variables = variables
         self._directory_users = directory_users
@@ -99,10 +103,10 @@ class Handlers:
         is_repeat = attempt.task.crashed or bool(attempt.checkpoint)
         stored = await self._known(event, task) if is_repeat else None
         if stored is None:
-            version = await self._versions.current(self._bot.version, self._bot.bot)
-            if answered := await self._answered(event, task, version):
+            own = await self._versions.current(self._bot.version, self._bot.bot)
+            if answered := await self._answered(event, task, own):
                 return await self._drive(answered, attempt) if answered.task == task else None
-            names = await self._select(event, version)
+            version, names = await self._select(event, own)
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
         elif stored.task != task:
             return None  # the task of an answer drives the run
@@ -116,7 +120,8 @@ class Handlers:
 
     async def _answered(self, event: Event, task: str, version: Version) -> StoredRun | None:
         """Return the run whose question the event answers."""
-        return await self._answers.take(event, self._run_of(event), task) if version.asks else None
+        asks = self._beside or version.asks
+        return await self._answers.take(event, self._run_of(event), task) if asks else None
 
     async def _begun(self, event: Event) -> StoredRun | None:
         """Return the run that an earlier attempt has begun."""
@@ -142,36 +147,51 @@ class Handlers:
         now = self._runs.now()
         return timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
 
-    async def _select(self, event: Event, version: Version) -> Sequence[str]:
-        """Return the full names of the scenarios that the event starts. A name without a scenario is a warning
-        (C-35)."""
+    async def _select(self, event: Event, own: Version) -> tuple[Version, Sequence[str]]:
+        """Return the bot that answers the event, and the full names of the scenarios that this starts. A name without a
+        scenario is a warning (C-35)."""
         if event.get("kind") == SCHEDULED:
-            return scheduled(version.bot, event)
-        state = await self._people.met(event)
-        selection = version.triggers.select(event, state or str(event.get("user_state") or ""))
+            return own, scheduled(own.bot, event)
+        state = await self._people.met(event) or str(event.get("user_state") or "")
+        version, selection = await self._selected(event, state, own)
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]
         for warning in (*selection.warnings, *(unknown_scenario(version.bot, name) for name in missing)):
             log.warning("event %s: %s", events.identity(self._tenant, event), warning)
         found = (version.bot.find(name) for name in selection.scenarios)
-        return [scenario.name for scenario in found if scenario is not None]
+        return version, [scenario.name for scenario in found if scenario is not None]
 
-    async def _begin(self, task: str, event: Event, version: Version, names: Sequence[str]) -> StoredRun:
+    async def _selected(self, event: Event, state: str, own: Version) -> tuple[Version, Selection]:
+        """Return which of the two bots answers, and by which scenarios."""
+        if self._beside is None:
+            return own, own.triggers.select(event, state)
+        teacher = await self._versions.current(self._beside.version, self._beside.bot)
+        selection, is_teacher = select_beside(own.triggers, teacher.triggers, event, state)
+        return teacher if is_teacher else own, selection
+
+    async def _begin(self, task: str, event: Event, version: Version, names: Sequence[str]) -> StoredRun | None:
+        """Begin the run of an event; return None for a person whom the directory blocks, if the bot looks there."""
         seen = {**event, **await self._variables.seen(version.bot, event, self._runs.now())}
         if version.names_directory and "directory_id" not in event:
-            seen |= await self._in_directory(event)
+            user = await self._in_directory(event)
+            if user and user.blocked:
+                return None
+            seen |= _directory_fields(user)
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
-    async def _in_directory(self, event: Event) -> Event:
-        """Return what the directory knows of the event's person; nothing if it does not know it."""
+    async def _in_directory(self, event: Event) -> User | None:
         users, address = self._directory_users, str(event["user_id"])
-        user = await users.by_contact(self._tenant, event["channel"], address) if users else None
-        if user is None:
-            return {}
-        known = {"directory_id": user.id, "directory_role": user.role or "", "directory_name": user.name or ""}
-        return {**known, "language": language_of(user.locale)}
+        return await users.by_contact(self._tenant, event["channel"], address) if users else None
 
     def _run_of(self, event: Event) -> str:
         return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)
+
+
+def _directory_fields(user: User | None) -> Event:
+    """Return what the directory knows of the event's person; nothing if it does not know it."""
+    if user is None:
+        return {}
+    known = {"directory_id": user.id, "directory_role": user.role or "", "directory_name": user.name or ""}
+    return {**known, "language": language_of(user.locale)}
 
 
 def suspension(run: str, waits: Iterable[WaitsFor], age: timedelta, now: int) -> Suspend:

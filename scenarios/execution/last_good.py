@@ -44,13 +44,16 @@ class ActiveVersion(Struct, frozen=True):
 
 
 class LastGood:
-    """One per process."""
+    """One per process. `beside`: the bot that answers, too, and has no mistakes."""
 
-    def __init__(self, store: Store, versions: Versions, tenant: str, bot: ActiveBot) -> None:
+    def __init__(
+        self, store: Store, versions: Versions, tenant: str, bot: ActiveBot, beside: ActiveBot | None = None
+    ) -> None:
         self._store = store
         self._versions = versions
         self._tenant = tenant
         self._bot = bot
+        self._beside = beside
         folder = blake2b(str(bot.folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
         self._key = KEYS["goodversion"].at(0, tenant, folder)
         self._shown_at = KEYS["active_bot"].at(0, tenant)
@@ -67,7 +70,8 @@ class LastGood:
 
     async def store(self) -> None:
         """Store the version in force, what people are shown of it, and that it is good if it is. Raises StoreError."""
-        await self._versions.publish(self._bot.version, self._bot.bot)
+        for bot in filter(None, (self._bot, self._beside)):
+            await self._versions.publish(bot.version, bot.bot)
         shown = msgspec.json.encode(ActiveVersion.of(self._bot)).decode()
         await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
         await self._store.command("SADD", KEYS["bots"].at(0), self._tenant)

@@ -32,6 +32,7 @@ class ScenarioOptions:
     sign_in: SignIn | None = None
     linking: Linking | None = None
     public_url: str = ""
+    office: str = ""
     allow_private: bool = False
 
 
@@ -56,6 +57,7 @@ async def bot_services(core: Services, options: ScenarioOptions) -> AsyncIterato
             sign_in=options.sign_in,
             linking=options.linking,
             public_url=options.public_url,
+            office=options.office,
             models=options.models,
             pictures=options.pictures,
             allow_private=options.allow_private,

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.errors import StoreError
-from core.orders.following import CONCURRENCY as STATUSES
-from core.orders.following import StatusTasks, status_tube
 from core.queue import Attempt, Result, Retry, Suspend, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
@@ -30,7 +28,9 @@ from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import CONCURRENCY, slow_tubes
 from scenarios.schema import ActionType
-from scenarios.sending.following import BOTS
+from scenarios.sending.following import CONCURRENCY as STATUSES_AT_ONCE
+from scenarios.sending.following import TUBE as STATUSES
+from scenarios.sending.following import statuses_tube
 
 log = logging.getLogger(__name__)
 
@@ -78,18 +78,23 @@ class Process:
 
     async def open(self) -> None:
         """Create the tubes. Raises StoreError."""
-        for tube in (events.scenarios_tube(), schedules_tube(), *slow_tubes(self._types)):
+        for tube in (events.scenarios_tube(), schedules_tube(), statuses_tube(), *slow_tubes(self._types)):
             await self._core.client.tubes.create(tube)
-        await StatusTasks(self._core.client, "", BOTS).open()
         for calls in bot_calls_by_channel(self._core.client, "").values():
             await calls.open()
 
     async def add(
-        self, services: ScenarioServices, active: ActiveBot, types: Mapping[str, ActionType] | None = None
+        self,
+        services: ScenarioServices,
+        active: ActiveBot,
+        types: Mapping[str, ActionType] | None = None,
+        beside: ActiveBot | None = None,
     ) -> None:
-        """Serve a bot from now on, the only one of its tenant. `types`: those that it can use. Raises StoreError."""
+        """Serve a bot from now on, the only one of its tenant. `types`: those that it can use. `beside`: the dialog of
+        teachers, if it answers, too. Raises StoreError.
+        """
         types, options = self._types if types is None else types, self._options
-        bot = TenantBot(services, active, types, self._ends, self._parking, options.secrets, options.patience)
+        bot = TenantBot(services, active, types, self._ends, self._parking, options.secrets, options.patience, beside)
         await bot.open()
         self._bots[bot.tenant] = bot
         self._keeping[bot.tenant] = asyncio.create_task(_keep(bot), name=f"bot of {bot.tenant}")
@@ -135,7 +140,7 @@ class Process:
         slow = [self._worker(tube.name, TenantBot.handle_slow_step, CONCURRENCY) for tube in slow_tubes(self._types)]
         return [
             self._worker(events.TUBE, TenantBot.handle_event, self._options.concurrency),
-            self._worker(status_tube(BOTS), TenantBot.handle_status, STATUSES),
+            self._worker(STATUSES, TenantBot.handle_status, STATUSES_AT_ONCE),
             self._worker(schedules_tube().name, TenantBot.handle_moment, _MOMENTS),
             *slow,
         ]

@@ -102,7 +102,7 @@ class StepExecutor:
 def prepared_of(stored: StoredRun, step: Step, kind: ActionType) -> Prepared:
     """Return what a step runs with, or has run with: it depends only on the run."""
     bot, event = stored.version.bot, stored.event
-    action = bot.action(step.scenario, step.path[-1], step.action, str(event.get("language") or ""))
+    action = bot.action(step.scenario, step.path[-1], step.action, step.language(event))
     return prepare(kind.read(action), kind.section(bot.settings), step.values, event)
 
 

@@ -34,8 +34,9 @@ log = logging.getLogger(__name__)
 
 
 class TenantBot:
-    """`active`: its files. `types`: the action types by name. `secrets`: those that no error may show, by the names of
-    their variables. `patience`: see `scenarios.execution.process.ProcessOptions`.
+    """`active`: its files. `beside`: the dialog of teachers, if it answers beside the bot. `types`: the action types by
+    name. `secrets`: those that no error may show, by the names of their variables. `patience`: see
+    `scenarios.execution.process.ProcessOptions`.
     """
 
     def __init__(
@@ -47,12 +48,13 @@ class TenantBot:
         parking: Parking,
         secrets: Mapping[str, str] | None = None,
         patience: float = PATIENCE,
+        beside: ActiveBot | None = None,
     ) -> None:
         store, client, tenant = services.core.store, services.core.client, services.tenant
         self.tenant = tenant
         self.active = active
         versions = Versions(store)
-        self.last_good = LastGood(store, versions, tenant, active)
+        self.last_good = LastGood(store, versions, tenant, active, beside)
         runs = Runs(store, versions, tenant)
         executor = StepExecutor(services, types, active.folder, secrets)
         self._slow = SlowSteps(client, runs, executor, parking)
@@ -73,6 +75,7 @@ class TenantBot:
             store.shards,
             services.core.directory.users,
             Events(client, tenant).put_reply,
+            beside,
         )
         self._followed = FollowedDeliveries(services.core, tenant, services.timezone)
         self._schedules = Schedules(services, active)

@@ -1,34 +1,72 @@
-"""The messages that show people what becomes of their deliveries: ordered as replies, changed by edits (C-115).
+"""The messages that show people what becomes of their deliveries: ordered as replies, changed by edits (D-17, C-115).
 
-Guarantees: any process goes on where another has stopped. A message is changed at most once a second. Edits keep their
-order, as all messages of a chat do.
+    follow ─▶ a task of the tube `statuses` ─▶ wait for a change ─▶ order the edit ─▶ the task again, later
+
+Guarantees: any process goes on where another has stopped. A message is changed at most once a second and only if there
+is something new; edits keep their order, as all messages of a chat do. A channel without editing gets the result once.
+A delivery that is not due yet costs one read a minute.
 """
 
+import logging
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
 
+import msgspec
 from msgspec.structs import replace
 
-from core.errors import NotFound
+from core.errors import AdaError, NotFound, StoreError
+from core.model.clock import Backoff
 from core.model.content import ParseMode
 from core.model.delivery import Repeat
 from core.model.history import History
 from core.model.history_key import HistoryKey
+from core.model.states import DeliveryState
 from core.model.text.text_entities import escaped
-from core.orders.following import SendLater, StatusHandler, StatusTask, StatusTasks
-from core.queue import Attempt, QueueClient, Result
+from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube
 from core.services import Services
 from scenarios.sending.message import MessageAttributes, content_of, message
 from scenarios.sending.orders import Chat, reply_to
-from scenarios.sending.status import data_of, status_buttons, status_text
+from scenarios.sending.status import data_of, result_text, status_buttons, status_text
 
-BOTS = "scenarios"
-"""The tube of the statuses is that of all bots of scenarios."""
+log = logging.getLogger(__name__)
+
+TUBE = "statuses"
+CONCURRENCY = 200
 
 PATIENCE = timedelta(hours=1)
 """After the release a channel without editing gets the status as it is, if the end has not come by then."""
 
-_SOON = timedelta(seconds=1)
+_ATTEMPTS = 1_000_000
+"""Each look is an attempt: a delivery may be under way for days."""
+_BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=30))
+_EVERY = timedelta(seconds=1)
+_RARELY = timedelta(seconds=5)
+_SCHEDULED = timedelta(minutes=1)
+
+
+class _UnderWay(AdaError):
+    """The message to change is not sent yet."""
+
+
+class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A delivery and where its status is shown. `message`: the id of the message to change, the key of its delivery
+    while the id is not known, "" in a channel without editing. `shown`: its text; `reported`: how many channels had
+    reported then; `checks`: how many looks since have found nothing new. `title`: the addressee
+    as the sender knows it. `name`: of the step that follows it, for the keys of its messages; `origin`: where its event
+    came from.
+    """
+
+    key: str
+    channel: str
+    address: str
+    message: str
+    locale: str
+    shown: str = ""
+    reported: int = 0
+    checks: int = 0
+    title: str = ""
+    name: str = ""
+    origin: str = ""
 
 
 def status_message(history: History, language: str, timezone: tzinfo) -> MessageAttributes:
@@ -39,11 +77,16 @@ def status_message(history: History, language: str, timezone: tzinfo) -> Message
     return MessageAttributes(escaped(status_text(history, language, timezone), ParseMode.HTML), inline=tuple(buttons))
 
 
+def statuses_tube() -> Tube:
+    """Return the tube. Its tasks do not expire: they end with the delivery, which may be due next month."""
+    return Tube(TUBE, attempts=_ATTEMPTS, backoff=_BACKOFF)
+
+
 async def follow(client: QueueClient, tenant: str, followed: StatusTask) -> None:
-    """Show a delivery from now on; a repeat changes nothing. `followed.message`: the id of the message to change, the
-    key of its delivery while the id is not known, "" in a channel without editing.
-    """
-    await StatusTasks(client, tenant, BOTS).begin(followed, followed.name)
+    """Show a delivery from now on; a repeat changes nothing."""
+    body, person = msgspec.json.encode(followed).decode(), f"{followed.channel}:{followed.address}"
+    task = NewTask(body, tenant, lane=followed.key, user=person)
+    await client.queue.put_once(TUBE, task, source=TUBE, name=f"{followed.key} {followed.name}")
 
 
 class FollowedDeliveries:
@@ -53,16 +96,50 @@ class FollowedDeliveries:
         self._core = core
         self._tenant = tenant
         self._timezone = timezone
-        self._handler = StatusHandler(core.tracker, tenant, self._show, self._edit)
 
     async def handle(self, attempt: Attempt) -> Result:
-        """Look at a delivery once. Raises Refused."""
-        return await self._handler.handle(attempt)
+        """Look at a delivery once. Returns when to look again, until it has ended. Raises Refused."""
+        followed = msgspec.json.decode(attempt.body, type=StatusTask)
+        try:
+            return await self._look(followed)
+        except NotFound:
+            return None
+        except _UnderWay:
+            return Retry(_EVERY)
+        except StoreError as fault:
+            log.warning("the status of %s is shown later: %s", followed.key, fault)
+            return Retry(_RARELY)
+
+    async def _look(self, followed: StatusTask) -> Result:
+        history = await self._next(followed)
+        shown = self._show(history, followed)
+        if shown.text != followed.shown and not await self._edit(followed, shown):
+            return None
+        if history.finished_at is not None:
+            return None
+        return Retry(_pause(history), body=msgspec.json.encode(_seen(followed, history, shown.text)).decode())
+
+    async def _next(self, followed: StatusTask) -> History:
+        """Return the history after a channel has reported or the delivery has ended, or after a pause that grows while
+        nothing changes. Raises NotFound.
+        """
+        key, wait = HistoryKey.parse(followed.key), min(_RARELY, _EVERY * followed.checks)
+        history, _ = await self._core.tracker.wait(key, self._tenant, followed.reported + 1, wait.total_seconds())
+        if history is None:
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        return history
 
     def _show(self, history: History, followed: StatusTask) -> MessageAttributes:
-        if not followed.message and not _is_over(history):
-            return MessageAttributes(followed.shown)
+        if not followed.message:
+            return MessageAttributes(escaped(self._result(history, followed), ParseMode.HTML))
         return status_message(history, followed.locale, self._timezone)
+
+    def _result(self, history: History, followed: StatusTask) -> str:
+        if not _is_over(history):
+            return followed.shown
+        if followed.title:
+            return result_text(history, followed.locale, followed.title)
+        return status_text(history, followed.locale, self._timezone)
 
     async def _edit(self, followed: StatusTask, shown: MessageAttributes) -> bool:
         """Order the change. Returns False if the message can never be changed again."""
@@ -79,7 +156,7 @@ class FollowedDeliveries:
         return bool(edited)
 
     async def _message_id(self, message: str) -> str:
-        """Return the id of the message to change; "" if it was not sent. Raises SendLater while it is under way."""
+        """Return the id of the message to change; "" if it was not sent. Raises _UnderWay."""
         if not message.startswith("history:"):
             return message
         try:
@@ -87,7 +164,7 @@ class FollowedDeliveries:
         except NotFound:
             return ""
         if history.finished_at is None:
-            raise SendLater(_SOON)
+            raise _UnderWay(message)
         found = [one.reference for who in history.recipients for one in who.outcomes.values() if one.reference]
         return found[-1].rpartition(",")[2] if found else ""
 
@@ -100,3 +177,17 @@ def _is_over(history: History) -> bool:
     """Return whether a channel without editing gets the status now."""
     is_overdue = history.released_at is not None and datetime.now(UTC) > history.released_at + PATIENCE
     return history.finished_at is not None or is_overdue
+
+
+def _seen(followed: StatusTask, history: History, text: str) -> StatusTask:
+    checks = 0 if text != followed.shown else min(followed.checks + 1, 100)
+    return replace(followed, shown=text, reported=history.reported, checks=checks)
+
+
+def _pause(history: History) -> timedelta:
+    """Return the time until the next look: a message is changed once a second; that of a scheduled delivery, hardly
+    ever.
+    """
+    if history.state is not DeliveryState.SCHEDULED:
+        return _EVERY
+    return max(_EVERY, min(_SCHEDULED, history.deliver_at - datetime.now(UTC)))

@@ -156,12 +156,14 @@ async def say(
 ) -> HistoryKey | None:
     """Order a message to the chat of the event beside the result of its action: a question, a hint, a reminder; once
     for each step and name. Return its delivery, None if there is nothing to say. It edits the message whose button was
-    pressed now, and never that of the run's event, which may be long ago. Raises Refused.
+    pressed now, or that of `exact_message_id`, and never that of the run's event, which may be long ago. Raises
+    Refused.
     """
     files = files_of(context, written)
     if (said := message(written, bool(files.attachments))) is None:
         return None
-    content = content_of(said, files.attachments, press or {}, same_chat=press is not None)
+    same_chat = press is not None or said.exact_message_id is not None
+    content = content_of(said, files.attachments, press or {}, same_chat=same_chat)
     order, caller = to_person(context, said.text, content, context.chat)
     identity = f"{context.identity}:{name}" if name else context.identity
     repeat = Repeat(identity, "scenario", is_own=True)

@@ -95,6 +95,14 @@ def status_text(history: History, language: str, timezone: tzinfo) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def result_text(history: History, language: str, title: str) -> str:
+    """Return the result of a delivery in one line, for a channel that cannot change a message. `title`: of the
+    addressee, as the sender knows it.
+    """
+    code = status_code(history).replace("status_", "result_", 1)
+    return _said(code, language, title=title, people=history.counts["recipients"], reached=history.counts["reached"])
+
+
 def status_code(history: History) -> str:
     """Return the code of the sentence for a verdict. `all_reached` leaves out the people that cannot be reached."""
     if history.verdict is Verdict.ALL_REACHED and history.counts["reached"] == history.counts["recipients"]:

@@ -9,7 +9,6 @@ from cli.commands.start.installation import Installation
 from cli.commands.start.up import summary
 from cli.main import main
 from cli.processes.supervisor import Supervisor
-from cli.settings.bot_folders import TEACHERS_DIALOG
 
 BAD = "start:\n  actions:\n    - {type: sned, text: x}\n    - {type: send, text: x, attachment: logo.png}\n"
 
@@ -91,10 +90,18 @@ def test_schema_prints_a_json_schema_with_every_action(capsys: pytest.CaptureFix
     assert "request_management" in schema["$defs"]["action"]["properties"]["type"]["enum"]
 
 
-def test_new_and_up_say_that_a_bot_takes_the_place_of_the_dialog_of_teachers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_new_check_and_up_say_which_bot_answers_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = (
+        "this bot; the dialog of teachers answers /link, /help, /unlink, /select, /cancel, /console; the bot itself"
+    )
     assert main(["scenarios", "new", str(tmp_path / "bot")]) == 0
-    assert f"{TEACHERS_DIALOG} is off" in capsys.readouterr().out
+    assert f"people are answered by {wanted} answers /start" in capsys.readouterr().out
+    assert main(["scenarios", "check", str(tmp_path / "bot")]) == 0
+    assert f"people are answered by {wanted} answers /start" in capsys.readouterr().out
     installation = Installation("redis://", "key", tmp_path, Supervisor(print), scenarios=tmp_path / "bot")
-    assert (summary(installation, {})["off"] or "").startswith(TEACHERS_DIALOG)
+    assert (summary(installation, {})["answers"] or "").startswith(wanted)
+    alone = Installation("redis://", "key", tmp_path, Supervisor(print), bots=["telegram"])
+    assert (summary(alone, {})["answers"] or "").startswith("the dialog of teachers: /start, ")
+    (tmp_path / "bot" / "settings.yaml").write_text("teacher: {enabled: false}\n")
+    assert main(["scenarios", "check", str(tmp_path / "bot")]) == 0
+    assert "people are answered by this bot alone" in capsys.readouterr().out

@@ -24,7 +24,7 @@ from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from couriers.email import LinkCodeMailer
-from couriers.inbound import dialogs_ingress
+from couriers.inbound import events_ingress
 from couriers.sending.runtime import Runtime
 from delivery.app import build
 from delivery.http.options import Options
@@ -148,7 +148,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
             webhooks=Webhooks(store, core.queue, client),
             uploads=Uploads(store),
-            ingress=dialogs_ingress(core.store, core.client, "default"),
+            ingress=events_ingress(core.store, core.client, "default"),
             events=lambda tenant: Events(core.client, tenant) if tenant in WITH_BOTS else None,
         )
     await client.close()

@@ -9,17 +9,16 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from bots.dialog_event import dialog_event
-from bots.services import BotServices
-from bots.text_bot import TextBot
 from core.model.people import Group, User
-from core.updates.events import decode, dialogs_tube
+from core.updates.events import TUBE, decode
 from couriers.sending.runtime import Runtime
 from couriers.sms import courier as sms
 from delivery.http.options import Inbound, Options
+from scenarios.execution.opening import ScenarioOptions
 from tests.delivery.conftest import Api
 from tests.support.kannel import PORTS, Kannel, free_ports
 from tests.support.paths import ROOT
+from tests.support.receiving import answering
 from tests.support.stack import QUICK
 from tests.support.waiting import until
 
@@ -54,9 +53,9 @@ async def gateway(api: Api, tmp_path: Path) -> AsyncIterator[Kannel]:
 
 async def written(api: Api) -> list[tuple[str, str]]:
     """Who wrote what, as the queue has it."""
-    found = await api.call("GET", f"/v1/queue/tasks?tube={dialogs_tube('sms').name}")
-    events = [dialog_event(decode(task["body"])) for task in found.json["tasks"]]
-    return [(event.address, event.text) for event in events]
+    found = await api.call("GET", f"/v1/queue/tasks?tube={TUBE}")
+    events = [decode(task["body"]) for task in found.json["tasks"]]
+    return [(event["user_id"], event["event_text"]) for event in events]
 
 
 async def test_an_sms_that_a_real_kannel_receives_becomes_an_event_letter_for_letter(api: Api, gateway: Kannel) -> None:
@@ -85,24 +84,18 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_
     settings = sms.Settings(gateway.url, gateway.username, gateway.password, "79000000000")
     runtime = Runtime(api.store, "sms", QUICK)
     await runtime.add(await sms.open(settings, tmp_path))
-    bot = TextBot(bot_services(api), "sms")
-    running = [asyncio.create_task(runtime.run()), asyncio.create_task(bot.run())]
-    await gateway.receive("79990000001", "79000000000", "ivt-101 No lecture today")
-    await until(lambda: len(gateway.delivered) == 3)
+    sending = asyncio.create_task(runtime.run())
+    async with answering(api.services.core, ScenarioOptions("default", linking=api.services.linking)):
+        await gateway.receive("79990000001", "79000000000", "ivt-101 No lecture today")
+        await until(lambda: len(gateway.delivered) == 3)
     runtime.stop()
-    bot.stop()
-    await asyncio.gather(*running)
+    await sending
     sent = sorted((line.split(" ", 3)[1], unquote_plus(line.split(" ", 3)[3])) for line in gateway.delivered)
     assert sent == [
         ("+79990000001", "Accepted. IVT-101, recipients: 1."),
         ("+79990000001", "Result. IVT-101: everybody was reached, 1 of 1."),
         ("+79990000002", "No lecture today"),
     ]
-
-
-def bot_services(api: Api) -> BotServices:
-    """What the bot's process would have."""
-    return BotServices(api.services.core, api.services.linking)
 
 
 async def _has(api: Api, count: int) -> bool:

@@ -34,7 +34,7 @@ async def post(api: Api, update: object, secret: str = "s3cret") -> tuple[int, A
 async def test_an_update_that_is_repeated_is_one_event(api: Api) -> None:
     assert [await post(api, UPDATE) for _ in range(2)] == [(200, None)] * 2
     (event,) = await events(api, "max")
-    assert (event.channel, event.address, event.text) == ("max", "300001", "/help")
+    assert (event["channel"], event["user_id"], event["event_text"]) == ("max", 300001, "/help")
 
 
 async def test_another_secret_is_refused_and_stores_nothing(api: Api) -> None:

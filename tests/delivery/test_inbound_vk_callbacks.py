@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bots.dialog_event import dialog_event
-from core.updates.events import decode, dialogs_tube
+from core.updates.events import TUBE, decode
 from delivery.http.options import Inbound, Options
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
@@ -29,8 +28,8 @@ async def community() -> AsyncIterator[VkServer]:
 
 
 async def written(api: Api) -> list[str]:
-    found = await api.call("GET", f"/v1/queue/tasks?tube={dialogs_tube('vk').name}")
-    return [dialog_event(decode(task["body"])).text for task in found.json["tasks"]]
+    found = await api.call("GET", f"/v1/queue/tasks?tube={TUBE}")
+    return [decode(task["body"])["event_text"] for task in found.json["tasks"]]
 
 
 async def test_the_address_is_confirmed_and_then_gets_what_people_write(api: Api, community: VkServer) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,9 @@ from couriers.email import LinkCodeMailer, Mailer, MailServer
 from couriers.sending.interface import Message, Outcome
 from couriers.sms import courier as sms
 from sandbox.sandbox import Sandbox
-from tests.bots.telegram.chat import School, open_school
 from tests.sandbox.bot_api_clients import BotApi, session
 from tests.sandbox.page_person import PersonAtThePage, page
+from tests.scenarios.teacher.chat import School, open_school
 from tests.support.browser import Browser
 from tests.support.stack import TENANT, Stack
 from tests.support.whole_aiogram import Bot
@@ -31,9 +30,9 @@ async def school(stack: Stack, sandbox: Sandbox, tmp_path: Path) -> AsyncIterato
     """The bot at the sandbox. The teacher is not linked yet; codes are mailed, and SMS sent, through the sandbox."""
     bot = Bot(sandbox.bot_api.token, session=session(sandbox.bot_api))
     mailer = Mailer(MailServer.parse(sandbox.mail.url))
-    opened = await open_school(stack, BotApi(sandbox.state, sandbox.bot_api, bot))
+    opened = await open_school(stack, BotApi(sandbox.state, sandbox.bot_api, bot), tmp_path / "courier")
     directory = opened.directory
-    opened.services = replace(opened.services, linking=Linking(stack.store, directory, LinkCodeMailer(mailer)))
+    opened.linking = Linking(stack.store, directory, LinkCodeMailer(mailer))
     await directory.users.remove_contact(TENANT, 1, BOT, "100001")
     await directory.users.update(TENANT, 1, UserChange(email="teacher@sandbox.example"))
     courier = await sms.open(sms.Settings(sandbox.sms.url, "ada", "sandbox", "Ada"), tmp_path)

@@ -306,4 +306,4 @@ def test_a_button_reaches_a_scenario_of_any_name_in_64_bytes(name: str) -> None:
     place = Place("scenarios/s.yaml")
     bot = Bot({name: Scenario(name, name, (), place)}, {name: (name,)})
     assert len(button["data"].encode()) <= 64
-    assert CompiledTriggers(bot).select(callback(button["data"])) == Selection((name,), ("",))
+    assert CompiledTriggers(bot).select(callback(button["data"])) == Selection((name,), ("",), is_specific=True)

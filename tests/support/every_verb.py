@@ -8,10 +8,13 @@ from io import BytesIO
 
 from msgspec.structs import replace
 
+<<<<<<< HEAD
 from bots.conversation.state import State
 from bots.dialog_event import DialogEvent
 from bots.dialogs import Dialogs
 from core.admission.actions import ActionLog, OperatorAction
+=======
+>>>>>>> 451acf76 (Let the dialog of teachers be a bot that ships with Ada, beside bots of one's own)
 from core.admission.quotas import Quotas
 from core.answers import Answers
 from core.answers.answers import AnsweredMessage
@@ -35,7 +38,7 @@ from core.model.states import Reason, Status
 from core.monitoring import Lanes
 from core.orders.series import Series, SeriesStore
 from core.processes.accounts import StoredAccounts
-from core.queue import Attempt, NewTask, Tube, Tubes
+from core.queue import NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.primary import GRACE_MS
 from core.redis.store import Argument, Store
@@ -94,7 +97,6 @@ async def recording_stack(server: Server) -> tuple[Stack, RecordingStore]:
 async def call_every_verb(stack: Stack) -> None:
     """Call every verb at least once; at the end there are tasks in every state."""
     await _call_queue_verbs(stack)
-    await _call_dialog_verbs(stack)
     await _call_delivery_verbs(stack)
     await _call_answer_verbs(stack)
     await _call_webhook_verbs(stack)
@@ -365,12 +367,3 @@ async def _call_action_verbs(stack: Stack) -> None:
     autumn = await promos.store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))
     await promos.change(autumn, replace(autumn, code="WINTER"))
     await stack.store.run("remember_step", 0, TENANT, "run:3", "https://t.me/+1", 1000)
-
-
-async def _call_dialog_verbs(stack: Stack) -> None:
-    """Store what a dialog of a bot stores."""
-    await stack.queue.put("dialogs", NewTask("hello"))
-    (task,) = await stack.take("dialogs")
-    event, attempt = DialogEvent("1", "sms", "+79990000001"), Attempt(stack.queue, task, HOUR)
-    assert await Dialogs(stack.store, TENANT).save(event, attempt, "{}", State("text", text="hello"))
-    await stack.queue.settle(task)

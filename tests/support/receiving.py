@@ -6,20 +6,25 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from bots.services import BotServices
 from cli.commands.parts.bot import ReceivingBots
 from cli.settings.settings import load
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.services import Services
 from core.updates.ingress import Ingress
 from couriers.receiving.lease import PollerLease
 from couriers.receiving.poller import Poller, Source
+from scenarios.bot.new_bot import TEACHER
+from scenarios.check.reloading import ActiveBot
+from scenarios.execution.opening import ScenarioOptions, bot_services
+from scenarios.execution.process import Process, ProcessOptions
+from tests.support.stack import TENANT
 
 
-def receiving_bot(token: str, url: str, services: BotServices, **settings: str) -> ReceivingBots:
+def receiving_bot(token: str, url: str, core: Services, **settings: str) -> ReceivingBots:
     """The bot of `./ada bot telegram`, to `run`."""
-    own = {"ADA_BOT_TOKEN": token, "ADA_BOT_API_URL": url, "ADA_BOT_TENANT": services.tenant, **settings}
-    return ReceivingBots(load(own, Path("/nowhere")), "telegram-bot", services)
+    own = {"ADA_BOT_TOKEN": token, "ADA_BOT_API_URL": url, "ADA_BOT_TENANT": TENANT, **settings}
+    return ReceivingBots(load(own, Path("/nowhere")), "telegram-bot", core)
 
 
 def scenarios(folder: Path, max_age: timedelta = timedelta(hours=1)) -> dict[str, str]:
@@ -28,6 +33,20 @@ def scenarios(folder: Path, max_age: timedelta = timedelta(hours=1)) -> dict[str
     seconds = int(max_age.total_seconds())
     (folder / "settings.yaml").write_text(f"event_manager: {{max_event_age_seconds: {seconds}}}\n")
     return {"ADA_SCENARIOS": str(folder)}
+
+
+@asynccontextmanager
+async def answering(core: Services, options: ScenarioOptions, folder: Path = TEACHER) -> AsyncIterator[None]:
+    """The process that answers, by default with the dialog of teachers; it is killed at the end."""
+    process = Process(core, options=ProcessOptions(lease=timedelta(seconds=1)))
+    async with bot_services(core, options) as services:
+        await process.open()
+        await process.add(services, ActiveBot(folder))
+        task = asyncio.create_task(process.run())
+        try:
+            yield
+        finally:
+            await cancel_and_wait(task)
 
 
 @asynccontextmanager

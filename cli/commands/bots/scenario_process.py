@@ -1,4 +1,5 @@
-"""The process of the verb scenarios: runs the bots of ADA_SCENARIOS until it is asked to stop.
+"""The process of the verb scenarios: runs the bots of ADA_SCENARIOS, and the dialog of teachers, until it is asked to
+stop.
 
 Exit codes: 0 after a request to stop, 2 for wrong settings.
 """
@@ -36,15 +37,16 @@ from cli.settings.bot_folders import BotFolder
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.directory.linking import Linking
-from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services, open_services
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
+from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot, fingerprint
 from scenarios.context import ScenarioServices
 from scenarios.context.telegram import Telegram
+from scenarios.engine.beside import has_teacher_beside
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions
@@ -62,13 +64,11 @@ def run_process(arguments: Namespace) -> int:
     directory = configuration.settings.data.absolute() / "scenarios"
     if arguments.healthy:
         return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
-    if configuration.settings.scenarios is None:
-        raise SetupError("ADA_SCENARIOS must be set: the folder of a bot, for example one of `./ada scenarios new DIR`")
-    fingerprint(configuration.settings.scenarios)  # raises SetupError if it is no folder
+    folder = configuration.settings.scenarios or TEACHER
+    fingerprint(folder)  # raises SetupError if it is no folder
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(directory)
-    folder = configuration.settings.scenarios
     return run_with_restarts(partial(run_scenarios, configuration, folder, directory / HEALTH_FILE))
 
 
@@ -126,6 +126,7 @@ class Bots:
         self._sign_in = sign_in
         self._linking = linking
         self._opened: dict[str, AsyncExitStack] = {}
+        self._teacher: ActiveBot | None = None
         self.versions: dict[str, str] = {}
 
     async def start(self, bot: BotFolder) -> None:
@@ -136,9 +137,16 @@ class Bots:
         async with AsyncExitStack() as stack:
             services = await stack.enter_async_context(bot_services(self._core, options))
             platform = await stack.enter_async_context(started(services, await _in_force(services, active)))
-            await self._process.add(platform.services, active, platform.types)
+            await self._process.add(platform.services, active, platform.types, await self._beside(active))
             self.versions[bot.tenant] = active.version
             self._opened[bot.tenant] = stack.pop_all()
+
+    async def _beside(self, active: ActiveBot) -> ActiveBot | None:
+        """Return the dialog of teachers, if it answers beside this bot."""
+        if not has_teacher_beside(active.folder, active.bot):
+            return None
+        self._teacher = self._teacher or await asyncio.to_thread(ActiveBot, TEACHER)
+        return self._teacher
 
     async def stop(self, tenant: str) -> None:
         """Serve the bot of a tenant no longer. Raises StoreError."""
@@ -177,6 +185,7 @@ def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn 
         ),
         sign_in=sign_in,
         public_url=settings.public_url or "",
+        office=settings.office or "",
         allow_private=settings.webhook_allow_private,
     )
 

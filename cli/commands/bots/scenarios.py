@@ -14,7 +14,7 @@ from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
 from cli.commands.bots.scenario_tests import chat, test_bot
-from cli.settings.bot_folders import TEACHERS_DIALOG
+from cli.services.answering import answering
 from core.model.text.characters import counted
 from scenarios.actions import installed_actions
 from scenarios.bot import new_bot
@@ -63,6 +63,8 @@ def check_folder(arguments: Namespace) -> int:
     print_problems(checked.problems, arguments)
     if not arguments.json:
         print(summary(checked, arguments.lang))
+        answer = "people are answered by" if arguments.lang == "en" else "людям отвечает"
+        print(for_people(f"{answer} {answering(arguments.folder, checked.bot, arguments.lang)}"))
     return FAILURE if checked.has_errors else SUCCESS
 
 
@@ -126,7 +128,7 @@ def write_new(arguments: Namespace) -> int:
         print(f"Check it after each change:   ./ada scenarios check {arguments.folder}")
         print(f"Play its tests:               ./ada scenarios test {arguments.folder}")
         print(f"Start it:                     ADA_SCENARIOS={arguments.folder} ./ada up")
-        print(f"\nWhile it runs, {TEACHERS_DIALOG} {'is this bot' if arguments.teacher else 'is off'}.")
+        print(f"\nWhile it runs, people are answered by {answering(arguments.folder)}.")
     return SUCCESS
 
 

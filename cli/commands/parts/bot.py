@@ -1,22 +1,17 @@
-"""The verb bot: one process that answers what people write in a channel. With a folder of bots in ADA_SCENARIOS it is
+"""The verb bot: one process that receives what people write in a channel. With a folder of bots in ADA_SCENARIOS it is
 one for all bots that have an account in the channel; they come and go with their folders.
 
-`serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. With
-ADA_SCENARIOS they are events, which `./ada scenarios` processes, and the bot only gets them. Exit codes: 0 after a
-request to stop, 1 if the provider could not be reached at the start (a restart may help), 2 for wrong settings, 3 when
-an operator is needed.
+`serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. They are
+events, which `./ada scenarios` answers. Exit codes: 0 after a request to stop, 1 if the provider could not be reached
+at the start (a restart may help), 2 for wrong settings, 3 when an operator is needed.
 """
 
 import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
-from bots.button_bot import ButtonBot, button_workers
-from bots.services import BotServices
-from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
@@ -33,7 +28,7 @@ from cli.processes.startup import (
 )
 from cli.processes.supervisor import announce
 from cli.services.accounts import ConsoleAccounts
-from cli.services.core import open_bot_services
+from cli.services.core import sending_policy_of
 from cli.services.scenarios import max_age_of
 from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder, read_receivers
@@ -41,10 +36,11 @@ from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, load
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.services import Services, open_services
 from core.updates.bot_calls import BotCalls, calls_tube, calls_worker
 from core.updates.ingress import Ingress
 from couriers.channel import receiving
-from couriers.inbound import dialogs_ingress, events_ingress, gathering
+from couriers.inbound import events_ingress, gathering
 from couriers.receiving.receiver import Receiver, open_receiver
 from couriers.receiving.receivers import AccountRefused, Part, Receivers
 
@@ -72,14 +68,14 @@ async def run_bot(configuration: Configuration, process: str, health_file: Path)
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "bot", process, health_file, configuration.settings.data) as noted,
-        open_bot_services(store, configuration.settings) as services,
+        open_services(store, sending_policy_of(configuration.settings)) as core,
     ):
         stop = stop_requested()
         accounts = ConsoleAccounts(store, f"{BOT}{process}")
         configuration = await accounts.added_to(configuration)
         noted.has_old_settings = accounts.have_changed
         collect_garbage_less_often()
-        bots = ReceivingBots(configuration, channel, services)
+        bots = ReceivingBots(configuration, channel, core)
         await bots.run(stop, lambda **facts: is_ready(noted, **facts))
     return SUCCESS
 
@@ -91,16 +87,14 @@ def is_ready(process: NotedProcess, **facts: str) -> None:
 
 class ReceivingBots:
     """The bots of a channel in this process: that of the settings, or those of the folders of bots. They get what
-    people write, and answer it; with ADA_SCENARIOS `./ada scenarios` answers, and they make the calls of
-    `core.updates.bot_calls`. What a provider posts goes to `serve`.
+    people write, and make the calls of `core.updates.bot_calls`. What a provider posts goes to `serve`.
     """
 
-    def __init__(self, configuration: Configuration, channel: str, services: BotServices) -> None:
+    def __init__(self, configuration: Configuration, channel: str, core: Services) -> None:
         self._configuration = configuration
         self._channel = channel
         self._receiving = receiving()[channel]
-        self._services = services
-        self._store, self._client = services.core.store, services.core.client
+        self._store, self._client = core.store, core.client
         read = partial(read_receivers, channel)
         name = f"{BOT}{self._receiving.process}"
         self._folders = BotFolders(configuration, self._store, name, self._start, self._stop, read)
@@ -116,7 +110,7 @@ class ReceivingBots:
         try:
             await self._folders.look()
             parts = await self._parts()
-            gatherer = gathering(self._store, self._client, "").worker if self._gathers else None
+            gatherer = gathering(self._store, self._client, "").worker if self._receiving.gathers else None
             if gatherer and self._only and not self._only.source:  # the API gets the updates
                 parts, gatherer = [*parts, gatherer()], None
             following, stopping = asyncio.create_task(self._folders.keep()), asyncio.create_task(stop.wait())
@@ -128,14 +122,6 @@ class ReceivingBots:
                 await cancel_and_wait(following, stopping)
         finally:
             await self._receivers.close()
-
-    @property
-    def _has_scenarios(self) -> bool:
-        return self._configuration.settings.scenarios is not None
-
-    @property
-    def _gathers(self) -> bool:
-        return self._has_scenarios and self._receiving.gathers
 
     async def _start(self, bot: BotFolder) -> None:
         """Get the updates of a bot from then on. Raises SetupError; CommandFailed if the provider cannot be reached, or
@@ -156,10 +142,6 @@ class ReceivingBots:
 
     def _ingress(self, bot: BotFolder) -> Ingress:
         """Return the way in of a bot's updates. Raises SetupError."""
-        if not self._has_scenarios:
-            return dialogs_ingress(self._services.core.store, self._client, bot.tenant, self._services.core.directory)[
-                self._channel
-            ]
         max_age = max_age_of(bot.folder)
         return events_ingress(self._store, self._client, bot.tenant, max_age)[self._channel]
 
@@ -184,19 +166,9 @@ class ReceivingBots:
         await self._folders.note(tenant, reason)
 
     async def _parts(self) -> Sequence[Part]:
-        """Return what answers people, unless scenarios do, and what makes the calls of the bots."""
-        calls = await self._calls() if self._receiving.makes_calls else []
-        if self._has_scenarios:
-            return calls
-        return [*calls, *await self._dialogs()]
-
-    async def _dialogs(self) -> Sequence[Part]:
-        if self._only and (module := self._receiving.replies):
-            replies = import_module(module).Replies(self._only.client)
-            return [ButtonBot(await button_workers(self._services, self._channel, replies.send, replies.edit))]
-        return [TextBot(self._services, self._channel)]
-
-    async def _calls(self) -> Sequence[Part]:
+        """Return what makes the calls of the bots."""
+        if not self._receiving.makes_calls:
+            return []
         await BotCalls(self._client, "", self._channel).open()
         return [calls_worker(self._client, calls_tube(self._channel), self._receivers.makers)]
 

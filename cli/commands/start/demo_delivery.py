@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bots import catalogue
+import yaml
+
 from cli.client.format_history import align, reachable
 from cli.client.http_client import HttpClient, JsonObject
 from cli.client.sandbox_chat import mailed_code
@@ -17,6 +18,8 @@ from cli.commands.messages.deliveries import delivery_path
 from cli.commands.start.demo_stage import Stage, has_inbox, sample_contacts
 from cli.commands.start.installation import simulated_channels
 from couriers.email.channel import CHANNEL as MAIL
+from scenarios.bot import new_bot
+from scenarios.words import in_language, sentence
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ async def write_from_chat(stage: Stage, story: Story) -> JsonObject:
     await chat.write(await mailed_code(stage.sandbox, EMAIL))
     await chat.write("/select")
     await chat.press(story.group)
-    await chat.press(label("button_done", stage.language))
+    await chat.press(label("choose_done", stage.language))
     await chat.write(story.chat_text)
     await chat.press(label("button_now", stage.language))
     await chat.press(label("button_send", stage.language))
@@ -138,7 +141,10 @@ def teacher(story: Story) -> dict[str, Any]:
 
 def label(name: str, language: str) -> str:
     """Return what the bot writes on a button, or in a message."""
-    return catalogue.text(name, language)
+    texts: Mapping[str, str] = yaml.safe_load(
+        (new_bot.TEACHER / "texts" / f"{language}.yaml").read_text(encoding="utf-8")
+    )
+    return texts[name] if name in texts else in_language(sentence(name), language)
 
 
 def status(outcome: Mapping[str, Any], language: str) -> str:

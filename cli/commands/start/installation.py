@@ -75,6 +75,11 @@ class Installation:
     environment: dict[str, str] = field(default_factory=dict, repr=False)
     shares_processes: bool = False
 
+    @property
+    def has_bot(self) -> bool:
+        """Return whether a bot answers: one of a folder, or the dialog of teachers."""
+        return bool(self.scenarios or self.bots)
+
     def child(self, name: str, stage: int, *args: str) -> ChildSpec:
         """Return a child that runs a verb of Ada."""
         return ada_child(name, stage, self.environment, *args)
@@ -192,7 +197,7 @@ def libraries(configuration: Configuration) -> list[str]:
         "cli.commands.parts.courier",
         "cli.commands.parts.bot",
         *(() if channels_of(configuration) else ("cli.commands.parts.sandbox",)),
-        *(("cli.commands.bots.scenario_process",) if configuration.settings.scenarios else ()),
+        "cli.commands.bots.scenario_process",
         *(("cli.commands.installation.jobs",) if configuration.settings.jobs else ()),
         *(all_channels()[channel].courier for channel in channels),
         *(module for one in receivers for module in one.imports),
@@ -256,8 +261,10 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
         specs = [shared_child(name, children) for name, children in groups.items() if children]
     else:
         specs = [*couriers, *bots]
-    own = [name for name in ("scenarios", "jobs") if getattr(installation, name)]
-    specs += [installation.child(name, COURIERS, name) for name in own]
+    if installation.has_bot:
+        specs.append(installation.child("scenarios", COURIERS, "scenarios"))
+    if installation.jobs:
+        specs.append(installation.child("jobs", COURIERS, "jobs"))
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
@@ -274,6 +281,9 @@ def start_asked(supervisor: Supervisor, installation: Installation, verb: str) -
     found = receiving().get(channel)
     if found and (not found.needs or all_channels()[channel].account in found.needs):
         supervisor.start(installation.child(f"{BOT}{found.process}", COURIERS, "bot", found.process))
+        if not installation.has_bot:
+            supervisor.start(installation.child("scenarios", COURIERS, "scenarios"))
+        installation.bots = [*installation.bots, found.process]
 
 
 def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:

@@ -10,7 +10,7 @@ from cli.command import SUCCESS, Command
 from cli.commands.start.installation import Installation, start_everything
 from cli.processes.event_lines import EventLines
 from cli.processes.startup import run_until, stop_requested
-from cli.settings.bot_folders import TEACHERS_DIALOG
+from cli.services.answering import answering
 from cli.settings.parsing import without_secrets
 from cli.settings.secrets import BOT
 from cli.settings.settings import Configuration, Settings, load
@@ -83,7 +83,7 @@ def summary(installation: Installation, key: Mapping[str, str | None]) -> dict[s
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
         "scenarios": str(installation.scenarios or "") or None,
-        "off": f"{TEACHERS_DIALOG}: the bot of ADA_SCENARIOS answers" if installation.scenarios else None,
+        "answers": answering(installation.scenarios) if installation.has_bot else None,
         "jobs": installation.jobs,
         "redis": without_secrets(installation.redis_url),
         "data": str(installation.data),

@@ -1,15 +1,8 @@
-"""Keys of what people write: dialogs, scenarios and their runs, people, requests, promo codes."""
+"""Keys of what people write: scenarios and their runs, people, requests, promo codes."""
 
 from core.redis.keys.key import Key, Lifetime
 
 CONVERSATIONS = (
-    Key(
-        "dialog",
-        "dialog:{s}:<tenant>:<channel>:<address>",
-        "string",
-        Lifetime.TTL,
-        "the state of a bot's dialog with a person, as JSON",
-    ),
     Key(
         "replies",
         "dialog:{s}:replies:<tenant>:<channel>:<address>",

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from core.errors import Forbidden, Invalid
+from core.errors import Forbidden
 from core.model.clock import in_ms
 from core.model.content import ParseMode
 from core.model.people import User, id_text
@@ -16,7 +16,7 @@ from core.model.text.text_entities import escaped
 from core.orders import Caller
 from core.orders.choices import PERSON, Addressees, Choice, addressee, person_choice
 from core.orders.recognition import Recognised, recognise
-from scenarios.bot.button_data import list_id
+from scenarios.bot.button_data import list_id, pressed_message
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Values
@@ -33,7 +33,7 @@ from scenarios.sending.orders import say
 from scenarios.sending.person import language_of, refused, required_person
 from scenarios.stores import step_results
 from scenarios.stores.questions import AskedBy, Questions
-from scenarios.words import sentence
+from scenarios.words import placed, sentence
 
 KINDS = ("group", "supergroup", PERSON)
 _DEFAULT_KINDS = KINDS[:2]
@@ -82,7 +82,8 @@ async def execute(context: Context, written: ChooseAddresseesAttributes) -> Endi
     listed = written.listed(list_id(context.identity), language_of(user.locale))
     choices = await _choices(context, user, AddresseeSelection())
     if written.begins:
-        return _begun(written.begins, choices)
+        begun = _begun(written.begins, choices)
+        return begun if begun.state is State.COMPLETED else await _of_others(context, user, written.begins, begun)
     if not choices and PERSON not in listed.kinds:
         raise Forbidden("NOTHING_OWNED", sentence("owns_no_group"))
     questions = Questions(context.services.core.store, context.services.tenant)
@@ -105,13 +106,31 @@ def rehearse(step: RehearsedStep, written: ChooseAddresseesAttributes) -> Ending
 
 
 def _begun(text: str, choices: Sequence[Choice]) -> Ending:
-    """Return to whom a message is that begins with its addressee. Raises Invalid ADDRESSEE_UNCLEAR."""
+    """Return to whom a message is that begins with its addressee; failed if that is not clear."""
     found = recognise(text, choices)
     if isinstance(found, Recognised):
         return _chosen((found.choice,), found.text)
-    names = ", ".join(one.title for one in (found.candidates or choices)[:_NAMES]) or "–"
-    code = "ADDRESSEE_SEVERAL" if found.candidates else "ADDRESSEE_UNCLEAR"
-    raise Invalid(code, sentence("addressee_unclear", words=names), "begins")
+    code = "ADDRESSEE_UNCLEAR" if choices else "NOTHING_OWNED"
+    return _unclear("ADDRESSEE_SEVERAL" if found.candidates else code, found.candidates or choices)
+
+
+def _unclear(code: str, choices: Sequence[Choice], title: str = "") -> Ending:
+    """Return the end of a message without an addressee; `choices` are named to its author."""
+    shown = ", ".join(one.title for one in choices[:_NAMES])
+    names = f"{shown}, …" if len(choices) > _NAMES else shown
+    told = Values({"code": code, "names": names, "titles": title, "wait": 0})
+    return Ending(State.FAILED, told, placed(code, sentence("addressee_unclear", words=names or "–")))
+
+
+async def _of_others(context: Context, user: User, text: str, begun: Ending) -> Ending:
+    """Return the end of a message that names no addressee of its author; NOT_OWNER if it names that of others."""
+    if begun.returned.results["code"] == "ADDRESSEE_SEVERAL":
+        return begun
+    own = await _choices(context, user, AddresseeSelection())
+    everything = recognise(text, await _choices(context, replace(user, role="admin"), AddresseeSelection()))
+    if isinstance(everything, Recognised):
+        return _unclear("NOT_OWNER", own, everything.choice.title)
+    return begun
 
 
 def _first(listed: ChoiceList, choices: Sequence[Choice]) -> AddresseeSelection:
@@ -153,7 +172,8 @@ async def hear(context: Context, event: Event, event_run: str) -> Ending | None:
     if isinstance(found, Ending):
         people = await _people(context, before or AddresseeSelection())
         if people or found.state is not State.COMPLETED:
-            return replaced(found, returned=found.returned.and_then(Values({"people": people})))
+            told = {"people": people, "pressed_message_id": pressed_message(event)}
+            return replaced(found, returned=found.returned.and_then(Values(told)))
         found = before or AddresseeSelection(), listed.word("nobody")
     selection, notice = found
     await step_results.note(context, msgspec.json.encode(selection).decode())
@@ -182,8 +202,11 @@ def rehearse_hearing(step: RehearsedStep, event: Event) -> Ending | None:
     listed = written.listed(step.list_id, _spoken(step.event))
     found = _heard(step.memory.selections[step.list_id], listed, _SAMPLES, event)
     if isinstance(found, Ending):
-        people = len(step.memory.selections[step.list_id].chosen)
-        return replaced(found, returned=found.returned.and_then(Values({"people": people})))
+        told = {
+            "people": len(step.memory.selections[step.list_id].chosen),
+            "pressed_message_id": pressed_message(event),
+        }
+        return replaced(found, returned=found.returned.and_then(Values(told)))
     step.memory.selections[step.list_id] = found[0]
     step.say(_said(written, listed, found[0], _SAMPLES, found[1]))
     return None
@@ -272,9 +295,11 @@ ACTION = ActionType(
         "chosen": "what was selected, for `order`",
         "titles": "their titles, separated by commas",
         "people": "how many people these are; none with `begins`",
+        "pressed_message_id": "the message with the list",
         "rest": "with `begins`: the message without its addressee",
+        "names": "with `begins`, if it is not clear to whom: what the person may mean, at most ten titles",
         "code": "why it failed: `CANCELLED`, `PERSON_UNKNOWN`, `NOTHING_OWNED`, `ADDRESSEE_UNCLEAR`,"
-        " `ADDRESSEE_SEVERAL`",
+        " `ADDRESSEE_SEVERAL`, `NOT_OWNER`",
         "wait": "0",
         "delivery_id": "the id of the delivery of the list, if that did not arrive",
         "verdict": "what became of it, if it did not arrive",

@@ -70,15 +70,16 @@ def rehearse(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
         return completed(_mailed(written.written, "24 min"))
     checked(written.written)
     name = str(step.event.get("first_name") or "")
-    return completed({"linked": LINKED, "email": "", "lasts": "", "name": name, "role": "trainer"})
+    return completed({"linked": LINKED, "email": "", "lasts": "", "name": name, "role": "trainer", "language": "ru"})
 
 
 def _mailed(email: str, lasts: str) -> dict[str, Data]:
-    return {"linked": MAILED, "email": email, "lasts": lasts, "name": "", "role": ""}
+    return {"linked": MAILED, "email": email, "lasts": lasts, "name": "", "role": "", "language": ""}
 
 
 def _linked(user: User) -> dict[str, Data]:
-    return {"linked": LINKED, "email": "", "lasts": "", "name": user.name or str(user.id), "role": user.role}
+    who = {"name": user.name or str(user.id), "role": user.role, "language": language_of(user.locale)}
+    return {"linked": LINKED, "email": "", "lasts": "", **who}
 
 
 ACTION = ActionType(
@@ -94,6 +95,7 @@ ACTION = ActionType(
         "lasts": "how long the code is valid, in words",
         "name": "the name of the linked person",
         "role": "its role in the directory",
+        "language": "its language, in which the texts after it are",
         "code": "why it failed: `EMAIL_MALFORMED`, `EMAIL_UNKNOWN`, `CODE_MALFORMED`, `CODE_MISSING`, `CODE_WRONG`,"
         " `CODE_EXPIRED`, `CONTACT_LINKED`, `TOO_MANY_GUESSES`, `TOO_MANY_MAILS`, `MAIL_NOT_SET_UP`, `MAIL_REFUSED`,"
         " `MAIL_UNAVAILABLE`, `IMPORT_RUNNING`",

@@ -27,6 +27,7 @@ from scenarios.sending.message import (
     Files,
     Inline,
     MessageAttributes,
+    MessageId,
     Reply,
     inline_rows,
     message,
@@ -79,6 +80,9 @@ class AskAttributes(MessageAttributes, frozen=True):
         Seen("Buttons in place of the person's keyboard. `{text: request_contact}` asks for the person's contact."),
     ] = None
     attachment: Annotated[Files, Seen("Files that come with the question.")] = None
+    exact_message_id: Annotated[
+        MessageId, Seen("The message to edit, such as `{pressed_message_id}` of the question before.")
+    ] = None
     own_text: Annotated[str, types.TEXT, conversion.shown, Own(key="text")] = ""
 
     def question(self, bot: Bot, number: int) -> AskedQuestion:
@@ -161,6 +165,7 @@ async def repeat(context: Context, name: str, hint: str = "") -> HistoryKey | No
     """
     written = attributes_of(context)
     asked = question_of(context, written)
+    written = structs.replace(written, exact_message_id=None)  # a message of its own
     return await _say(context, structs.replace(written, text=hint, attachment=None) if hint else written, asked, name)
 
 
@@ -212,6 +217,7 @@ ACTION = ActionType(
     one_of=("text", "attachment"),
     returns={
         "answer": "the answer",
+        "pressed_message_id": "the message whose button was the answer, empty for a text",
         "delivery_id": "the id of the delivery of the question, or of its last reminder",
         "verdict": "what became of it",
         "person": "the variables of the person",

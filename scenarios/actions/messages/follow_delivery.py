@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from core.errors import NotFound
 from core.model.content import Feature, ParseMode
 from core.model.history import History
@@ -10,7 +12,6 @@ from core.model.people import User, id_text
 from core.model.states import DeliveryState, Status
 from core.model.text.text_entities import escaped
 from core.orders import Caller
-from core.orders.following import StatusTask
 from core.updates.rights import origin_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
@@ -19,8 +20,8 @@ from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Text
-from scenarios.sending.following import follow, status_message
-from scenarios.sending.message import MessageAttributes, message
+from scenarios.sending.following import StatusTask, follow, status_message
+from scenarios.sending.message import MessageAttributes, MessageId, message
 from scenarios.sending.orders import say
 from scenarios.sending.person import language_of, refused, required_person
 from scenarios.sending.status import StatusPress, missed_text, status_press
@@ -29,6 +30,12 @@ from scenarios.words import in_language, sentence
 
 class FollowDeliveryAttributes(Attributes, frozen=True):
     delivery_id: Annotated[Text, Seen("The delivery; that of the `order` before without it.")] = ""
+    titles: Annotated[Text, Seen("The addressees, for the result; as `choose_addressees` returns them without it.")] = (
+        ""
+    )
+    exact_message_id: Annotated[
+        MessageId, Seen("The message that shows the state, such as `{pressed_message_id}`; without it a new one.")
+    ] = None
     press: Annotated[
         Text,
         Own("`{callback_data}` of a button of such a message: cancels, sends again, or lists who was not reached."),
@@ -46,10 +53,10 @@ async def execute(context: Context, written: FollowDeliveryAttributes) -> Ending
         raise NotFound("HISTORY_NOT_FOUND", sentence("status_history_not_found"))
     if await can_edit(context):
         shown = status_message(history, language_of(user.locale), services.timezone)
-        sent = await say(context, shown, "")
+        sent = await say(context, replace(shown, exact_message_id=written.exact_message_id), "")
         await _follow(context, user, key, str(sent), shown.text)
     else:
-        await _follow(context, user, key, "", "")
+        await _follow(context, user, key, "", "", written.titles)
     return completed(_told(history, ""))
 
 
@@ -60,7 +67,7 @@ async def can_edit(context: Context) -> bool:
     return display is not None and Feature.EDIT in display.shows
 
 
-async def _follow(context: Context, user: User, key: HistoryKey, message: str, shown: str) -> None:
+async def _follow(context: Context, user: User, key: HistoryKey, message: str, shown: str, title: str = "") -> None:
     followed = StatusTask(
         str(key),
         context.channel,
@@ -68,6 +75,7 @@ async def _follow(context: Context, user: User, key: HistoryKey, message: str, s
         message,
         language_of(user.locale),
         shown,
+        title=title,
         name=context.identity,
         origin=origin_of(context.event),
     )

@@ -15,7 +15,7 @@ from scenarios.actions import installed_actions, own_actions
 from scenarios.actions.memory import ask
 from scenarios.bot import Bot
 from scenarios.bot.access import refusal
-from scenarios.bot.button_data import PageTurn
+from scenarios.bot.button_data import PageTurn, pressed_message
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import with_derived
 from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end
@@ -93,7 +93,8 @@ class Rehearsal:
             self._memory.change(self.event, change)
         if asked.form:
             self._memory.note_answer(asked.form, event, asked.field, value)
-        answer = Values({"answer": value}, from_person=frozenset({"answer"}))
+        told = {"answer": value, "pressed_message_id": pressed_message(event)}
+        answer = Values(told, from_person=frozenset({"answer"}))
         self.end(open_question.path, replace(ending, returned=ending.returned.and_then(answer)))
 
     def _refuse(self, open_question: OpenQuestion, reason: Text) -> None:
@@ -151,7 +152,7 @@ class Rehearsal:
 
     def _prepared(self, step: Step) -> Prepared:
         kind = self._types[step.action.type]
-        language = str(self.event.get("language") or "")
+        language = step.language(self.event)
         action = self._bot.action(step.scenario, step.path[-1], step.action, language)
         return prepare(kind.read(action), kind.section(self._bot.settings), step.values, self.event)
 

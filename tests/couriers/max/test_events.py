@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.updates.events import checked, is_for_dialogs
+from core.updates.events import checked, is_private
 from couriers.max.events import read_arrival
 from sandbox.max.bot import BOT_ID, Bot
 from sandbox.max.people_actions import PeopleActions
@@ -77,7 +77,7 @@ def test_what_people_do_is_an_event(
     assert event is not None
     assert {name: event.get(name) for name in wanted} == wanted
     assert (event["channel"], event["user_id"]) == ("max", ANNA)
-    assert is_for_dialogs(event) == (event["chat_id"] == ANNA and event["kind"] in ("text", "callback"))
+    assert is_private(event) == (event["chat_id"] == ANNA)
 
 
 def test_a_repeat_has_the_same_id_and_another_update_another_one(people: People) -> None:

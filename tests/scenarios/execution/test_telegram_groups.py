@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from bots.services import BotServices
 from cli.commands.parts.bot import ReceivingBots
-from core.directory.linking import Linking
 from core.services import Services
 from couriers.telegram_bot import sign_in as telegram_bot
 from sandbox.bot_api.state.parameters import Upload
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation
 from tests.support.receiving import receiving_bot, running
-from tests.support.stack import QUICK, TENANT
+from tests.support.stack import QUICK
 from tests.support.waiting import until
 
 __all__ = ["bot_api"]
@@ -130,8 +128,7 @@ class Town:
 def bot_of(installation: Installation, api: BotApi) -> ReceivingBots:
     stack = installation.stack
     core = replace(Services.on(stack.store), deliveries=stack.deliveries, tracker=stack.tracker)
-    services = BotServices(core, Linking(stack.store, core.directory, None), TENANT)
-    return receiving_bot(api.server.token, api.server.url, services, ADA_SCENARIOS=str(installation.folder))
+    return receiving_bot(api.server.token, api.server.url, core, ADA_SCENARIOS=str(installation.folder))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.support.paths import ROOT
 from tests.system.mutation.left_alone import is_left_alone
 
-PACKAGES = ("bots", "cli", "core", "couriers", "delivery", "jobs", "providers", "sandbox", "scenarios")
+PACKAGES = ("cli", "core", "couriers", "delivery", "jobs", "providers", "sandbox", "scenarios")
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

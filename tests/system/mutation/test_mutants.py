@@ -59,7 +59,7 @@ def test_each_kind_of_change_is_made_and_nothing_else() -> None:
 
 
 def test_mutants_of_the_code_parse_and_a_seed_names_the_same_ones() -> None:
-    for mutant in sample(50, seed=3, packages=["bots", "jobs", "core/queue"]):
+    for mutant in sample(50, seed=3, packages=["jobs", "core/queue"]):
         source = Path(mutant.file).read_bytes()
         ast.parse(source[: mutant.start] + mutant.replacement.encode() + source[mutant.end :])
     assert sample(20, 5, ["jobs"]) == sample(20, 5, ["jobs"]) != sample(20, 6, ["jobs"])
@@ -120,7 +120,11 @@ def test_of_the_tests_of_a_line_those_named_after_its_file_come_first_and_then_t
 ) -> None:
     monkeypatch.setattr("tests.system.mutation.import_lines.ROOT", tmp_path)
     (tmp_path / "replies.py").write_text("x = 1\n")
-    named, quick, slow = "tests/bots/test_replies.py::test_a", "tests/bots/test_b.py::test_b", "tests/test_c.py::test_c"
+    named, quick, slow = (
+        "tests/couriers/test_replies.py::test_a",
+        "tests/couriers/test_b.py::test_b",
+        "tests/test_c.py::test_c",
+    )
     covered = CoverageMap({"replies.py": {1: [quick, slow, named]}}, {named: 3.0, quick: 1.0, slow: 2.0})
     assert covered.covering("replies.py", 1, budget=10) == [named, quick, slow]
     assert covered.covering("replies.py", 1, budget=1) == [named, quick]

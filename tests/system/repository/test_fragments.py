@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.paths import ROOT
 
-PACKAGES = ("bots", "cli", "core", "couriers", "delivery", "jobs", "providers", "scenarios")
+PACKAGES = ("cli", "core", "couriers", "delivery", "jobs", "providers", "scenarios")
 SHORT = 80
 """Lines of a module that has to have more than one user."""
 

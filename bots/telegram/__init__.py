@@ -1,1 +1,0 @@
-"""The teachers' dialogs in Telegram: replies with buttons, and messages that are changed."""
