@@ -72,8 +72,9 @@ def replies_tube() -> Tube:
 
 
 class Events:
-    """Puts the events of one tenant's bot. `choices`: to see answers by number. `received`: to see which messages are
-    quoted. `numbers`: to see answers to questions of deliveries. `opt_outs`: to see STOP and START.
+    """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
+    replies. `received`: to see which messages are quoted. `numbers`: to see answers to questions of deliveries.
+    `opt_outs`: to see STOP and START.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Events:
         client: QueueClient,
         tenant: str,
         choices: Choices | None = None,
+        tube: Tube | None = None,
         received: ReceivedMessages | None = None,
         numbers: AnswerNumbers | None = None,
         *,
@@ -90,13 +92,14 @@ class Events:
         self._tenant = tenant
         self._choices = choices
         self._opt_outs = opt_outs
+        self._tube = tube or scenarios_tube()
         self._received = received
         self._numbers = numbers
         self._answers = Answers(client.store)
 
     async def open(self) -> None:
         """Create the tube."""
-        await self._client.tubes.create(scenarios_tube())
+        await self._client.tubes.create(self._tube)
 
     async def put(self, source: str, event: Event) -> bool:
         """Add an event; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then the provider must repeat
@@ -151,7 +154,7 @@ class Events:
     def _tube_of(self, event: Event, *, is_reply: bool) -> str:
         if is_answer(event):
             return ANSWERS_TUBE
-        return REPLIES_TUBE if is_reply else TUBE
+        return REPLIES_TUBE if is_reply else self._tube.name
 
     async def _is_of_a_thread(self, event: Event) -> bool:
         """Return whether the text of a message was edited that was passed on to a thread."""

@@ -54,11 +54,8 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "follow_delivery",
         "link_contact",
         "order",
-<<<<<<< HEAD
         "settings_link",
-=======
         "pass_on",
->>>>>>> 451acf76 (Let the dialog of teachers be a bot that ships with Ada, beside bots of one's own)
         "sign_in_link",
         "unlink_contact",
         "job",

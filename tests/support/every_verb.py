@@ -8,13 +8,7 @@ from io import BytesIO
 
 from msgspec.structs import replace
 
-<<<<<<< HEAD
-from bots.conversation.state import State
-from bots.dialog_event import DialogEvent
-from bots.dialogs import Dialogs
 from core.admission.actions import ActionLog, OperatorAction
-=======
->>>>>>> 451acf76 (Let the dialog of teachers be a bot that ships with Ada, beside bots of one's own)
 from core.admission.quotas import Quotas
 from core.answers import Answers
 from core.answers.answers import AnsweredMessage

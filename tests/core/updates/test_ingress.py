@@ -9,7 +9,7 @@ from core.queue import QueueClient
 from core.updates.bot_calls import BotCalls
 from core.updates.events import TUBE
 from core.updates.ingress import Ingress
-from couriers.inbound import dialogs_ingress, events_ingress
+from couriers.inbound import events_ingress
 from couriers.telegram_bot import CHANNEL
 from tests.support.stack import Stack
 
@@ -44,20 +44,10 @@ async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events(stack: 
     assert len(await stack.finish_all(TUBE)) == 2
 
 
-async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events_for_dialogs(stack: Stack) -> None:
-    for tenant in ("university", "school"):
-        ingress = dialogs_ingress(stack.store, QueueClient(stack.store), tenant)[CHANNEL]
-        await ingress.open()
-        await ingress.put(written(1, text="hello"))
-    assert len(await stack.finish_all(f"dialogs.{CHANNEL}")) == 2
-
-
 @pytest.mark.parametrize("text", ["half \ud83d", "x" * 200_000])
 async def test_what_cannot_be_stored_is_logged_and_not_raised(
     stack: Stack, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dialogs = dialogs_ingress(stack.store, QueueClient(stack.store), "university")[CHANNEL]
-    for ingress in (dialogs, await events_of(stack, "university")):
-        await ingress.open()
-        assert await ingress.put(written(1, text=text))
-    assert len([line for line in caplog.messages if "update '1' of telegram-bot is ignored: EVENT_" in line]) == 2
+    ingress = await events_of(stack, "university")
+    assert await ingress.put(written(1, text=text))
+    assert len([line for line in caplog.messages if "update '1' of telegram-bot is ignored: EVENT_" in line]) == 1

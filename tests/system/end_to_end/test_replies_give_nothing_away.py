@@ -16,7 +16,6 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
 
-from bots.services import BotServices
 from cli.commands.parts.bot import ReceivingBots
 from cli.settings.settings import Configuration, courier_module, load
 from core.deliveries.received import ReceivedMessages
@@ -28,11 +27,12 @@ from core.orders.order import Addressee
 from core.services import Services
 from core.threads import ReplyWorker
 from couriers.email import LinkCodeMailer
-from couriers.inbound import dialogs_ingress
+from couriers.inbound import events_ingress
 from sandbox.sandbox import Sandbox
+from scenarios.execution.opening import ScenarioOptions
 from tests.couriers.relay import Relay
 from tests.support.outbox import Outbox
-from tests.support.receiving import running
+from tests.support.receiving import answering, running
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
 
@@ -138,7 +138,7 @@ class Neighbours:
         if side.channel != "sms":
             side.write(text, quoted)
             return
-        ingress = dialogs_ingress(self.core.store, self.core.client, TENANT)["sms"]
+        ingress = events_ingress(self.core.store, self.core.client, TENANT)["sms"]
         await ingress.put({"id": str(datetime.now(UTC).timestamp()), "number": side.address, "text": text})
 
     async def shows_typed_addresses(self, teacher: OneSide, student: OneSide, number: int) -> None:
@@ -158,7 +158,7 @@ class Neighbours:
 
 async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: AsyncExitStack) -> Neighbours:
     core, environment = Services.on(stack.store), dict(sandbox.environment)
-    services = BotServices(core, Linking(stack.store, core.directory, LinkCodeMailer(Outbox())), TENANT)
+    linking = Linking(stack.store, core.directory, LinkCodeMailer(Outbox()))
     sides = {}
     for channel, name in URLS.items():
         relay = Relay(urlsplit(environment[name]).port or 0)
@@ -171,7 +171,8 @@ async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: 
     for channel, side in sides.items():
         await core.directory.users.create(TENANT, side.user)
         await sends(stack, configuration, channel, directory)
-        await until_closed.enter_async_context(running(ReceivingBots(configuration, channel, services)))
+        await until_closed.enter_async_context(running(ReceivingBots(configuration, channel, core)))
+    await until_closed.enter_async_context(answering(core, ScenarioOptions(TENANT, linking=linking)))
     replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay)
     await replies.open()
     worker = replies.worker()
