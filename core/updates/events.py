@@ -118,8 +118,6 @@ class Events:
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
         is_correction = stored["kind"] == "edited" and await self._is_of_a_thread(stored)
-        if stored["kind"] == "edited" and not (is_correction or self._gets_presses):
-            return False  # no dialog answers an edit
         tube = self._tube_of(stored, is_reply=opts_out or is_correction or quoted is not None or sends_reply(stored))
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 

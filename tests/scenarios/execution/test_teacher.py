@@ -72,13 +72,13 @@ async def link(school: Installation, outbox: Outbox) -> None:
     await says(school, "nobody@example.org", "В университете нет человека с таким адресом.")
     await says(school, "anna@example.org", "Код отправлен на anna@example.org. Напишите его сюда. Он действует 24 мин.")
     await says(school, "222222", "Код неверный.")
-    await says(school, outbox.codes[-1], "Готово, Анна: этот чат связан с вами.\n/select – написать своим группам")
+    await says(school, outbox.codes[-1], "Done, Анна: this chat is connected with you.\nTo write to a group")
 
 
 async def test_a_teacher_links_its_chat_and_writes_to_its_group(school: Installation, outbox: Outbox) -> None:
     await school.start()
     await link(school, outbox)
-    await says(school, "/start", "Hello, Анна! This chat is connected with you.\n/select – write to your groups")
+    await says(school, "/start", "Hello, Анна! This chat is connected with you.\nTo write to a group")
     await says(school, "/select", "Whom do you write to?\nSelected: –")
     await press(school, "ИВТ-101", "Whom do you write to?\nSelected: ИВТ-101")
     await press(school, "Done", "To: ИВТ-101\nPeople: 1\nWrite the text.")
