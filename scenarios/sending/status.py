@@ -35,6 +35,18 @@ _VERDICTS = {
     Verdict.CANCELLED: "status_cancelled",
     Verdict.NOBODY_TO_REACH: "status_nobody_to_reach",
 }
+# The result is that of the end, or of an hour after the release: then nothing is scheduled.
+_RESULTS = {
+    "status_scheduled": "result_in_progress",
+    "status_in_progress": "result_in_progress",
+    "status_partly": "result_partly",
+    "status_all_reached": "result_all_reached",
+    "status_everybody_reached": "result_everybody_reached",
+    "status_some_reached": "result_some_reached",
+    "status_nothing_worked": "result_nothing_worked",
+    "status_cancelled": "result_cancelled",
+    "status_nobody_to_reach": "result_nobody_to_reach",
+}
 _COUNTS = {
     Status.QUEUED: "count_queued",
     Status.SENDING: "count_sending",
@@ -99,7 +111,7 @@ def result_text(history: History, language: str, title: str) -> str:
     """Return the result of a delivery in one line, for a channel that cannot change a message. `title`: of the
     addressee, as the sender knows it.
     """
-    code = status_code(history).replace("status_", "result_", 1)
+    code = _RESULTS[status_code(history)]
     return _said(code, language, title=title, people=history.counts["recipients"], reached=history.counts["reached"])
 
 

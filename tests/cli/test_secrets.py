@@ -30,7 +30,7 @@ CHANNEL_SECRETS = {
     "ADA_VK_TOKEN": {"vk", "bot vk"},
     "ADA_SMS_PASSWORD": {"sms"},
     "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
-    "ADA_SMTP_URL": {"serve", "email", *(f"bot {channel}" for channel in BOTS)},
+    "ADA_SMTP_URL": {"serve", "email"},
     "ADA_API_KEY": {"serve"},
     "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox", "sms"},
 }

@@ -1,5 +1,6 @@
 """Gateways and VK post what people write: each message becomes one update, and only with the right secret."""
 
+import time
 from typing import Any
 from urllib.parse import quote, quote_from_bytes, urlencode
 
@@ -21,12 +22,13 @@ SMS = {
     "smsc": "fake",
     "charset": "UTF-8",
 }
+NOW = int(time.time())
 EVENT: dict[str, Any] = {
     "type": "message_new",
     "event_id": "e1",
     "group_id": 1,
     "secret": "vk",
-    "object": {"message": {"id": 5, "date": 1, "from_id": 200001, "peer_id": 200001, "text": "/help"}},
+    "object": {"message": {"id": 5, "date": NOW, "from_id": 200001, "peer_id": 200001, "text": "/help"}},
 }
 
 
@@ -182,7 +184,7 @@ UPDATE: dict[str, Any] = {
     "update_id": 5,
     "message": {
         "message_id": 1,
-        "date": 1,
+        "date": NOW,
         "chat": {"id": 100001, "type": "private"},
         "from": {"id": 100001, "is_bot": False, "first_name": "Анна", "language_code": "ru"},
         "text": "/help",
