@@ -1,4 +1,4 @@
--- forget_person: delete what bots have stored of a person in a channel: record, @name, dialog, questions, runs
+-- forget_person: delete what bots have stored of a person in a channel: record, @name, questions, runs
 -- ARGV    tenant, channel, address
 -- RETURNS how many runs were deleted; the caller calls again until there are none
 -- EVENTS  none
@@ -13,7 +13,7 @@ return function(tenant, channel, address)
     redis_call('DEL', Key.question(tenant, channel, address, chat))
   end
   redis_call('DEL', person, Key.chat_variables(tenant, channel, address), Key.choices(tenant, channel, address))
-  redis_call('DEL', Key.dialog(tenant, channel, address), Key.replies(tenant, channel, address))
+  redis_call('DEL', Key.replies(tenant, channel, address))
   redis_call('DEL', Key.answer_numbers(tenant, channel, address))
   redis_call('ZREM', Key.people(tenant), channel .. ':' .. address)
   return Runs.forget_person(tenant, channel .. ':' .. address)
