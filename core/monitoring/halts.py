@@ -92,7 +92,7 @@ class Halts:
     ) -> None:
         record = channel_records().get(channel)
         title = (record.title if record else "") or channel
-        text = _TEXTS[locale.startswith("en")].format(channel=title, name=channel, reason=reason)
+        text = _TEXTS[locale.startswith("en")].format(channel=title, name=channel, reason=reason.rstrip("."))
         message = NewDelivery(
             tenant=self._home if self._operators or not tenant else tenant,
             sender=_SENDER,

@@ -197,13 +197,15 @@ async def test_behind_a_stopped_channel_nobody_is_told_to_wait(person: Person, s
         head = {"id": email, "name": f"Head {email[:6]}", "role": "admin", "locale": "en", "contacts": {"email": email}}
         await call("POST", "/v1/users", head)
         await Halts(store, Channels(store), "default").note("pigeon", "The loft is closed.")
-        (history,) = (await call("GET", "/v1/deliveries?sender=ada&limit=1"))["deliveries"]
+        (history,) = (await call("GET", "/v1/deliveries?sender=ada&text=pigeon: sending has&limit=1"))["deliveries"]
 
         async def has_arrived() -> bool:
             found = await call("GET", f"/v1/deliveries/{history['id']}/recipients?q=Head%20{email[:6]}")
             return [one["received_in"] for one in found["recipients"]] == [["email"]]
 
-        assert history["text"].startswith("pigeon: sending has stopped, messages wait. The reason: The loft is closed.")
+        assert history["text"].startswith(
+            "pigeon: sending has stopped, messages wait. The reason: The loft is closed. "
+        )
         await until(has_arrived)
         await person.visit(f"message/{made['id']}", language="en")
         await person.sees("pigeon: sending has stopped; the administrator is informed. Waiting does not help.")
