@@ -66,6 +66,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       fact("message.when", fullMoment(message.deliver_at)),
       message.moved_from && fact("message.asked_for", fullMoment(message.moved_from)),
       fact("message.state", word("delivery_state", message.state)))),
+    message.refused_replies > 0 && h("p", {}, t("message.refused_replies", { count: message.refused_replies })),
     links(message),
     h("div", { class: "actions" }, mayWrite && [
       ["scheduled", "released"].includes(message.state) && h("button", { class: "danger", onclick: () => cancel(where, counts.recipients, reread) }, t("message.cancel")),
@@ -75,7 +76,6 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       h("button", { onclick: () => writeAgain(message, context) }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
-    message.refused_replies > 0 && h("p", {}, t("message.refused_replies", { count: message.refused_replies })),
     message.answers && answers(where, context, message, reread),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
