@@ -34,7 +34,7 @@ def inject(installation: Installation, seed: int) -> None:
         installation.state.add_rule(Rule("max", fault, MAX.address(number), "sendMessage", times=1))
 
 
-@pytest.mark.parametrize("kills", [0, 2])
+@pytest.mark.parametrize("kills", [pytest.param(0, marks=pytest.mark.long), 2])
 async def test_no_status_contradicts_max_nothing_is_lost_and_nothing_is_there_twice(
     installation: Installation, kills: int
 ) -> None:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from redis.asyncio import Redis
 
 from core.model.states import Status
@@ -71,34 +70,36 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("code", STATES)
 async def test_a_server_that_refuses_writes_is_named_everywhere_and_all_goes_on_afterwards(
-    own_installation: Installation, tmp_path: Path, code: str
+    own_installation: Installation, tmp_path: Path
 ) -> None:
     installation = own_installation
-    refusing, word = STATES[code]
     api_process = installation.start_api()
     api = await installation.client_of(api_process)
     courier = await installation.courier(SMS)
-    plain = installation.core.redis
-    async with refusing(installation.server, plain, tmp_path):
-        status, problem = await api.post(delivery({"sms": SMS.address(1)}), "once")
-        assert (status, problem["code"], problem["detail"]) == (503, code, "Nothing was written.")
-        lines = await api.post_bulk([delivery({"sms": SMS.address(2)})])
-        assert [(line["status"], line["code"]) for line in lines] == [(503, code)]
-        doctor = installation.start("doctor")
-        assert await doctor.wait(within=60) == 1
-        assert f"{code}: " in doctor.output
-        await until(lambda: f"({word})" in courier.output)
-        second = installation.start("courier", SMS.name)  # a start waits for nothing but the server
-        await second.ready()
-    assert (await api.post(delivery({"sms": SMS.address(1)}), "once"))[0] == 202
-    accepted = await installation.deliver(person(3, SMS))
-    assert await installation.finished(accepted) == {("sms", Status.SENT): 1}
-    await until(lambda: set(installation.copies(SMS)) == {SMS.address(1), SMS.address(3)})
-    refused = [line for line in api_process.output.splitlines() if "POST /v1/deliveries" in line]
-    assert len(refused) == 1
-    assert word in refused[0]
-    assert courier.output.count("no claim") == 1
-    for process in (api_process, courier, second, doctor):
+    processes, arrived = [api_process, courier], set[str]()
+    for number, (code, (refusing, word)) in enumerate(STATES.items()):
+        refused, unread, later = (SMS.address(3 * number + n) for n in range(3))
+        async with refusing(installation.server, installation.core.redis, tmp_path):
+            status, problem = await api.post(delivery({"sms": refused}), code)
+            assert (status, problem["code"], problem["detail"]) == (503, code, "Nothing was written.")
+            lines = await api.post_bulk([delivery({"sms": unread})])
+            assert [(line["status"], line["code"]) for line in lines] == [(503, code)]
+            doctor = installation.start("doctor")
+            assert await doctor.wait(within=60) == 1
+            assert f"{code}: " in doctor.output
+            await until(lambda: f"({word})" in courier.output)  # noqa: B023 - awaited at once
+            second = installation.start("courier", SMS.name)  # a start waits for nothing but the server
+            await second.ready()
+        assert (await api.post(delivery({"sms": refused}), code))[0] == 202
+        accepted = await installation.deliver(person(3 * number + 2, SMS))
+        assert await installation.finished(accepted) == {("sms", Status.SENT): 1}
+        arrived |= {refused, later}
+        await until(lambda: set(installation.copies(SMS)) == arrived)  # noqa: B023 - awaited at once
+        processes += [doctor, second]
+    refusals = [line for line in api_process.output.splitlines() if "POST /v1/deliveries" in line]
+    assert len(refusals) == len(STATES)
+    assert all(word in line for line, (_, word) in zip(refusals, STATES.values(), strict=True))
+    assert courier.output.count("no claim") == len(STATES)
+    for process in processes:
         assert "Traceback" not in process.output

@@ -65,8 +65,8 @@ async def test_killing_pubsub_connections_every_100_ms_loses_and_delays_no_deliv
     installation: Installation,
 ) -> None:
     await installation.courier(SMS, ADA_LEASE="30s")
-    killed = await deliver_while_repeating(installation, 1000, "CLIENT KILL TYPE pubsub")
-    assert sum(killed) > 30
+    killed = await deliver_while_repeating(installation, 400, "CLIENT KILL TYPE pubsub")
+    assert sum(killed) > 12
 
 
 async def test_flushing_the_functions_repeatedly_loses_and_duplicates_nothing(installation: Installation) -> None:
