@@ -130,9 +130,9 @@ class Endings:
         """Go on with the next iteration. What the items have stored stays, with the state of the job's own."""
         job = guard.job
         stored = await self._jobs.storage.read(job.id)
-        at = failure.at.astimezone(zone_of(job.record.timezone))
-        line = f"failure {failure.number}, iteration {job.record.iteration + 1} is given up"
-        line = f"{line}; the next one is due on {at:%Y-%m-%d at %H:%M:%S}: {reason}"
+        n, number = failure.number, job.record.iteration + 1
+        at = f"{failure.at.astimezone(zone_of(job.record.timezone)):%Y-%m-%d at %H:%M:%S}"
+        line = f"failure {n}, iteration {number} is given up; the next one is due on {at}: {reason}"
         after = _following(guard, failure.at, stored.own if stored else None)
         after = replace(after, failures=failure.number, reason=line_of(line), report_at=failure.report_at)
         end = await self._end(attempt, guard, after, line, notice=self._notice_of(job, failure, reason))

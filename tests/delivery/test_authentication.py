@@ -132,6 +132,7 @@ RULES = [
     ("POST", "/v1/jobs:pause", "manage", "stored"),
     ("POST", "/v1/jobs:resume", "manage", "stored"),
     ("POST", "/v1/jobs:stop", "manage", "stored"),
+    ("POST", "/v1/jobs:signal", "manage", "stored"),
     ("POST", "/v1/jobs:reset", "manage", "stored"),
     ("POST", "/v1/jobs:resolve", "manage", "stored"),
     ("GET", "/v1/jobs/{job_id}", "read", "none"),

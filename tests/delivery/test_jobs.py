@@ -268,10 +268,15 @@ async def test_the_jobs_of_a_filter_are_counted_and_changed(hunting: Api) -> Non
     resolution = {**chosen, "unit": "effect:", "outcome": "done"}
     assert (await hunting.call("POST", "/v1/jobs:resolve", resolution)).json["unchanged"] == 2
     assert (await hunting.call("POST", "/v1/jobs:resume", chosen)).json["changed"] == 2
+    signal = {**chosen, "filter": {"kind": "hunt", "q": "teacher"}, "name": "answer", "data": "yes", "id": "once"}
+    for _ in range(2):
+        assert (await hunting.call("POST", "/v1/jobs:signal", signal)).json["changed"] == 3
+    log = [one.text for one in await hunting.services.core.jobs.log.last(JobId("default", "hunt", "0"))]
+    assert log.count("signal answer by user") == 1
     everything = {"filter": {"kind": "hunt"}, "before": found["now"] + 60_000, "expected": 3}
     assert (await hunting.call("POST", "/v1/jobs:stop", {**everything, "abandon": True})).json["changed"] == 3
-    log = await hunting.services.core.jobs.log.last(JobId("default", "hunt", "0"))
-    assert log[-1].text == "abandoned by user"
+    last = (await hunting.services.core.jobs.log.last(JobId("default", "hunt", "0")))[-1]
+    assert last.text == "abandoned by user"
     assert (await hunting.call("POST", "/v1/jobs:stop", {**everything, "filter": {}})).code == "SELECTION_EMPTY"
     _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
     refused = await hunting.as_key(secret).call("POST", "/v1/jobs:stop", {**everything, "by": "admin"})

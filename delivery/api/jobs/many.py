@@ -55,6 +55,14 @@ class JobsResolution(JobsChange, frozen=True, kw_only=True):
     result: Any = None
 
 
+class JobsSignal(JobsChange, frozen=True, kw_only=True):
+    """A signal for each of the jobs. `id`: a repetition with it within a day does nothing. `data`: at most 64 KiB."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    data: Any = None
+    id: Annotated[str, Meta(max_length=200)] = ""
+
+
 async def count(request: Request[None, JobFilter]) -> Response:
     """Count the jobs of a filter."""
     return Response(await BulkJobs(request.services.core.jobs, request.tenant, wanted_by(request.query)).count())
@@ -76,6 +84,12 @@ async def stop(request: Request[JobsStop, NoParameters]) -> Response:
     """End jobs."""
     body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
     return await _change(request, request.body, lambda job: jobs.stop(job, by, body.reason, abandon=body.abandon))
+
+
+async def signal(request: Request[JobsSignal, NoParameters]) -> Response:
+    """Send a signal to jobs."""
+    body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
+    return await _change(request, lambda job: jobs.signal(job, body.name, body.data, signal_id=body.id, by=by))
 
 
 async def reset(request: Request[JobsReset, NoParameters]) -> Response:
@@ -109,6 +123,8 @@ ROUTES: Routes = (
           body=JobsChange, repeats=Repeats.STORED),
     Route("POST", "/v1/jobs:stop", "End all jobs of a filter", "manage", stop, 200, JobChanges, body=JobsStop,
           repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs:signal", "Send a signal to all jobs of a filter", "manage", signal, 200, JobChanges,
+          body=JobsSignal, repeats=Repeats.STORED),
     Route("POST", "/v1/jobs:reset", "Repeat the iterations of all jobs of a filter from a step", "manage", reset, 200,
           JobChanges, body=JobsReset, repeats=Repeats.STORED),
     Route("POST", "/v1/jobs:resolve", "Say what became of what is unknown in all jobs of a filter", "manage", resolve,

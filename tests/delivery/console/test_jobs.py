@@ -1,11 +1,19 @@
 """An operator reads people's jobs, with their live log."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from core.jobs import Schedule
 from core.jobs.kinds import JobKinds
+from core.queue import QueueClient
 from core.redis.store import Store
+from jobs import Iteration, Job, JobWorker, Registry, Snapshot, query
 from tests.delivery.console.conftest import Person
+from tests.support.waiting import until
 
 
 async def confirm(person: Person, verb: str, reason: str) -> None:
@@ -81,3 +89,103 @@ async def test_an_operator_stops_all_jobs_of_a_filter(person: Person, store: Sto
     await person.writes("From the step", "search")
     await person.confirms()
     await person.sees("3 jobs were not changed")
+
+
+class Order(Job):
+    """Waits for a yes; what it then does outside has an unclear end."""
+
+    name = "order"
+    schedule = Schedule()
+
+    async def run(self, iteration: Iteration) -> dict[str, Any]:
+        prices = await iteration.step("look", self._prices)
+        answer = await iteration.wait("answer")
+        return {"paid": await iteration.effect("pay 7", self._pay), "answer": answer, "prices": prices}
+
+    async def _prices(self) -> list[int]:
+        return [300, 700]
+
+    async def _pay(self) -> str:
+        raise ConnectionError("no answer from the bank")
+
+    @query
+    def double(self, job: Snapshot, of: int) -> int:
+        """Return twice the number."""
+        return 2 * of
+
+
+@pytest.fixture
+async def orders(store: Store) -> AsyncIterator[None]:
+    client = QueueClient(store)
+    worker = JobWorker(store, client, Registry([Order]))
+    running = asyncio.create_task(worker.run())
+    yield
+    worker.stop(timedelta(seconds=20))
+    await running
+    await client.close()
+
+
+async def test_an_operator_answers_what_a_job_waits_for_and_says_what_became_of_its_effect(
+    person: Person, store: Store, orders: None, axe_source: str
+) -> None:
+    await until(lambda: JobKinds(store).queries("order"))
+    await person.running.call("POST", "/v1/jobs", {"kind": "order", "user": 7})
+    await person.visit("job/order.7")
+    await person.sees("It waits for the signal: answer")
+    await person.sees("step:look")
+    await person.sees("[300,700]")
+    await person.presses("Ask the job")
+    await person.writes("Question (name of the query in its code)", "double")
+    await person.writes("Parameters", '{"of": 21}')
+    await person.confirms()
+    await person.sees("42")
+    await person.presses("Back")
+    await person.has_no_barrier_on_a_phone(axe_source, "job-waits")
+    await person.sees("Ждёт сигнала: answer")
+    await person.visit("job/order.7")
+    await person.presses("Send the signal answer")
+    await person.writes("Data", "yes, please")
+    await person.confirms()
+    await person.sees("order.7 failed")
+    await person.presses("Say what became of it")
+    await person.writes("Result", "receipt 12")
+    await person.keeps_picture("job-unknown")
+    await person.confirms()
+    await person.sees("effect:pay 7: resolved as done by admin")
+    await person.presses("Repeat")
+    await person.sees("Stays: ")
+    await person.confirms()
+    await person.sees("order.7 finished")
+    await person.sees('"paid": "receipt 12"')
+    await person.visit("job/order.7", language="ru", width=390)
+    await person.sees("сигнал answer, кто: администратор")
+    await person.sees("effect:pay 7: указан исход «сделано», кто: администратор")
+    assert (await person.running.call("GET", "/v1/jobs/order.7"))["result"]["answer"] == "yes, please"
+
+
+async def test_an_operator_signals_all_jobs_of_a_filter_and_repeats_one_from_a_step(
+    person: Person, store: Store, orders: None
+) -> None:
+    await until(lambda: JobKinds(store).queries("order"))
+    for user in (21, 22):
+        await person.running.call("POST", "/v1/jobs", {"kind": "order", "user": user, "parameters": {"to": "riga"}})
+    await person.visit("jobs?kind=order&q=riga&state=running")
+    await person.sees("order.22")
+    await person.presses("Signal all of these")
+    await person.writes("Signal", "answer")
+    await person.confirms()
+    await person.sees("2 jobs changed")
+    await person.visit("jobs?kind=order&q=riga&state=failed")
+    await person.sees("order.21")
+    await person.sees("order.22")
+    await person.presses("Resolve in all of these")
+    await person.writes("Effect or item", "effect:pay")
+    await person.confirms()
+    await person.sees("2 jobs changed")
+    await person.running.call("POST", "/v1/jobs", {"kind": "order", "user": 23})
+    await person.visit("job/order.23")
+    await person.sees("step:look")
+    await person.presses("Repeat")
+    await person.sees("Dropped: step:look")
+    await person.confirms()
+    await person.sees("reset to step:look by admin")

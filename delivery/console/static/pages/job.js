@@ -1,10 +1,11 @@
-/** One job: its state and why, its times and parameters, its log as it is written; pause, resume, stop, start. */
+/** One job: its state and why, what it waits for, its parameters, steps, effects, children and log; what can be done with it. */
 
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, number, said, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, fact, notice, withStates } from "../lib/page.js";
-import { VERBS, change, mayManage, stateTag, why } from "./jobs.js";
+import { VERBS, actorOf, change, mayManage, stateTag, why } from "./jobs.js";
+import { query, sendSignal, shownJson, signalsOf, stored, waiting } from "./job_stored.js";
 
 const TIMES = ["created_at", "changed_at", "last_run", "next_run", "resumes_at"];
 const TEXTS = ["kind", "user", "iterations", "timezone"];
@@ -17,19 +18,22 @@ const NEAR_THE_END = 40;
 export default {
   title: "page.job",
   right: "inspect",
-  render(root, [id], { me, signal, title }) {
+  render(root, [id], context) {
+    const { me, signal, title } = context;
     if (!id) {
       paint(root, h("h1", {}, t("page.job")), empty({ title: t("job.choose"), action: h("a", { class: "button", href: "#/jobs" }, t("page.jobs")) }));
       return;
     }
     title(id);
-    const path = `/v1/jobs/${encodeURIComponent(id)}`, head = h("div"), log = h("div");
-    paint(root, head, log);
+    const path = `/v1/jobs/${encodeURIComponent(id)}`, head = h("div"), lists = h("div"), log = h("div");
+    paint(root, head, lists, log);
     let isFollowed = false;
+    const reread = stored(lists, path, context, mayManage(me) && actorOf(me), () => again());
     const again = withStates(head, () => api.get(path, {}, { signal }), (job) => {
       if (!isFollowed) followLog(log, path, later(again, signal), signal);
+      else reread();
       isFollowed = true;
-      return record(job, me, again);
+      return record(job, path, me, again);
     });
   },
 };
@@ -41,21 +45,34 @@ function later(work, signal) {
   return () => { timer ||= setTimeout(() => { timer = 0; work(); }, REREAD_PAUSE); };
 }
 
-function record(job, me, again) {
-  const reason = why(job);
+const named = (key, value) => [h("h2", {}, t(key)), h("pre", { tabindex: 0, "aria-label": t(key) }, shownJson(value))];
+
+const linkOf = (id) => h("a", { href: `#/job/${encodeURIComponent(id)}` }, id);
+
+function record(job, path, me, again) {
+  const reason = why(job), by = actorOf(me);
   return [
     h("h1", {}, job.id, " ", stateTag(job.state)),
     reason && notice(job.state === "failed" ? "bad" : ["stopped", "finished"].includes(job.state) ? "info" : "warn", reason),
-    mayManage(me) && h("div", { class: "actions" }, VERBS[job.state].map((verb) => h("button", {
-      key: verb, class: verb === "stop" ? "danger" : verb === "pause" ? "" : "primary",
-      onclick: async () => { if (await change(verb, [job.id], me)) again(); },
-    }, t(`jobs.${verb}`)))),
+    job.waits_for && notice("info", waiting(job)),
+    h("div", { class: "actions" },
+      mayManage(me) && ["running", "paused"].includes(job.state) && (signalsOf(job).length ? signalsOf(job) : [""]).map((name) => h("button", {
+        key: `signal ${name}`, class: name ? "primary" : "", onclick: async () => { if (await sendSignal(path, name, by)) again(); },
+      }, name ? t("job.signal_named", { name }) : t("job.signal"))),
+      mayManage(me) && VERBS[job.state].map((verb) => h("button", {
+        key: verb, class: verb === "stop" ? "danger" : verb === "pause" ? "" : "primary",
+        onclick: async () => { if (await change(verb, [job.id], me)) again(); },
+      }, t(`jobs.${verb}`))),
+      h("button", { key: "query", onclick: () => query(path) }, t("job.query"))),
     h("h2", {}, t("job.record")),
     h("dl", { class: "facts" },
       TEXTS.map((name) => fact(`job.${name}`, typeof job[name] === "number" ? number(job[name]) : job[name])),
+      job.parent && fact("job.parent", linkOf(job.parent)),
+      job.children?.length > 0 && fact("job.children", job.children.map((one) => [linkOf(one), " "])),
       TIMES.filter((name) => job[name]).map((name) => fact(`job.${name}`, h("span", { title: fullMoment(job[name]) }, moment(job[name]), " (", ago(job[name]), ")")))),
-    Object.keys(job.parameters).length > 0 && [h("h2", {}, t("job.parameters")), h("pre", { tabindex: 0, "aria-label": t("job.parameters") }, JSON.stringify(job.parameters, null, 2))],
-    "result" in job && [h("h2", {}, t("job.result")), h("pre", { tabindex: 0, "aria-label": t("job.result") }, JSON.stringify(job.result, null, 2))],
+    Object.keys(job.parameters).length > 0 && named("job.parameters", job.parameters),
+    "own_state" in job && named("job.own_state", job.own_state),
+    "result" in job && named("job.result", job.result),
   ];
 }
 

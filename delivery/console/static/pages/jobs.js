@@ -4,12 +4,13 @@
  */
 
 import { field, h, paint } from "../lib/dom.js";
-import { moment, number, t, word } from "../lib/words.js";
-import { api } from "../lib/api.js";
+import { moment, number, said, t, word } from "../lib/words.js";
+import { api, randomKey } from "../lib/api.js";
 import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { bulk, eachOf } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
+import { outcomeFields, signalFields, typedValue } from "./job_stored.js";
 
 const STATES = ["running", "paused", "stopping", "stopped", "finished", "failed"];
 const COLOURS = { running: "good", finished: "good", paused: "warn", stopping: "warn", failed: "bad" };
@@ -22,7 +23,8 @@ export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], s
 
 /** What can be done to all jobs of a filter, by its state. */
 const VERBS_OF_ALL = {
-  running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["reset"], finished: ["reset"], failed: ["reset", "stop"], "": ["pause", "stop"],
+  running: ["pause", "signal", "stop"], paused: ["resume", "signal", "resolve", "stop"], stopping: [], stopped: ["reset"], finished: ["reset"], failed: ["reset", "resolve", "stop"],
+  "": ["pause", "signal", "resolve", "stop"],
 };
 
 export const stateTag = (state) => tag(COLOURS[state] || "", word("job_state", state));
@@ -30,7 +32,8 @@ export const stateTag = (state) => tag(COLOURS[state] || "", word("job_state", s
 /** Whether the API lets this key change jobs; `inspect` only reads them. */
 export const mayManage = (me) => ["manage", "admin", "operator"].some((scope) => me.scopes.includes(scope));
 
-const isAdmin = (me) => ["admin", "operator"].some((scope) => me.scopes.includes(scope));
+/** As whom the API lets this key change jobs. */
+export const actorOf = (me) => (["admin", "operator"].some((scope) => me.scopes.includes(scope)) ? "admin" : "user");
 
 export default {
   title: "page.jobs",
@@ -90,18 +93,33 @@ async function changeAll(verb, filter, me, again) {
     if (!count) return toast(t("jobs.none"));
     const names = { state: t("jobs.state"), kind: t("jobs.kind"), q: t("jobs.text"), reason: t("jobs.why") };
     const covers = Object.fromEntries(Object.entries(filter).map(([name, value]) => [names[name], name === "state" ? word("job_state", value) : value]));
-    const stepField = [field({ label: t("jobs.step"), hint: t("jobs.step_hint") }, h("input", { name: "from", required: true, maxlength: LONGEST_REASON, autocomplete: "off" }))];
-    const fields = verb === "reset" ? [...stepField, ...reasonField(false)] : reasonField(verb !== "resume");
-    await bulk({ ...dialogOf(verb, count), covers, until: moment(before), isMore, fields, step: (expected, cursor, options, { from, reason }) => changeSome(verb, { filter, before, expected, cursor, by: isAdmin(me) ? "admin" : "user", ...(from && { from }) }, reason, options) });
+    const id = randomKey();
+    await bulk({ ...dialogOf(verb, count), covers, until: moment(before), isMore, fields: fieldsOf(verb), step: (expected, cursor, options, given) => changeSome(verb, { filter, before, expected, cursor, by: actorOf(me), ...orderOf(verb, given, id) }, options) });
   } catch (error) {
     toast(explain(error), "bad");
   }
   return again();
 }
 
-async function changeSome(verb, body, reason, options) {
-  const isTold = reason && ["pause", "stop"].includes(verb);
-  const { changed, unchanged, refused, next } = await api.post(`/v1/jobs:${verb}`, isTold ? { ...body, reason } : body, options);
+const line = (name, label, hint) => field({ label, hint }, h("input", { name, required: true, maxlength: LONGEST_REASON, autocomplete: "off" }));
+
+function fieldsOf(verb) {
+  if (verb === "signal") return [...signalFields(), ...reasonField(false)];
+  if (verb === "reset") return [line("from", t("jobs.step"), t("jobs.step_hint")), ...reasonField(false)];
+  if (verb === "resolve") return [line("unit", t("jobs.unit"), t("jobs.unit_hint")), ...outcomeFields(), ...reasonField(false)];
+  return reasonField(verb !== "resume");
+}
+
+/** Returns what the API gets of what was written. `id`: a signal is not sent twice with it. */
+function orderOf(verb, { name, data, from, unit, outcome, result, reason }, id) {
+  if (verb === "signal") return { name, data: typedValue(data), id };
+  if (verb === "reset") return { from };
+  if (verb === "resolve") return { unit, outcome, ...(outcome === "done" && { result: typedValue(result) }) };
+  return verb === "resume" || !reason ? {} : { reason };
+}
+
+async function changeSome(verb, body, options) {
+  const { changed, unchanged, refused, next } = await api.post(`/v1/jobs:${verb}`, body, options);
   return { changed, next, unchanged: unchanged + Object.values(refused).reduce((sum, one) => sum + one, 0) };
 }
 
@@ -122,7 +140,7 @@ async function load(filters, cursor, signal, showCounts) {
 
 /** Why a job does not run, in words; "" if nothing is known. */
 export function why({ paused_by: by, reason }) {
-  if (!by) return reason || "";
+  if (!by) return reason ? said(reason) : "";
   const who = word("job_actor", by);
   return reason ? t("jobs.paused_because", { who, reason }) : t("jobs.paused_by", { who });
 }
@@ -134,7 +152,7 @@ export const change = (verb, ids, me) => bulk({
 });
 
 function changeOne(verb, id, reason, me, options) {
-  const by = isAdmin(me) ? "admin" : "user";
+  const by = actorOf(me);
   const [kind, ...user] = id.split(".");
   if (verb === "start") return api.post("/v1/jobs", { kind, user: user.join("."), by }, options);
   return api.post(`/v1/jobs/${encodeURIComponent(id)}:${verb}`, reason ? { by, reason } : { by }, options);
