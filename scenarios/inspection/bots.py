@@ -4,7 +4,7 @@ run. Nothing is written.
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from core.redis.store import Store
 from core.updates import events
 from scenarios.bot import Bot, Triggers
 from scenarios.bot.data import Data
+from scenarios.bot.schedules import Schedule
 from scenarios.check.dry_run import Row, dry_run
 from scenarios.execution.last_good import ActiveVersion
 from scenarios.execution.secrets import Secrets
@@ -29,6 +30,7 @@ from scenarios.words import Translations, in_language, translations
 
 LONGEST_DRY_RUN = 2.0
 """Seconds."""
+_COMING = 3
 
 
 class ProblemView(Struct, frozen=True):
@@ -62,6 +64,21 @@ class TriggerView(Struct, frozen=True):
     place: str
 
 
+class ScheduleView(Struct, frozen=True):
+    """What the bot does by itself. `words`: the time as written. `target`: people, or which group or chat; null: once.
+    `before`: the date variable that the time is counted back from, null for a time that recurs. `next`: its next
+    moments, at most three, as they are when this is read; none with `before`.
+    """
+
+    name: str
+    scenario: str
+    words: str
+    target: Any
+    before: str | None
+    next: Sequence[datetime]
+    place: str
+
+
 class ScenarioView(Struct, frozen=True):
     """A scenario, where it is written, and how many actions it has."""
 
@@ -83,6 +100,7 @@ class BotView(Struct, frozen=True):
     problem_count: int
     triggers: Sequence[TriggerView]
     scenarios: Sequence[ScenarioView]
+    schedules: Sequence[ScheduleView]
 
 
 class ListedBot(Struct, frozen=True):
@@ -139,11 +157,11 @@ class BotReader:
         self._versions = Versions(store)
         self._dry_runs = asyncio.Semaphore(1)  # each is a thread that calculates
 
-    async def show(self, tenant: str) -> BotView:
-        """Return the bot in force. Raises NotFound BOT_NOT_LOADED."""
+    async def show(self, tenant: str, zone: tzinfo = UTC) -> BotView:
+        """Return the bot in force. `zone`: of the tenant. Raises NotFound BOT_NOT_LOADED."""
         active, version = await self._active(tenant)
         secrets = secrets_of(version.bot, self._secrets)
-        return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot))), BotView)
+        return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot, zone))), BotView)
 
     async def list(self, tenant: str | None) -> Sequence[ListedBot]:
         """Return the bot of a tenant, or of all with None, by tenant."""
@@ -199,7 +217,7 @@ def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Data]) 
     return Secrets({**known, **bot.variables}, [bot.settings, *fields, *values])
 
 
-def _view(active: ActiveVersion, bot: Bot) -> BotView:
+def _view(active: ActiveVersion, bot: Bot, zone: tzinfo) -> BotView:
     scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
     triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
     for one in bot.schedules.values():
@@ -214,7 +232,16 @@ def _view(active: ActiveVersion, bot: Bot) -> BotView:
         problem_count=active.problem_count,
         triggers=triggers,
         scenarios=scenarios,
+        schedules=[_schedule(one, zone) for one in bot.schedules.values()],
     )
+
+
+def _schedule(one: Schedule, zone: tzinfo) -> ScheduleView:
+    coming: list[datetime] = []
+    while one.cron and len(coming) < _COMING:
+        coming.append(one.cron.next(coming[-1] if coming else datetime.now(UTC), zone))
+    before, target = one.before or None, msgspec.to_builtins(one.target)
+    return ScheduleView(one.name, one.scenario, one.words, target, before, coming, place_text(one.place))
 
 
 def _triggers(chats: str, triggers: Triggers) -> Iterator[TriggerView]:

@@ -49,11 +49,12 @@ class RunFacts(Struct, frozen=True):
 
 class RunSummary(RunFacts, frozen=True):
     """A run in a list. `faults`: how many of its actions failed or are unknown. `text`: what the person wrote or
-    pressed.
+    pressed. `name`: of the person, if the directory knows it.
     """
 
     faults: int
     text: str
+    name: str | None = None
 
 
 class RunListing:

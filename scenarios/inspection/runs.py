@@ -59,10 +59,11 @@ class ActionView(Struct, frozen=True):
 
 
 class RunView(RunFacts, frozen=True):
-    """All actions that one event has started."""
+    """All actions that one event has started. `name`: of the person, if the directory knows it."""
 
     event: Mapping[str, Any]
     actions: Sequence[ActionView]
+    name: str | None = None
 
 
 class RunReader:

@@ -1,14 +1,16 @@
 """A scenario as a graph that is drawn: its actions with their fields, what follows what, where each stands. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+import yaml
+from msgspec import Struct, to_builtins
 
 from scenarios.bot import Action, Bot, Place, Scenario
-from scenarios.engine.graph import Edge, Graph, graph_of, words
+from scenarios.engine.graph import Edge, Graph, graph_of, node_id, words
 from scenarios.execution.secrets import Secrets
 from scenarios.inspection.layout import Layout, Point, lay_out
+from scenarios.schema.validator import as_list
 
 MOST_NODES = 300
 """Of one graph; what is behind them is counted."""
@@ -18,8 +20,9 @@ _LONGEST_TITLE = 80
 
 
 class NodeView(Struct, frozen=True):
-    """One action. `title`: the beginning of what it says. `chain`, `chain_drop`: the outcomes that they name. `fields`:
-    as written, without secrets. `x`, `y`: the middle of its box, 180 × 52 large.
+    """One action, or with `n` 0 another scenario that a button starts. `title`: the beginning of what it says. `chain`,
+    `chain_drop`: the outcomes that they name. `fields`: as written, without secrets; `yaml`: the same as a text.
+    `x`, `y`: the middle of its box, 180 × 52 large.
     """
 
     id: str
@@ -31,13 +34,14 @@ class NodeView(Struct, frozen=True):
     chain: str
     chain_drop: str
     fields: Mapping[str, Any]
+    yaml: str
     x: int
     y: int
 
 
 class EdgeView(Struct, frozen=True):
-    """A link from one action to the next. `label`: the outcomes with which the second action runs, or `splices in`.
-    `points`: its line; none of an edge that leads back.
+    """A link from one action to the next. `label`: the outcomes with which the second action runs, `splices in`, or the
+    texts of the buttons that start the scenario to which it leads. `points`: its line; none of an edge that leads back.
     """
 
     source: str
@@ -66,13 +70,19 @@ def graph_view(version: str, bot: Bot, scenario: Scenario, secrets: Secrets) -> 
     """Return the graph of a scenario. `secrets`: what must not be shown."""
     graph = graph_of(bot, scenario)
     ids = [node.id for node in graph.nodes[:MOST_NODES]]
-    layout = lay_out(ids, [(edge.source, edge.target) for edge in graph.edges])
+    jumps = _jumps(bot, graph, ids)
+    started = list(dict.fromkeys(edge.target for edge in jumps if edge.target not in ids))
+    edges = [*graph.edges, *jumps]
+    layout = lay_out([*ids, *started], [(edge.source, edge.target) for edge in edges])
     return ScenarioGraph(
         name=scenario.name,
         version=version,
         place=place_text(scenario.place),
-        nodes=[_node(bot, graph, number, layout, secrets) for number in range(len(ids))],
-        edges=_edges(graph.edges, layout),
+        nodes=[
+            *(_node(bot, graph, number, layout, secrets) for number in range(len(ids))),
+            *(_started(bot, one, layout) for one in started),
+        ],
+        edges=_edges(edges, layout),
         unknown=graph.unknown,
         left_out=len(graph.nodes) - len(ids),
         width=layout.width,
@@ -88,7 +98,38 @@ def _node(bot: Bot, graph: Graph, number: int, layout: Layout, secrets: Secrets)
     fields, title = secrets.hidden(dict(action.fields)), secrets.in_text(_title(action))
     place = place_text(action.place)
     x, y = layout.places[node.id]
-    return NodeView(node.id, n, node.scenario, node.type, title, place, chain, words(action.chain_drop), fields, x, y)
+    written = yaml.safe_dump(to_builtins(fields), allow_unicode=True, sort_keys=False, width=100) if fields else ""
+    return NodeView(
+        node.id, n, node.scenario, node.type, title, place, chain, words(action.chain_drop), fields, written, x, y
+    )
+
+
+def _started(bot: Bot, node: str, layout: Layout) -> NodeView:
+    """Return the box of a scenario that is not drawn itself."""
+    scenario = bot.scenarios[node.rpartition(":")[0]]
+    x, y = layout.places[node]
+    return NodeView(node, 0, scenario.name, "scenario", scenario.name, place_text(scenario.place), "", "", {}, "", x, y)
+
+
+def _jumps(bot: Bot, graph: Graph, ids: Sequence[str]) -> list[Edge]:
+    """Return the links of buttons to the scenarios that they start; a scenario that is not drawn has the number 0."""
+    known = {(edge.source, edge.target) for edge in graph.edges}
+    labels: dict[tuple[str, str], list[str]] = {}
+    for node in graph.nodes[: len(ids)]:
+        scenario, n = bot.scenarios[node.scenario], int(node.id.rpartition(":")[2])
+        for label, goal in _buttons(scenario.actions[n - 1]):
+            if target := bot.find(goal, scenario):
+                first = node_id(target.name, 1)
+                labels.setdefault((node.id, first if first in ids else node_id(target.name, 0)), []).append(label)
+    return [Edge(*ends, ", ".join(some)[:_LONGEST_TITLE]) for ends, some in labels.items() if ends not in known]
+
+
+def _buttons(action: Action) -> Iterator[tuple[str, str]]:
+    """Emit text and goal of the buttons under a message that name one."""
+    for row in as_list(action.fields.get("inline")):
+        for button in as_list(row):
+            if isinstance(button, Mapping):
+                yield from ((str(label), str(goal)) for label, goal in button.items())
 
 
 def _edges(edges: Sequence[Edge], layout: Layout) -> list[EdgeView]:

@@ -1,11 +1,13 @@
 """The bot in force and the runs of its scenarios over HTTP."""
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.model.people import User
 from core.processes.register import BotFault, BotFaults
 from delivery.services import ApiServices
 from scenarios.bot.data import Data
@@ -213,3 +215,49 @@ async def test_the_list_of_bots_shows_each_key_its_own_and_an_operator_all(api: 
     assert [one["tenant"] for one in listed] == ["default"]
     await BotFaults(api.store).clear("school", fault.part)
     assert len((await api.call("GET", "/v1/bots:all")).json["bots"]) == 1
+
+
+async def test_a_bot_shows_what_it_does_by_itself_and_a_scenario_where_its_buttons_lead(api: Api, folder: Path) -> None:
+    (folder / "schedule.yaml").write_text(
+        "weekly: {each: Monday 8:00, scenario: club.other}\ncall: {before: person.call, by: 1d, scenario: club.other}\n"
+    )
+    (folder / "variables.yaml").write_text("person:\n  call: date\n")
+    rows = "[[{Rules: club.other}, {Others: club.other}, {Site: 'https://a.b'}]]"
+    menu = f"menu: {{actions: [{{type: send, text: Menu, inline: {rows}}}]}}\n"
+    (folder / "scenarios" / "club.yaml").write_text(CLUB + menu)
+    bot = await put_in_force(api, folder)
+    assert not [one for one in bot.problems if one.severity == "error"]
+    weekly, call = sorted((await api.call("GET", "/v1/bots")).json["schedules"], key=lambda one: -len(one["next"]))
+    moments = [datetime.fromisoformat(one) for one in weekly["next"]]
+    assert [(one.weekday(), one.hour) for one in moments] == [(0, 8)] * 3
+    assert moments == sorted(set(moments))
+    assert (weekly["words"], call["before"], call["next"]) == ("Monday 8:00", "person.call", [])
+    graph = (await api.call("GET", "/v1/scenarios/club.menu")).json
+    assert [(one["id"], one["n"]) for one in graph["nodes"]] == [("club.menu:1", 1), ("club.other:0", 0)]
+    assert [(one["source"], one["target"], one["label"]) for one in graph["edges"]] == [
+        ("club.menu:1", "club.other:0", "Rules, Others")
+    ]
+    assert graph["nodes"][0]["yaml"].startswith("text: Menu\ninline:\n")
+
+
+async def test_a_dry_run_knows_what_the_bot_remembers_of_the_person_if_it_is_asked_to(api: Api, folder: Path) -> None:
+    (folder / "variables.yaml").write_text("person:\n  course: text\n")
+    (folder / "scenarios" / "club.yaml").write_text(
+        'join: {actions: [{type: send, text: "Course {person.course|fallback:none}"}]}\nother: {actions: []}\n'
+    )
+    await put_in_force(api, folder)
+    store = api.services.core.store
+    event = {"channel": "vk", "user_id": 7, "kind": "text", "event_text": "/join"}
+    await Variables(store, "default").change("run:0", event, [Change("person", "course", "set", "second", 0)])
+    for stored, text in ((True, "Course second"), (False, "Course none")):
+        played = (await api.call("POST", "/v1/scenarios:dry-run", {"event": event, "stored": stored})).json
+        assert played["actions"][0]["send"]["text"] == text
+
+
+async def test_a_run_names_its_person_if_the_directory_knows_it(api: Api, folder: Path) -> None:
+    _, run = await begun(api, folder)
+    await begun(api, folder, user=8)
+    await api.services.core.directory.users.create("default", User("m", "Maria", contacts={"vk": ["7"]}))
+    names = {one["person"]: one["name"] for one in (await api.call("GET", "/v1/runs")).json["runs"]}
+    assert names == {"vk:7": "Maria", "vk:8": None}
+    assert (await api.call("GET", f"/v1/runs/{run.id}")).json["name"] == "Maria"

@@ -1,10 +1,12 @@
 """The runs of scenarios: what became of each action, and what released or dropped it; to drop one, or drive it on."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from core.errors import NotFound
 from core.model.field_types import Label
@@ -44,7 +46,8 @@ PlainRequest = Request[None, NoParameters]
 
 async def show(request: PlainRequest) -> Response:
     """Show one run. Raises NotFound RUN_NOT_FOUND."""
-    return Response(await _reader(request).read(request.tenant, _id(request)))
+    run = await _reader(request).read(request.tenant, _id(request))
+    return Response(replace(run, name=await _name(request, run.person)))
 
 
 async def list_page(request: Request[None, RunQuery]) -> Response:
@@ -53,7 +56,9 @@ async def list_page(request: Request[None, RunQuery]) -> Response:
     since, until = _time(request, "since"), _time(request, "until")
     wanted = RunFilter(query.person or "", query.scenario or "", query.state or "", since, until)
     found, cursor = await reader.page(request.tenant, wanted, query.cursor or None, query.limit or 20)
-    page = RunPage(found, cursor)
+    people = list({one.person for one in found})
+    names = dict(zip(people, await asyncio.gather(*(_name(request, one) for one in people)), strict=True))
+    page = RunPage([replace(one, name=names[one.person]) for one in found], cursor)
     return Response(page, headers=next_page_link(request.http, cursor))
 
 
@@ -65,6 +70,13 @@ async def drop(request: PlainRequest) -> Response:
 async def drive(request: PlainRequest) -> Response:
     """Have a run that waits driven on now. Raises NotFound RUN_NOT_FOUND, Conflict RUN_OVER, RUN_WITHOUT_TASK."""
     return Response(await _reader(request).drive_on(request.tenant, _id(request)))
+
+
+async def _name(request: Request[Any, Any], person: str) -> str | None:
+    """Return the name of a person in the directory."""
+    channel, _, address = person.partition(":")
+    user = await request.services.core.directory.users.by_contact(request.tenant, channel, address)
+    return user.name if user else None
 
 
 def _id(request: PlainRequest) -> str:

@@ -42,10 +42,11 @@ class ScenarioQuery(RequestModel, frozen=True):
 
 class DryRunRequest(RequestModel, frozen=True):
     """An event, as `POST /v1/updates` takes it or as a run shows it. `fail`, `unknown`: what fails, or has an unknown
-    outcome, in place of its sample.
+    outcome, in place of its sample. `stored`: with the variables that the bot remembers of the person of the event.
     """
 
     event: EventFields
+    stored: bool = False
     fail: Named | UnsetType = UNSET
     unknown: Named | UnsetType = UNSET
 
@@ -72,7 +73,9 @@ class DryRunResult(Struct):
 
 async def show(request: Request[None, NoParameters]) -> Response:
     """Show the bot in force. Raises NotFound BOT_NOT_LOADED."""
-    return Response(await _bots(request).show(request.tenant))
+    options = request.options
+    zone = options.tenant_timezones.get(request.tenant, options.timezone)
+    return Response(await _bots(request).show(request.tenant, zone))
 
 
 async def list_bots(request: Request[None, NoParameters]) -> Response:
@@ -93,6 +96,10 @@ async def dry_run(request: Request[DryRunRequest, NoParameters]) -> Response:
     body = request.body
     event = {"id": secrets.token_hex(12), **body.event}
     event.setdefault("chat_id", event.get("user_id"))
+    if body.stored and request.services.forms:
+        person = f"{event.get('channel')}:{event.get('user_id')}"
+        remembered = await request.services.forms.of_person(request.tenant, person)
+        event.setdefault("person", dict(remembered.variables))
     found = await _bots(request).dry_run(request.tenant, event, body.fail or (), body.unknown or ())
     views = await request.services.core.channels.views()
     display = next((one.display for one in views if one.name == event["channel"]), None) or Display()

@@ -66,7 +66,7 @@ async def test_an_author_sees_the_bot_in_force_its_mistakes_and_a_scenario_as_a_
     assert await person.browser.run(BOXES) == 6
     await person.browser.run("document.querySelectorAll('.box')[1].focus()")
     await person.browser.press("Enter")
-    await person.sees('"user_state": "member"')
+    await person.sees("user_state: member")
     await person.keeps_picture("scenario")
     await person.has_no_barrier_on_a_phone(axe_source, "scenario")
 
@@ -196,3 +196,30 @@ async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, stor
     text = await person.browser.run(f"fetch({address}).then((response) => response.text())")
     assert text.splitlines()[0].removeprefix("\ufeff") == "person;first;last;name;hobbies;room"
     assert len(text.splitlines()) == 3
+
+
+async def test_an_author_sees_times_buttons_and_a_change_of_the_bot_without_loading_the_page_again(
+    person: Person, store: Store, bot: ActiveBot, axe_source: str
+) -> None:
+    await person.visit("scenarios")
+    await person.sees("club.rules")
+    await person.sees_no("By itself")
+    (bot.folder / "schedule.yaml").write_text("weekly: {each: Monday 8:00, for: people, scenario: club.menu}")
+    menu = "menu: {actions: [{type: send, text: Menu, inline: [[{Read the rules: club.rules}]]}]}\n"
+    (bot.folder / "scenarios" / "club.yaml").write_text(CLUB + menu)
+    await LastGood(store, Versions(store), TENANT, ActiveBot(bot.folder)).store()
+    await person.sees("By itself")
+    await person.browser.run("scrollTo(0, document.body.scrollHeight)")  # rows are laid out when they come into view
+    await person.sees("Monday 8:00")
+    await person.sees("all people of the bot")
+    await person.keeps_picture("bot-schedule")
+    await person.has_no_barrier_on_a_phone(axe_source, "bot-schedule")
+    await person.visit("scenarios/club.menu")
+    await person.sees("Read the rules")
+    await person.browser.run("document.querySelector('.box').focus()")
+    await person.browser.press("Enter")
+    await person.sees("- - Read the rules: club.rules")
+    await person.keeps_picture("scenario-buttons")
+    await person.browser.run("document.querySelectorAll('.box')[1].focus()")
+    await person.browser.press("Enter")
+    await person.sees("Be kind")

@@ -35,11 +35,11 @@ function isTaken({ source, target, label }, states) {
 function box({ id, n, type, title, x, y }, states, isChosen, choose) {
   const state = states?.[id];
   const use = (event) => { if (event.type === "click" || event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(id); } };
-  return svg("g", { key: id, class: `box ${states ? KINDS[state] || "untouched" : ""}`, transform: `translate(${x - WIDTH / 2} ${y - HEIGHT / 2})`,
+  return svg("g", { key: id, class: `box ${n ? "" : "dropped"} ${states ? KINDS[state] || "untouched" : ""}`, transform: `translate(${x - WIDTH / 2} ${y - HEIGHT / 2})`,
     role: "button", tabindex: 0, "aria-pressed": String(isChosen), onclick: use, onkeydown: use,
     "aria-description": state && word("step_state", state) },
   svg("rect", { width: WIDTH, height: HEIGHT, rx: 8 }),
-  svg("text", { x: 12, y: title ? 22 : 31, class: "box-type" }, t("runs.step", { n, type: cut(type) })),
+  svg("text", { x: 12, y: title ? 22 : 31, class: "box-type" }, n ? t("runs.step", { n, type: cut(type) }) : t("scenarios.by_button")),
   title && svg("text", { x: 12, y: 40, class: "box-title" }, cut(title)));
 }
 

@@ -34,7 +34,7 @@ function whole(channels, runs, signal) {
   const form = h("form", { class: "panel", onsubmit: submits(async () => { set.fail.clear(); set.unknown.clear(); await play(form, set, result, signal); result.scrollIntoView({ block: "nearest" }); }) },
     runs.length > 0 && field({ label: t("dry_run.recent"), hint: t("dry_run.recent_hint") }, h("select", { name: "run", onchange: (event) => take(form, event.target.value, signal) },
       h("option", { value: "" }, t("dry_run.new")),
-      runs.map((run) => h("option", { value: run.id }, [moment(run.began), run.person, run.text].filter(Boolean).join(" · "))))),
+      runs.map((run) => h("option", { value: run.id }, [moment(run.began), run.name || run.person, run.text].filter(Boolean).join(" · "))))),
     h("div", { class: "button-row" },
       field({ label: t("runs.channel") }, choice("channel", channels.map(({ channel }) => [channel, word("channel", channel)]))),
       field({ label: t("runs.user") }, h("input", { name: "user_id", required: true, value: "1", autocomplete: "off" })),
@@ -42,6 +42,7 @@ function whole(channels, runs, signal) {
       field({ label: t("dry_run.chat") }, choice("chat_type", CHATS.map((chat) => [chat, word("chats", chat)]))),
       field({ label: t("dry_run.state"), hint: t("dry_run.state_hint") }, h("input", { name: "user_state", autocomplete: "off" }))),
     field({ label: t("dry_run.text"), hint: t("dry_run.text_hint") }, h("input", { name: "text", autocomplete: "off", dir: "auto" })),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "stored", checked: true }), t("dry_run.stored")),
     h("details", {}, h("summary", {}, t("dry_run.more")),
       field({ label: t("dry_run.json"), hint: t("dry_run.json_hint") }, h("textarea", { name: "more", class: "mono", spellcheck: "false" }))),
     h("div", { class: "actions" }, h("button", { class: "primary" }, t("dry_run.try"))));
@@ -66,7 +67,7 @@ async function take(form, id, signal) {
 }
 
 function eventOf(form) {
-  const { text, more, run, ...typed } = values(form);
+  const { text, more, run, stored, ...typed } = values(form);
   const known = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ""));
   if (/^\d{1,15}$/.test(known.user_id)) known.user_id = Number(known.user_id);
   return { ...restOf(more), ...known, ...(text && { [textField(typed.kind)]: text }) };
@@ -82,7 +83,7 @@ function restOf(more) {
 
 async function play(form, set, result, signal) {
   const event = eventOf(form);
-  const found = await api.post("/v1/scenarios:dry-run", { event, fail: [...set.fail], unknown: [...set.unknown] }, { signal });
+  const found = await api.post("/v1/scenarios:dry-run", { event, stored: form.elements.stored.checked, fail: [...set.fail], unknown: [...set.unknown] }, { signal });
   const names = Object.keys(found.started);
   const drawn = names.length && await api.get(`/v1/scenarios/${encodeURIComponent(names[0])}`, { version: found.version }, { signal }).catch(() => null);
   const again = (node, outcome) => {

@@ -48,7 +48,7 @@ async function showList(root, context) {
     ],
     columns: [
       { title: t("runs.scenario"), width: "2fr", name: namesOf, cell: namesOf },
-      { title: t("runs.person"), width: "1.5fr", cell: (row) => row.person },
+      { title: t("runs.person"), width: "1.5fr", cell: (row) => (row.name ? h("span", { title: row.person }, row.name) : row.person) },
       { title: t("runs.began"), width: "8rem", cell: (row) => moment(row.began) },
       { title: t("runs.state"), width: "8rem", cell: (row) => stateTag(row.state) },
       { title: t("runs.event"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.text || "–") },
@@ -100,6 +100,7 @@ function showRun(root, id, { signal, me }) {
   let isOver = false, drawn = null;
   const show = withStates(root, async () => {
     const run = await api.get(`/v1/runs/${encodeURIComponent(id)}`, {}, { signal });
+    run.remembered = await api.get("/v1/variables", { person: run.person }, { signal }).then(({ variables, forms }) => ({ ...variables, ...forms }), () => null);
     drawn ||= await Promise.all(run.scenarios.slice(0, MOST_DRAWN).map((name) => api.get(`/v1/scenarios/${encodeURIComponent(name)}`, { version: run.version }, { signal }).catch(() => null)));
     return run;
   }, (run) => {
@@ -123,12 +124,13 @@ function whole(run, drawn, mayChange, again) {
       h("button", { onclick: () => driveOn(run.id, again) }, t("runs.drive")),
       h("button", { class: "danger", onclick: async () => { if (await drop([run.id])) again(); } }, t("runs.drop"))),
     h("dl", { class: "facts" },
-      fact("runs.person", h("a", { href: others }, run.person)),
+      fact("runs.person", h("a", { href: others }, run.name ? `${run.name} (${run.person})` : run.person)),
       fact("runs.began", fullMoment(run.began)),
       run.ended && fact("runs.ended", fullMoment(run.ended)),
       fact("runs.version", h("code", {}, run.version)),
       run.event.event_text && fact("runs.event", h("span", { dir: "auto" }, run.event.event_text))),
     values("event", t("runs.event_fields"), run.event),
+    run.remembered && values("variables", t("runs.remembered"), run.remembered),
     drawn.filter(Boolean).map((one) => h("section", { key: one.name }, h("h2", {}, t("runs.path", { name: one.name })),
       graph(one, { label: t("scenarios.graph", { name: one.name }), states: statesOf(run.actions), choose: toStep }))),
     h("h2", {}, t("runs.steps")),

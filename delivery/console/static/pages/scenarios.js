@@ -1,11 +1,13 @@
 /** The bot in force: its version, what is wrong in its files, what starts what; one scenario as a graph. */
 
 import { h, paint } from "../lib/dom.js";
-import { ago, fullMoment, number, said, t, translated, word } from "../lib/words.js";
+import { ago, fullMoment, moment, number, said, t, translated, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, fact, notice, tag, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { graph } from "../lib/graph.js";
+
+const REREAD_PAUSE = 3000;
 
 export default {
   title: "page.scenarios",
@@ -29,11 +31,16 @@ function showBot(root, context) {
   const head = h("div"), lists = h("div"), others = h("div"), bots = h("div");
   paint(root, h("h1", {}, t("page.scenarios")), head, others, bots, lists);
   withStates(others, () => api.get("/v1/bots:all", {}, { signal: context.signal }), (found) => allBots(bots, found.bots, context));
-  withStates(head, () => botInForce(context.signal), (bot) => {
+  let shown = "";
+  const again = withStates(head, () => botInForce(context.signal), (bot) => {
     if (!bot) return noBot();
-    showLists(lists, bot, context);
+    const { loaded_at: _, ...facts } = bot, now = JSON.stringify(facts);
+    if (now !== shown) showLists(lists, bot, context);
+    shown = now;
     return summary(bot);
   });
+  const timer = setInterval(() => document.visibilityState === "visible" && again(), REREAD_PAUSE);
+  return () => clearInterval(timer);
 }
 
 /** Lists the bots of all tenants in `place`, and returns the heading, if there are several, or if one has stopped in part. */
@@ -68,11 +75,24 @@ function summary(bot) {
 const holds = (row, text) => !text || JSON.stringify(row).toLowerCase().includes(text.toLowerCase());
 
 function showLists(root, bot, context) {
-  const places = [h("div"), h("div"), h("div")];
+  const places = [h("div"), h("div"), h("div"), h("div")];
+  root.replaceChildren();
   paint(root,
     bot.problem_count > 0 && [h("h2", {}, t("scenarios.problems", { count: bot.problem_count })), places[0]],
     h("h2", {}, t("scenarios.all", { count: bot.scenarios.length })), places[1],
+    bot.schedules.length > 0 && [h("h2", {}, t("scenarios.schedule")), places[3]],
     h("h2", {}, t("scenarios.triggers", { count: bot.triggers.length })), places[2]);
+  if (bot.schedules.length > 0) {
+    table(places[3], { label: t("scenarios.schedule"), context, id: (row) => row.name, load: async () => ({ rows: bot.schedules, next: null }),
+      columns: [
+        { title: t("scenarios.name"), width: "1fr", cell: (row) => row.name },
+        { title: t("scenarios.time"), width: "1.5fr", cell: (row) => row.words },
+        { title: t("scenarios.next"), width: "2fr", cell: (row) => row.next.map(moment).join(" · ") || t("scenarios.before", { name: row.before }) },
+        { title: t("scenarios.whom"), width: "1fr", cell: (row) => targetOf(row.target) },
+        { title: t("scenarios.starts"), width: "1.5fr", cell: (row) => link(row.scenario) },
+        { title: t("scenarios.place"), width: "1.5fr", cell: (row) => row.place },
+      ] });
+  }
   if (bot.problem_count > 0) {
     table(places[0], { label: t("scenarios.problem"), context, id: (row) => `${placeOf(row)} ${row.code} ${row.message}`, load: async () => ({ rows: bot.problems, next: null }),
       columns: [
@@ -101,6 +121,8 @@ function showLists(root, bot, context) {
     ] });
 }
 
+const targetOf = (target) => (target === null ? t("scenarios.once") : target === "people" ? t("scenarios.people") : Object.values(target).join(", "));
+
 const placeOf = ({ file, line, column }) => `${file}:${line}:${column}`;
 
 // one scenario
@@ -109,6 +131,8 @@ function showScenario(root, name, { signal, title }) {
   title(name);
   withStates(root, () => api.get(`/v1/scenarios/${encodeURIComponent(name)}`, {}, { signal }), (one) => {
     const choose = (id) => {
+      const { n, scenario } = one.nodes.find((node) => node.id === id);
+      if (n === 0) return void (location.hash = `#/scenarios/${encodeURIComponent(scenario)}`);
       paint(root, whole(one, id, choose));
       root.querySelector(".step-fields").scrollIntoView({ block: "nearest" });
     };
@@ -139,13 +163,13 @@ const fieldsOf = (step) => h("section", { class: "panel" },
   h("p", { class: "quiet small" }, [step.scenario, step.place].join(" · ")),
   step.chain && h("p", {}, t("scenarios.chain", { outcomes: step.chain })),
   step.chain_drop && h("p", {}, t("scenarios.chain_drop", { outcomes: step.chain_drop })),
-  h("pre", { tabindex: 0, "aria-label": t("scenarios.fields") }, JSON.stringify(step.fields, null, 2)));
+  h("pre", { tabindex: 0, "aria-label": t("scenarios.fields") }, step.yaml || "–"));
 
 /** The table behind the drawing. */
 const steps = ({ nodes, edges }, choose) => h("details", { key: "steps" }, h("summary", {}, t("scenarios.as_table")),
   h("div", { class: "wide-table", tabindex: 0, role: "group", "aria-label": t("scenarios.as_table") }, h("table", {},
     h("thead", {}, h("tr", {}, ["scenarios.step", "scenarios.after", "scenarios.says"].map((key) => h("th", { scope: "col" }, t(key))))),
     h("tbody", {}, nodes.map((node) => h("tr", { key: node.id },
-      h("th", { scope: "row" }, h("button", { class: "plain", onclick: () => choose(node.id) }, `${node.id} ${node.type}`)),
+      h("th", { scope: "row" }, h("button", { class: "plain", onclick: () => choose(node.id) }, node.n ? `${node.id} ${node.type}` : node.scenario)),
       h("td", {}, edges.filter((edge) => edge.target === node.id).map((edge) => `${edge.source} (${edge.label})`).join(", ") || t("scenarios.at_once")),
       h("td", { dir: "auto" }, node.title)))))));
