@@ -28,11 +28,13 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
+_ENCODING = "windows-1251"
+"""Of the words."""
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
-    "json": "application/json",
+    "json": f"text/plain; charset={_ENCODING}",  # the words
     "svg": "image/svg+xml",
 }
 _SAFE = {
@@ -122,7 +124,15 @@ def _grouped(words: Mapping[str, str | Mapping[str, str]]) -> bytes:
     for key, word in words.items():
         group, _, rest = key.partition(".")
         groups.setdefault(group, {})[rest] = word if isinstance(word, str) else _needed_forms(word)
-    return json.dumps(groups, ensure_ascii=False, separators=(",", ":")).encode()
+    return _in_one_byte(json.dumps(groups, ensure_ascii=False, separators=(",", ":")))
+
+
+def _in_one_byte(text: str) -> bytes:
+    """Return JSON with one byte for a Russian letter, too, which is a tenth smaller when gzipped. What windows-1251
+    does not have is escaped.
+    """
+    escapes = {ord(one): json.dumps(one)[1:-1] for one in set(text) if one.encode(_ENCODING, "ignore") == b""}
+    return text.translate(escapes).encode(_ENCODING)
 
 
 def _needed_forms(plural: Mapping[str, str]) -> Mapping[str, str]:

@@ -40,7 +40,7 @@ function contextOf(place) {
       const query = new URLSearchParams(Object.entries({ ...context.query, ...changes }).filter(([, value]) => value !== "" && value !== false && value !== undefined));
       context.query = Object.fromEntries(query);
       const path = [place.name, ...place.parameters].map(encodeURIComponent).join("/");
-      history.replaceState(null, "", query.size ? `#/${path}?${query}` : `#/${path}`);
+      history.replaceState(history.state, "", query.size ? `#/${path}?${query}` : `#/${path}`);
     },
     /** Sets the title of the window, such as to the name of the person that is shown. */
     title: (text) => { document.title = `${text} · ${t("frame.name")}`; },
@@ -54,6 +54,29 @@ async function moduleOf(name) {
   if (!page) return null;
   const [module] = await Promise.all([import(`./pages/${page.name}.js`), FIRST_PAGES.includes(name) || loadFurtherWords()]);
   return module.default;
+}
+
+/** Address of a page → the link by which it was left, for Back. */
+const links = new Map();
+
+/** Returns whether Back or Forward has led here: then the entry of the history was marked before. */
+function isAgain() {
+  const again = Boolean(history.state?.seen);
+  if (!again) history.replaceState({ seen: true }, "");
+  return again;
+}
+
+/** Focuses the link by which this page was left, as soon as it is there, unless the person has gone on meanwhile. */
+function focusLink(root, href, signal) {
+  const focus = () => {
+    const link = root.querySelector(`a[href="${CSS.escape(href)}"]`);
+    if (link && ["BODY", "H1"].includes(document.activeElement.nodeName)) link.focus();
+    if (link) observer.disconnect();
+  };
+  const observer = new MutationObserver(focus);
+  observer.observe(root, { childList: true, subtree: true });
+  signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+  focus();
 }
 
 /** Shows the page that the address names. `isNew`: a person has gone there, so the focus goes to its heading. */
@@ -70,6 +93,7 @@ async function show(isNew = true) {
   frame.showPage(place.name, me);
   const timer = setTimeout(() => mine === ending && paint(root, loading()), 150);
   frame.content.replaceChildren(root);
+  const left = isAgain() && isNew && links.get(location.hash);
   if (isNew) {
     window.scrollTo(0, 0);
     clearToasts();
@@ -83,6 +107,7 @@ async function show(isNew = true) {
     root.replaceChildren();
     await draw(page, root, place, mine);
     if (isNew && mine === ending) focusHeading(root);
+    if (left && mine === ending) focusLink(root, left, mine.signal);
   } catch (error) {
     clearTimeout(timer);
     if (mine === ending && error.name !== "AbortError") paint(root, failed(error, () => show(false)));
@@ -154,6 +179,10 @@ async function start() {
     signIn();
   });
   window.addEventListener("hashchange", () => show());
+  frame.content.addEventListener("click", ({ target }) => {
+    const href = target.closest("a")?.getAttribute("href");
+    if (href?.startsWith("#/")) links.set(location.hash, href);
+  });
   if (parse(location.hash).name !== SIGN_IN) await loadMe();
   await show(false);
 }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.console.conftest import Person
+from tests.delivery.console.conftest import SEEN, Person
 
 MENU = Path("delivery/console/static/lib/page.js")
 LOOKS = [
@@ -44,3 +44,79 @@ async def test_no_page_scrolls_sideways_on_a_window_of_320_pixels(person: Person
     for page in pages():
         await person.go(page)
         assert await person.sideways() <= 0, page
+
+
+FOCUSED = "document.activeElement.closest('label')?.innerText || document.activeElement.innerText"
+
+
+async def test_the_focus_stays_on_a_group_that_is_chosen_and_goes_back_to_the_link_by_which_a_page_was_left(
+    person: Person,
+) -> None:
+    for name in ("Focus one", "Focus two"):
+        await person.running.call("POST", "/v1/groups", {"id": name.lower(), "title": name})
+    await person.visit("write")
+    await person.writes("Find a group or a person", "Focus")
+    await person.sees("Focus two")
+    await person.browser.run("[...document.querySelectorAll('.picks input')].at(-1).focus()")
+    for expected in (True, False):
+        await person.browser.press(" ")
+        chosen = "document.querySelectorAll('.picks input:checked').length === 1"
+        await person.browser.wait_for(chosen if expected else f"!({chosen})")
+        assert "Focus two" in await person.browser.run(FOCUSED)
+    await person.visit("groups")
+    await person.sees("Focus two")
+    await person.presses("Focus two")
+    await person.browser.wait_for("document.activeElement.nodeName === 'H1'")
+    await person.browser.run("history.back()")
+    await person.browser.wait_for(f"({FOCUSED}) === 'Focus two'")
+
+
+ORDER = Path(__file__).with_name("tab_order.txt")
+NAMES = """(() => {
+  const isSeen = %s;
+  const labels = (one) => [...(one.labels || [])].map((label) => label.innerText).join(" ");
+  const name = (one) => one.getAttribute("aria-label") || labels(one) || one.innerText;
+  const all = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+  const data = '.rows, .cards, .matters, .charts, .plain-list, .picks, .chips, dl, svg, .list-foot, .notice, .state';
+  if (document.querySelector('[tabindex]:not([tabindex="0"]):not([tabindex="-1"])')) return ["a tabindex of its own"];
+  return [...document.querySelectorAll(`#content :is(${all})`)].filter((one) => isSeen(one) && !one.closest(data))
+    .map((one) => name(one).trim().replace(/\\s+/g, " "));
+})()"""
+
+
+async def test_the_tab_order_of_every_page_is_as_it_was_recorded(person: Person) -> None:
+    """Without an own tabindex it is the order of the document. What stands there for data is left out."""
+    await person.visit()
+    found = {}
+    for page in pages():
+        if page not in ("scenarios", "dry_run", "runs"):  # what stands there depends on whether there is a bot
+            await person.go(page)
+            found[page] = await person.browser.run(NAMES % SEEN)
+    text = "".join(f"{page}: {' | '.join(names)}\n" for page, names in found.items())
+    assert ORDER.read_text() == text
+
+
+async def test_the_home_page_shows_the_last_messages_and_a_long_text_has_two_lines_on_a_phone(person: Person) -> None:
+    body = {
+        "sender": {"id": "dean"},
+        "text": "<b>Home</b> &amp; " + "a long text " * 60,
+        "content": {"parse_mode": "HTML"},
+        "channels": ["email"],
+        "recipients": [{"id": 1, "name": "Anna", "contacts": {"email": "home@example.org"}}],
+        "answer": {"kind": "confirm"},
+    }
+    await person.running.call("POST", "/v1/deliveries", body)
+    await person.visit("home", language="ru", width=390)
+    await person.sees("Последние сообщения")
+    await person.sees("Home & a long text")
+    await person.sees("ответили: 0 из 1")
+    await person.keeps_picture("home-messages-ru-390")
+    lines = "(one) => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight)"
+    assert await person.browser.run(f"({lines})(document.querySelector('.last .cut'))") < 2.1
+    await person.go("messages")
+    await person.sees("Home & a long text")
+    assert await person.browser.run(f"({lines})(document.querySelector('.rows .cut'))") < 2.1
+    await person.keeps_picture("messages-long-ru-390")
+    await person.running.call("POST", "/v1/deliveries", {**body, "text": "<b>A later one</b>"})
+    await person.go("home")
+    await person.sees("A later one")

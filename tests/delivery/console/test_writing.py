@@ -1,6 +1,7 @@
 """A secretary writes to a group, checks, sends once, and sees who was not reached and why."""
 
 import uuid
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -274,6 +275,9 @@ async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -
     await person.sees("Cancelled: 10,000")
 
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
 async def test_files_of_the_device_are_uploaded_survive_a_reload_and_go_with_the_message(
     person: Person, tmp_path: Path
 ) -> None:
@@ -281,16 +285,18 @@ async def test_files_of_the_device_are_uploaded_survive_a_reload_and_go_with_the
     plan.write_bytes(b"Monday" * 1000)
     menu.write_text("soup")
     large.write_bytes(bytes(21 * 2**20))
+    (picture := tmp_path / "cat.png").write_bytes(b64decode(PIXEL))
     await person.visit("write", language="ru", width=390)
     await person.writes("Найти группу", group)
     await person.presses(group)
-    await person.browser.choose_files("#uploads", plan, menu, large)
+    await person.browser.choose_files("#uploads", plan, menu, large, picture)
     await person.sees("Слишком большой файл")
     await person.sees_no("загружается")
     await person.sees("6 кБ")
     await person.browser.run("document.querySelector('.uploads').scrollIntoView({block: 'center'})")
+    await person.browser.wait_for("document.querySelector('.uploads img[alt=\"cat.png\"]')?.naturalWidth === 1")
     await person.keeps_picture("write-files-ru-390")
-    for name in ("menu.txt", "film.mov"):
+    for name in ("menu.txt", "film.mov", "cat.png"):
         await person.browser.run(f"document.querySelector('[aria-label=\"Убрать: {name}\"]').click()")
         await person.sees_no(name)
     await person.browser.run("location.reload()")

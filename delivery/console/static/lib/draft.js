@@ -1,6 +1,7 @@
 /** The message that is being written: kept in the browser, so that a reload, a lost network or another tab loses nothing. */
 
 import { api, randomKey } from "./api.js";
+import { plainOf } from "./page.js";
 
 const PLACE = "ada.draft";
 
@@ -59,9 +60,6 @@ function marksOf(text, mode) {
   if (mode !== "HTML") return text;
   return MARKED.reduce((found, [pattern, mark]) => found.replace(pattern, mark), text).replace(/&(lt|gt|quot|amp);/g, (one) => ENTITIES[one]);
 }
-
-/** Returns the text of a message as a person reads it in a list: without marks. */
-export const plainOf = ({ text, content }) => (content?.parse_mode === "HTML" ? marksOf(text.replace(/<a href="[^"]*">|<\/?\w+>/g, ""), "HTML") : text);
 
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const MARKS = [

@@ -26,19 +26,19 @@ export const PAGES = [
   { name: "import", right: "people", section: "main" },
   { name: "costs", right: ["read", "people"], section: "main" },
   { name: "overview", right: "inspect", section: "operate" },
-  { name: "tubes", right: "inspect", section: "operate" },
-  { name: "tasks", right: "inspect", section: "operate" },
-  { name: "task", right: "inspect" },
-  { name: "lanes", right: "inspect", section: "operate" },
-  { name: "dead_letters", right: "inspect", section: "operate" },
   { name: "processes", right: "inspect", section: "operate" },
   { name: "accounts", right: "inspect", section: "operate" },
   { name: "audit", right: "inspect", section: "operate" },
-  { name: "jobs", right: "inspect", section: "operate" },
+  { name: "tubes", right: "inspect", section: "queue" },
+  { name: "tasks", right: "inspect", section: "queue" },
+  { name: "task", right: "inspect" },
+  { name: "lanes", right: "inspect", section: "queue" },
+  { name: "dead_letters", right: "inspect", section: "queue" },
+  { name: "jobs", right: "inspect", section: "programs" },
   { name: "job", right: "inspect" },
-  { name: "webhooks", right: ["people", "key"], section: "operate" },
-  { name: "keys", right: "keys", section: "operate" },
-  { name: "actions", right: "keys", section: "operate" },
+  { name: "webhooks", right: ["people", "key"], section: "programs" },
+  { name: "keys", right: "keys", section: "programs" },
+  { name: "actions", right: "keys", section: "programs" },
   { name: "scenarios", right: "inspect", section: "authors" },
   { name: "dry_run", right: "inspect", section: "authors" },
   { name: "runs", right: "inspect", section: "authors" },
@@ -290,4 +290,24 @@ export function submits(work) {
       button?.removeAttribute("aria-disabled");
     }
   };
+}
+
+// a message in a list
+
+const ENTITIES = { lt: "<", gt: ">", amp: "&" };
+
+/** Returns the text of a message as a person reads it in a list: without marks. */
+export const plainOf = ({ text, content }) => (content?.parse_mode === "HTML" ? text.replace(/<a href="[^"]*">|<\/?\w+>/g, "").replace(/&(lt|gt|amp);/g, (_, name) => ENTITIES[name]) : text);
+
+/** The same, or why there is none. */
+export const textOf = (row) => plainOf(row) || t(row.text_hidden ? "messages.hidden" : "messages.no_text");
+
+const VERDICTS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad", nobody_to_reach: "warn", partly: "info", in_progress: "info", scheduled: "info" };
+
+/** Returns "Reached 27 of 30" in its colour; before anything was sent, the state. */
+export function verdict(row) {
+  const { reached, recipients } = row.counts;
+  const isBefore = row.verdict === "scheduled" || row.verdict === "cancelled";
+  const kind = row.verdict === "all_reached" && reached < recipients ? "warn" : VERDICTS[row.verdict] || "";
+  return tag(kind, isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
 }

@@ -19,9 +19,10 @@ function preferred() {
   return wanted.map((one) => one.slice(0, 2)).find((one) => one in LANGUAGES) || "en";
 }
 
-/** The server sends {"write.send": "…"} as {"write": {"send": "…"}}, which is smaller. */
+/** The server sends {"write.send": "…"} as {"write": {"send": "…"}}, with one byte for a letter, which is smaller. */
 async function read(name) {
-  const groups = await (await fetch(new URL(`../words/${name}.json`, import.meta.url))).json();
+  const response = await fetch(new URL(`../words/${name}.json`, import.meta.url));
+  const groups = JSON.parse(new TextDecoder("windows-1251").decode(await response.arrayBuffer()));
   return Object.fromEntries(Object.entries(groups).flatMap(([group, found]) => Object.entries(found).map(([key, text]) => [`${group}.${key}`, text])));
 }
 
@@ -96,6 +97,12 @@ function sayings() {
   return known;
 }
 
+/** Returns the word for a value in a text of Ada, where blanks stand for the underscores of the value. */
+function wordIn(table, value) {
+  const key = `${table}.${value.replaceAll(" ", "_")}`;
+  return has(key) ? t(key) : value;
+}
+
 /** Returns a field of what the API returned in the language of the reader if its `translations` have it; else as it is. */
 export const translated = (row, name) => row.translations[language]?.[name] ?? row[name];
 
@@ -107,7 +114,7 @@ export function said(text, errors = {}) {
   if (has(`reason.${text}`)) return t(`reason.${text}`);
   for (const [pattern, key] of sayings()) {
     const found = pattern.exec(text);
-    if (found) return t(key, Object.fromEntries(Object.entries(found.groups || {}).map(([name, value]) => [name, errors[value] ?? (has(`${name}.${value}`) ? t(`${name}.${value}`) : value)])));
+    if (found) return t(key, Object.fromEntries(Object.entries(found.groups || {}).map(([name, value]) => [name, errors[value] ?? wordIn(name, value)])));
   }
   return text;
 }

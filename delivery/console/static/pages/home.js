@@ -1,19 +1,41 @@
-/** The first page after signing in: who one is and where to go. */
+/** The first page after signing in: who one is, what became of the last messages, and where to go. */
 
 import { h, paint } from "../lib/dom.js";
-import { t } from "../lib/words.js";
-import { empty, may, PAGES } from "../lib/page.js";
+import { moment, t } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { empty, may, PAGES, tag, textOf, verdict } from "../lib/page.js";
+import { follow } from "../lib/live.js";
+
+const LAST = 3;
+
+const asked = ({ answered, open, silent, late }) => answered + open + silent + late;
+
+/** Shows the last messages in `place`; nothing if there are none, or they cannot be read. */
+async function showLast(place, signal) {
+  const { deliveries } = await api.get("/v1/deliveries", { limit: LAST }, { signal }).catch(() => ({ deliveries: [] }));
+  paint(place, deliveries.length > 0 && [h("h2", {}, t("messages.last")), h("ul", { class: "cards" }, deliveries.map((row) => h("li", { key: row.id }, h("a", { class: "card", href: `#/message/${row.id}` },
+    h("span", { class: "cut", dir: "auto" }, textOf(row)),
+    h("span", {}, verdict(row), " ", row.answers && tag("info", t("messages.answered", { answered: row.answers.answered, count: asked(row.answers) }))),
+    h("span", { class: "quiet small" }, moment(row.deliver_at))))))]);
+}
+
+const cards = (pages) => h("ul", { class: "cards" }, pages.map((page) => h("li", {}, h("a", { class: "card", href: `#/${page.name}` },
+  h("strong", {}, t(`page.${page.name}`)), h("span", { class: "quiet" }, t(`page.${page.name}_about`))))));
 
 export default {
   title: "page.home",
   right: null,
-  render(root, parameters, { me }) {
+  async render(root, parameters, context) {
+    const { me } = context, last = h("div", { class: "last" });
     const pages = PAGES.filter((page) => page.section && page.name !== "home" && may(me, page.right));
     paint(root,
       h("h1", {}, me.name ? t("home.hello", { name: me.name }) : t("home.hello_nobody")),
+      last,
       pages.length
-        ? h("ul", { class: "cards" }, pages.map((page) => h("li", {}, h("a", { class: "card", href: `#/${page.name}` },
-          h("strong", {}, t(`page.${page.name}`)), h("span", { class: "quiet" }, t(`page.${page.name}_about`))))))
+        ? [...new Set(pages.map((page) => page.section))].map((section) => [section !== "main" && h("h2", {}, t(`section.${section}`)), cards(pages.filter((page) => page.section === section))])
         : empty({ title: t("home.nothing"), text: t("home.nothing_text") }));
+    if (!may(me, "read")) return;
+    follow(["deliveries"], () => showLast(last, context.signal), context.signal);
+    await showLast(last, context.signal);
   },
 };

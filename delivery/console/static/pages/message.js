@@ -3,12 +3,12 @@
 import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
+import { explain, fact, notice, plainOf, statusTag, toast, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
-import { inZone, plainOf } from "../lib/draft.js";
+import { inZone } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
-import { verdict, writeAfter, writeAgain } from "./messages.js";
+import { writeAfter, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
 /** Reminders by hand of a question that plans none. */
@@ -185,7 +185,8 @@ function outcomes(row, where) {
       h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status)),
       one.detail && h("div", { class: "quiet small", dir: "auto" }, one.detail)]),
     where && used.some(([, one]) => one.detail) && h("button", { class: "plain small", onclick: () => showExchange(where, row) }, t("message.exchange")),
-    missing.length > 0 && h("span", { class: "quiet small" }, t("message.no_contact_in", { channels: missing.map(([channel]) => word("channel", channel)).join(", ") })),
+    missing.length > 0 && h("details", { class: "quiet small" }, h("summary", {}, t("message.no_contact_more", { count: missing.length })),
+      t("message.no_contact_in", { channels: missing.map(([channel]) => word("channel", channel)).join(", ") })),
   ];
 }
 

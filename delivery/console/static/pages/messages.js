@@ -3,11 +3,11 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, explainOne, tag, toast } from "../lib/page.js";
+import { explain, explainOne, plainOf, tag, textOf, toast, verdict } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
-import { draftAgain, draftFollowUp, inZone, plainOf } from "../lib/draft.js";
+import { draftAgain, draftFollowUp, inZone } from "../lib/draft.js";
 
 const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
 
@@ -70,19 +70,6 @@ async function drawSeries(place, context) {
         one.state === "active" && h("button", { onclick: () => change(one, "stopped") }, t("series.stop")),
         one.state === "stopped" && h("button", { onclick: () => change(one, "active") }, t("series.go_on")),
         h("button", { class: "danger", onclick: () => remove(one) }, t("series.remove"))))))));
-}
-
-/** Returns the text of a message as it stands in a list. */
-export const textOf = (row) => plainOf(row) || t(row.text_hidden ? "messages.hidden" : "messages.no_text");
-
-const KINDS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad", nobody_to_reach: "warn", partly: "info", in_progress: "info", scheduled: "info" };
-
-/** Returns "Reached 27 of 30" in its colour; before anything was sent, the state. */
-export function verdict(row) {
-  const { reached, recipients } = row.counts;
-  const isBefore = row.verdict === "scheduled" || row.verdict === "cancelled";
-  const kind = row.verdict === "all_reached" && reached < recipients ? "warn" : KINDS[row.verdict] || "";
-  return tag(kind, isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
 }
 
 /** Opens the page that writes with a message again. */

@@ -6,12 +6,11 @@
 import { field, h, paint } from "../lib/dom.js";
 import { LANGUAGES, fullMoment, moment, t, word } from "../lib/words.js";
 import { api, inOneAction } from "../lib/api.js";
-import { empty, explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, statusTag, textOf, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
 import { pickGroups, pickPeople } from "../lib/pick.js";
-import { textOf } from "./messages.js";
 
 export default {
   title: "page.person",

@@ -157,7 +157,7 @@ class Writing {
     const ofTable = table && h("li", {}, h("button", { type: "button", class: "chip", "aria-label": t("write.remove", { name: rows }),
       onclick: () => { this.changed({ table: null }); this.paintForm(); } }, rows, " ×"));
     const all = [ofTable || [], ...groups.map((item) => one("groups", item)), ...supergroups.map((item) => one("supergroups", item)), ...people.map((item) => one("people", item))];
-    return all.flat().length ? h("ul", { class: "chips", "aria-label": t("write.chosen") }, all) : h("p", { class: "quiet" }, t("write.nobody_chosen"));
+    return all.flat().length ? h("ul", { key: "chosen", class: "chips", "aria-label": t("write.chosen") }, all) : h("p", { key: "chosen", class: "quiet" }, t("write.nobody_chosen"));
   }
 
   choices() {

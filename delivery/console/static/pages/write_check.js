@@ -3,6 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, number, sum, t, word } from "../lib/words.js";
 import { explain, notice } from "../lib/page.js";
+import { pictureOf } from "./write_files.js";
 
 const SEARCH_PAUSE = 300;
 
@@ -74,7 +75,7 @@ export function shownIn(name, one) {
     one.messages.map((message) => h("p", { class: "said", dir: "auto" }, marked(message))),
     one.buttons.flat().map((button) => h("p", { class: "fake-button" }, button.text)),
     one.answer_by && h("p", { class: "quiet small" }, word("answer_by", one.answer_by)),
-    one.files.map((file) => h("p", { class: "quiet small" }, file.url || file.name || file.type)),
+    one.files.map((file) => pictureOf(file) || h("p", { class: "quiet small" }, file.url || file.name || file.type)),
     one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map(feature).join(", ") })));
 }
 

@@ -14,6 +14,11 @@ export function explainFile(error) {
   return known ? t(known) : explain(error);
 }
 
+const pictures = new Map();
+
+/** Returns a small view of a picture that was chosen here since the page was loaded; nothing for any other file. */
+export const pictureOf = ({ id, file = id, name }) => (pictures.has(file) ? h("img", { class: "picture", src: pictures.get(file), alt: name || "" }) : null);
+
 export class Attachments {
   /** `writing` has the draft, keeps its changes and paints the form. `coming`: files that are not uploaded yet, or were refused. */
   constructor(writing) {
@@ -40,7 +45,7 @@ export class Attachments {
   }
 
   row(one, remove, state) {
-    return h("li", { key: one.id }, h("span", { class: "upload-name", dir: "auto" }, one.name || one.id),
+    return h("li", { key: one.id }, pictureOf(one), h("span", { class: "upload-name", dir: "auto" }, one.name || one.id),
       one.bytes !== undefined && h("span", { class: "quiet small" }, sizeOf(one.bytes)),
       h("button", { type: "button", class: "plain", "aria-label": t("write.remove", { name: one.name || one.id }), onclick: () => { remove(); this.show(); } }, "×"), state);
   }
@@ -73,6 +78,7 @@ export class Attachments {
       const query = { name: one.name.slice(-LONGEST_NAME) };
       const { id, name, type, bytes } = await api.post("/v1/files", one.file, { query, signal: one.ending.signal, isUpload: true });
       this.drop(one);
+      if (type.startsWith("image/") && !pictures.has(id)) pictures.set(id, URL.createObjectURL(one.file));
       this.writing.changed({ uploads: [...this.others({ id }), { id, name, type, bytes }] });
     } catch (error) {
       if (error.name !== "AbortError") one.problem = error;
