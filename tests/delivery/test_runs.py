@@ -247,7 +247,7 @@ async def test_a_dry_run_knows_what_the_bot_remembers_of_the_person_if_it_is_ask
     )
     await put_in_force(api, folder)
     store = api.services.core.store
-    event = {"channel": "vk", "user_id": 7, "kind": "text", "event_text": "/join"}
+    event: dict[str, Any] = {"channel": "vk", "user_id": 7, "kind": "text", "event_text": "/join"}
     await Variables(store, "default").change("run:0", event, [Change("person", "course", "set", "second", 0)])
     for stored, text in ((True, "Course second"), (False, "Course none")):
         played = (await api.call("POST", "/v1/scenarios:dry-run", {"event": event, "stored": stored})).json

@@ -72,7 +72,7 @@ async def drive(request: PlainRequest) -> Response:
     return Response(await _reader(request).drive_on(request.tenant, _id(request)))
 
 
-async def _name(request: Request[Any, Any], person: str) -> str | None:
+async def _name(request: ApiRequest, person: str) -> str | None:
     """Return the name of a person in the directory."""
     channel, _, address = person.partition(":")
     user = await request.services.core.directory.users.by_contact(request.tenant, channel, address)

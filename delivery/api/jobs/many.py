@@ -89,7 +89,7 @@ async def stop(request: Request[JobsStop, NoParameters]) -> Response:
 async def signal(request: Request[JobsSignal, NoParameters]) -> Response:
     """Send a signal to jobs."""
     body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
-    return await _change(request, lambda job: jobs.signal(job, body.name, body.data, signal_id=body.id, by=by))
+    return await _change(request, body, lambda job: jobs.signal(job, body.name, body.data, signal_id=body.id, by=by))
 
 
 async def reset(request: Request[JobsReset, NoParameters]) -> Response:
