@@ -40,7 +40,7 @@ export const signalFields = (name = "") => [
 /** What an operator says of something unknown. */
 export const outcomeFields = () => [
   field({ label: t("job.outcome") }, h("select", { name: "outcome" }, ["done", "not_done"].map((one) => h("option", { value: one }, word("job_outcome", one))))),
-  field({ label: t("job.result"), hint: t("job.result_hint") }, textArea("result")),
+  field({ label: t("job.result"), hint: t("job.data_hint") }, textArea("result")),
 ];
 
 /** Sends a signal that is written into a dialog. Returns whether it was sent. */
@@ -55,10 +55,10 @@ export const sendSignal = (path, name, by) => ask({
 /** Asks a job something and shows what it says. */
 export async function query(path) {
   const answer = await ask({
-    title: t("job.query"), text: t("job.query_text"), action: t("job.query"),
+    title: t("job.query"), action: t("job.query"),
     fields: [
       field({ label: t("job.query_name") }, h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
-      field({ label: t("job.parameters"), hint: t("job.parameters_hint") }, textArea("parameters")),
+      field({ label: t("job.parameters"), hint: t("job.data_hint") }, textArea("parameters")),
     ],
     submit: ({ name, parameters }) => api.post(`${path}/queries/${encodeURIComponent(name)}`, parameters ? { parameters: typedValue(parameters) } : {}),
   });
