@@ -10,10 +10,11 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import takewhile
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
@@ -54,6 +55,10 @@ _BREAKS = re.compile(rb"(?<=[;{,(\[])\n+|\n+(?=[)\]}])")
 """Literals, which stay; comments, spaces around punctuation and line breaks beside it, which go. A division has a space
 behind its sign, a regular expression has none at its beginning.
 """
+_CSS_SPACES = re.compile(rb"\s*([{};,]|:(?=\s))\s*")
+"""Spaces in a style that mean nothing; a colon with a space behind it ends the name of a property."""
+_FORMS = ("one", "few", "many", "other")
+"""Of plurals, in the order in which they are sent."""
 _PLACE_OF_TREE = b"{{tree}}"
 """Stands in index.html for the hash."""
 
@@ -115,15 +120,17 @@ def _lean(name: str, content: bytes) -> bytes:
         return content
     for unneeded in (_COMMENT, _LINE_COMMENT, _INDENTATION):
         content = unneeded.sub(b"", content)
-    return _BREAKS.sub(b"", _SPACES.sub(rb"\1\2", content)) if name.endswith(".js") else content
+    if name.endswith(".css"):
+        return _CSS_SPACES.sub(rb"\1", content)
+    return _BREAKS.sub(b"", _SPACES.sub(rb"\1\2", content)).replace(b";}", b"}")
 
 
 def _grouped(words: Mapping[str, str | Mapping[str, str]]) -> bytes:
-    """Return `{"write.send": …}` as `{"write": {"send": …}}`; a plural form that is as `other` is left out."""
+    """Return `{"write.send": …}` as `{"write": {"send": …}}`; of plural forms what differs."""
     groups: dict[str, dict[str, object]] = {}
     for key, word in words.items():
         group, _, rest = key.partition(".")
-        groups.setdefault(group, {})[rest] = word if isinstance(word, str) else _needed_forms(word)
+        groups.setdefault(group, {})[rest] = word if isinstance(word, str) else _packed(word)
     return _in_one_byte(json.dumps(groups, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -135,8 +142,19 @@ def _in_one_byte(text: str) -> bytes:
     return text.translate(escapes).encode(_ENCODING)
 
 
-def _needed_forms(plural: Mapping[str, str]) -> Mapping[str, str]:
-    return {form: text for form, text in plural.items() if form == "other" or text != plural["other"]}
+def _packed(plural: Mapping[str, str]) -> list[str]:
+    """Return what stands before and behind the difference of the forms, and the difference in each, in their order."""
+    texts = [plural[form] for form in _FORMS if form in plural]
+    before = _beginning(texts)
+    rest = [text.removeprefix(before) for text in texts]
+    behind = _beginning([text[::-1] for text in rest])[::-1]
+    return [before, behind, *(text.removesuffix(behind) for text in rest)]
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """Return how all texts begin."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in same)
 
 
 def _hash(contents: Mapping[str, bytes]) -> str:

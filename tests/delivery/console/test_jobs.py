@@ -135,7 +135,7 @@ async def test_an_operator_answers_what_a_job_waits_for_and_says_what_became_of_
     await person.sees("step:look")
     await person.sees("[300,700]")
     await person.presses("Ask the job")
-    await person.writes("Question (name of the query in its code)", "double")
+    await person.writes("Name of the query", "double")
     await person.writes("Parameters", '{"of": 21}')
     await person.confirms()
     await person.sees("42")

@@ -5,6 +5,8 @@
 
 export const LANGUAGES = { en: "English", ru: "Русский" };
 const CHOICE = "ada.language";
+/** The plural forms of a text, in their order. */
+const FORMS = { en: ["one", "other"], ru: ["one", "few", "many", "other"] };
 
 let language = "en";
 let words = {};
@@ -67,7 +69,9 @@ function template(key, values) {
     console.error(`words: ${key} is missing in ${language}.json`);
     return key;
   }
-  return typeof text === "string" ? text : text[plural.select(values.count)] ?? text.other;
+  if (typeof text === "string") return text;
+  const [before, behind, ...forms] = text;
+  return before + (forms[FORMS[language].indexOf(plural.select(values.count))] ?? forms.at(-1)) + behind;
 }
 
 const shown = (value) => (typeof value === "number" ? numbers.format(value) : String(value));

@@ -45,7 +45,7 @@ export const outcomeFields = () => [
 
 /** Sends a signal that is written into a dialog. Returns whether it was sent. */
 export const sendSignal = (path, name, by) => ask({
-  title: t("job.signal"), action: t("job.signal_send"), fields: signalFields(name),
+  title: t("job.signal"), action: t("jobs.signal"), fields: signalFields(name),
   submit: async (given) => {
     await api.post(`${path}:signal`, { name: given.name, data: typedValue(given.data), by });
     toast(t("job.signal_sent"));
