@@ -239,7 +239,7 @@ def _view(active: ActiveVersion, bot: Bot, zone: tzinfo) -> BotView:
 def _schedule(one: Schedule, zone: tzinfo) -> ScheduleView:
     coming: list[datetime] = []
     while one.cron and len(coming) < _COMING:
-        coming.append(one.cron.next(coming[-1] if coming else datetime.now(UTC), zone))
+        coming.append(one.moment_after(coming[-1] if coming else datetime.now(UTC), zone))
     before, target = one.before or None, msgspec.to_builtins(one.target)
     return ScheduleView(one.name, one.scenario, one.words, target, before, coming, place_text(one.place))
 
