@@ -1,13 +1,11 @@
 """Every page of the menu, in both languages, both themes, on a wide screen and on a phone."""
 
-import json
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.delivery.console.conftest import SEEN, Person
+from tests.delivery.console.conftest import Person
 
 MENU = Path("delivery/console/static/lib/page.js")
 LOOKS = [
@@ -71,33 +69,6 @@ async def test_the_focus_stays_on_a_group_that_is_chosen_and_goes_back_to_the_li
     await person.browser.wait_for("document.activeElement.nodeName === 'H1'")
     await person.browser.run("history.back()")
     await person.browser.wait_for(f"({FOCUSED}) === 'Focus two'")
-
-
-ORDER = Path(__file__).with_name("tab_order.txt")
-NAMES = """(() => {
-  const isSeen = %s;
-  const labels = (one) => [...(one.labels || [])].map((label) => label.innerText).join(" ");
-  const name = (one) => one.getAttribute("aria-label") || labels(one) || one.innerText;
-  const all = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
-  const data = '.rows, .cards, .matters, .charts, .plain-list, .picks, .chips, dl, svg, .list-foot, .notice, .state';
-  if (document.querySelector('[tabindex]:not([tabindex="0"]):not([tabindex="-1"])')) return ["a tabindex of its own"];
-  return [...document.querySelectorAll(`#content :is(${all})`)].filter((one) => isSeen(one) && !one.closest(data))
-    .map((one) => name(one).trim().replace(/\\s+/g, " "));
-})()"""
-
-
-async def test_the_tab_order_of_every_page_is_as_it_was_recorded(person: Person) -> None:
-    """Without an own tabindex it is the order of the document. Pages that have only data, and lists, are left out."""
-    recorded = dict(line.split(": ", 1) for line in ORDER.read_text().splitlines())
-    await person.visit()
-    found = {}
-    for page, names in recorded.items():
-        await person.go(page)
-        order = f"{NAMES % SEEN}.join(' | ')"
-        with suppress(AssertionError):  # the page may still be loading; at the end all differences are shown
-            await person.browser.wait_for(f"{order} === {json.dumps(names, ensure_ascii=False)}")
-        found[page] = await person.browser.run(order)
-    assert found == recorded
 
 
 async def test_the_home_page_shows_the_last_messages_and_a_long_text_has_two_lines_on_a_phone(person: Person) -> None:
