@@ -51,11 +51,15 @@ class SandboxChat:
             await self.find(lambda message: message["id"] not in before, "an answer")
 
     async def press(self, label: str) -> None:
-        """Press the newest button with this label. Raises CommandFailed if the bot shows none in time."""
+        """Press the newest button with this label; return after the answer, a message that is new or has another text.
+        Raises CommandFailed if there is no such button, or no answer, in time.
+        """
         message, data = await self.find(lambda message: _button(message, label), f"a button {label!r}")
+        before = dict(self._shown)
         self._show(self._name, f"[{label}]")
         body = {"address": self._address, "message": message, "button": data}
         await self._sandbox.call("POST", f"/press/{CHANNEL}", body)
+        await self.find(lambda message: before.get(message["id"]) != message["text"], f"an answer to [{label}]")
 
     async def read(self, fragment: str) -> str:
         """Wait for a message with this text; return it. Raises CommandFailed if there is none in time."""

@@ -39,7 +39,7 @@ async def execute(context: Context, written: LinkContactAttributes) -> Ending:
         request = await linking.request(services.tenant, context.channel, context.person, written.written)
         left = request.expires_at - from_ms(services.now_ms())
         language = language_of(str(context.event.get("language_code") or ""))
-        return completed(_mailed(written.written, duration(left, language)))
+        return completed(_mailed(written.written, duration(left, language), language))
     link = await linking.confirm(services.tenant, context.channel, context.person, checked(written.written))
     return completed(_linked(await services.core.directory.users.find(services.tenant, link.user)))
 
@@ -67,14 +67,15 @@ def checked(written: str) -> str:
 def rehearse(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
     """Every address is known, and every code is right."""
     if is_email(written.written):
-        return completed(_mailed(written.written, "24 min"))
+        language = language_of(str(step.event.get("language_code") or ""))
+        return completed(_mailed(written.written, "24 min", language))
     checked(written.written)
     name = str(step.event.get("first_name") or "")
     return completed({"linked": LINKED, "email": "", "lasts": "", "name": name, "role": "trainer", "language": "ru"})
 
 
-def _mailed(email: str, lasts: str) -> dict[str, Data]:
-    return {"linked": MAILED, "email": email, "lasts": lasts, "name": "", "role": "", "language": ""}
+def _mailed(email: str, lasts: str, language: str) -> dict[str, Data]:
+    return {"linked": MAILED, "email": email, "lasts": lasts, "name": "", "role": "", "language": language}
 
 
 def _linked(user: User) -> dict[str, Data]:
@@ -95,7 +96,7 @@ ACTION = ActionType(
         "lasts": "how long the code is valid, in words",
         "name": "the name of the linked person",
         "role": "its role in the directory",
-        "language": "its language, in which the texts after it are",
+        "language": "its language, or that of the chat: in it the texts after it are",
         "code": "why it failed: `EMAIL_MALFORMED`, `EMAIL_UNKNOWN`, `CODE_MALFORMED`, `CODE_MISSING`, `CODE_WRONG`,"
         " `CODE_EXPIRED`, `CONTACT_LINKED`, `TOO_MANY_GUESSES`, `TOO_MANY_MAILS`, `MAIL_NOT_SET_UP`, `MAIL_REFUSED`,"
         " `MAIL_UNAVAILABLE`, `IMPORT_RUNNING`",
