@@ -144,7 +144,8 @@ def test_a_halted_courier_is_started_again_by_the_verb_beside_up_and_by_the_api(
 
 
 def refuse(provider: dict[str, str]) -> None:
-    """Let VK refuse the token once."""
-    body = json.dumps({"channel": "vk", "fault": "request_error", "value": 5, "times": 1}).encode()
+    """Let VK refuse the token once, to the courier: the bot beside it calls other methods."""
+    rule = {"channel": "vk", "method": "execute", "fault": "request_error", "value": 5, "times": 1}
+    body = json.dumps(rule).encode()
     with urlopen(Request(provider["page"].rstrip("/") + "/rules", body, JSON, method="POST")):
         pass
