@@ -42,6 +42,8 @@ _BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=30))
 _EVERY = timedelta(seconds=1)
 _RARELY = timedelta(seconds=5)
 _SCHEDULED = timedelta(minutes=1)
+_FIRST_LOOK = timedelta(seconds=2)
+"""In a channel without editing: first comes the answer that the delivery is accepted."""
 
 
 class _UnderWay(AdaError):
@@ -85,7 +87,8 @@ def statuses_tube() -> Tube:
 async def follow(client: QueueClient, tenant: str, followed: StatusTask) -> None:
     """Show a delivery from now on; a repeat changes nothing."""
     body, person = msgspec.json.encode(followed).decode(), f"{followed.channel}:{followed.address}"
-    task = NewTask(body, tenant, lane=followed.key, user=person)
+    due = None if followed.message else datetime.now(UTC) + _FIRST_LOOK
+    task = NewTask(body, tenant, lane=followed.key, user=person, due=due)
     await client.queue.put_once(TUBE, task, source=TUBE, name=f"{followed.key} {followed.name}")
 
 
