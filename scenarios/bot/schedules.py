@@ -21,17 +21,17 @@ class ScheduleFault(Told):
 
 
 class Schedule(Struct, frozen=True):
-    """One entry of schedule.yaml. Either `cron`, or `before`: a date variable, `by` seconds before it, at `time` of
-    that day if it is given (minutes). `target`: `people`, `{group: …}`, `{chat: …, channel: …}` or None, which is once.
-    `when`: the condition under which it starts. `words`: the time as written.
-    `late`: whether a person is due whose date was set after that time, but is still to come.
+    """One entry of schedule.yaml. Either `recurs`, a cron expression, or `before`: a date variable, `by` seconds before
+    it, at `time` of that day if it is given (minutes). `target`: `people`, `{group: …}`, `{chat: …, channel: …}` or
+    None, which is once. `when`: the condition under which it starts. `words`: the time as written. `late`: whether a
+    person is due whose date was set after that time, but is still to come.
     """
 
     name: str
     scenario: str
     place: Place
     words: str
-    cron: str = ""
+    recurs: str = ""  # stored versions of before have another form of it, `cron`, which is not read
     before: str = ""
     by: int = 0
     time: int | None = None
@@ -40,8 +40,8 @@ class Schedule(Struct, frozen=True):
     late: bool = True
 
     def moment_after(self, moment: datetime, zone: tzinfo) -> datetime:
-        """Return the first moment of `cron` after another one."""
-        return CronExpression.parse(self.cron).next(moment, zone)
+        """Return the first moment of `recurs` after another one."""
+        return CronExpression.parse(self.recurs).next(moment, zone)
 
     def moment_before(self, value: datetime, zone: tzinfo) -> datetime:
         """Return when a person is due whose variable has this value. A value without a zone is in `zone`."""

@@ -118,7 +118,7 @@ class Schedules:
         await self._queue.queue.put_once(TUBE, task, source="scenarios.schedule", name=name)
 
     def _next(self, schedule: Schedule, after: datetime) -> datetime:
-        if schedule.cron:
+        if schedule.recurs:
             return schedule.moment_after(after, self._zone)
         step = int(LOOK_EVERY.total_seconds() * 1000)
         return from_ms((to_ms(after) // step + 1) * step)
@@ -149,7 +149,7 @@ class Schedules:
         self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Mapping[str, Data]]
     ) -> datetime | None:
         """Return the moment at which a person is due; None if it is not."""
-        if schedule.cron:
+        if schedule.recurs:
             return from_ms(span[1])
         at = due_before(schedule, seen, self._zone)
         if at and span[0] < to_ms(at) <= span[1]:

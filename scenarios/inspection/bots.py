@@ -221,7 +221,7 @@ def _view(active: ActiveVersion, bot: Bot, zone: tzinfo) -> BotView:
     scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
     triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
     for one in bot.schedules.values():
-        kind = "each" if one.cron else "before"
+        kind = "each" if one.recurs else "before"
         triggers.append(TriggerView("", "schedule", kind, one.words, one.scenario, [], False, place_text(one.place)))
     return BotView(
         version=active.version,
@@ -238,7 +238,7 @@ def _view(active: ActiveVersion, bot: Bot, zone: tzinfo) -> BotView:
 
 def _schedule(one: Schedule, zone: tzinfo) -> ScheduleView:
     coming: list[datetime] = []
-    while one.cron and len(coming) < _COMING:
+    while one.recurs and len(coming) < _COMING:
         coming.append(one.moment_after(coming[-1] if coming else datetime.now(UTC), zone))
     before, target = one.before or None, msgspec.to_builtins(one.target)
     return ScheduleView(one.name, one.scenario, one.words, target, before, coming, place_text(one.place))

@@ -100,7 +100,7 @@ class Conversation:
     def _due_after(self, moment: datetime) -> Iterator[tuple[datetime, Schedule, Mapping[str, Data]]]:
         """Yield the next moment of each schedule for each person or chat."""
         for schedule in self.bot.schedules.values():
-            at = schedule.moment_after(moment, self.memory.zone) if schedule.cron else None
+            at = schedule.moment_after(moment, self.memory.zone) if schedule.recurs else None
             for about in self._targets(schedule):
                 if schedule.before:
                     at = self._before(schedule, about, moment)
