@@ -13,7 +13,7 @@ from core.deliveries.channels import Channels
 from core.jobs.states import JobState
 from core.model.states import Status
 from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
-from core.processes import ACCEPT_LOSS, last_loss
+from core.processes import ACCEPT_LOSS, ANSWERS, last_loss
 from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
 from core.queue.dead_letters import DeadLetters
@@ -37,6 +37,7 @@ class MatterKind(StrEnum):
     HALTED = "halted"
     NOT_RUNNING = "not_running"
     UNSERVED = "unserved"
+    UNANSWERED = "unanswered"
     SERVER_SETTING = "server_setting"
     NOT_POLLING = "not_polling"
     FAILURES = "failures"
@@ -55,6 +56,7 @@ URGENT = frozenset(
         MatterKind.HALTED,
         MatterKind.NOT_RUNNING,
         MatterKind.UNSERVED,
+        MatterKind.UNANSWERED,
         MatterKind.SERVER_SETTING,
         MatterKind.NOT_POLLING,
     }
@@ -124,6 +126,8 @@ class Overviews:
         found = await processes_now(self._store, self._queue, self._channels)
         for tube in found.unserved:
             yield Matter(MatterKind.UNSERVED, tube.tube, tube.ready, command=tube.command)
+        for bot in found.unanswered:
+            yield Matter(MatterKind.UNANSWERED, bot, command=ANSWERS)
         for process in (view.process for view in found.processes if view.process.is_there and view.process.fault):
             yield Matter(MatterKind.NOT_POLLING, process.name, reason=process.fault, at=process.fault_since)
         halted = {view.name for view in await self._channels.views() if view.facts and view.facts.halted}

@@ -15,11 +15,20 @@ from core.processes.installation_mark import (
     accept_loss,
     last_loss,
 )
-from core.processes.overview import FaultyPart, ProcessOverview, ProcessView, UnservedTube, overview
+from core.processes.overview import (
+    ANSWERS,
+    FaultyPart,
+    ProcessOverview,
+    ProcessView,
+    UnservedTube,
+    overview,
+    unanswered_bots,
+)
 from core.processes.register import ProcessRecord, ProcessRegister, ProcessState, RequestKind
 
 __all__ = [
     "ACCEPT_LOSS",
+    "ANSWERS",
     "LOSS_REMEDY",
     "DataLoss",
     "FaultyPart",
@@ -34,4 +43,5 @@ __all__ = [
     "accept_loss",
     "last_loss",
     "overview",
+    "unanswered_bots",
 ]

@@ -10,14 +10,17 @@ from msgspec import Struct
 
 from core.deliveries.channels import Channels
 from core.model.parts import UpPart
-from core.processes.register import ProcessRecord, ProcessRegister
+from core.processes.register import ProcessRecord, ProcessRegister, ProcessState
 from core.queue import Queue
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
+ANSWERS = "./ada scenarios"
+"""The command that answers what bots receive."""
+
 _COMMANDS = (
     (re.compile(r"webhooks"), "./ada serve"),
-    (re.compile(r"events(\..+)?|scenarios\..+"), "./ada scenarios"),
+    (re.compile(r"events(\..+)?|scenarios\..+"), ANSWERS),
     (re.compile(r"(?:dialogs|status|bot_calls)\.(.+?)(?:-bot)?"), r"./ada bot \1"),
     (re.compile(r"jobs\..+|job-notices"), "./ada jobs"),
 )
@@ -55,10 +58,13 @@ class FaultyPart(Struct, frozen=True):
 
 
 class ProcessOverview(Struct, frozen=True):
-    """`unserved`: tubes that wait for a process. `faulty`: parts of `./ada up` that do not run as they should."""
+    """`unserved`: tubes that wait for a process. `unanswered`: the bots that receive while no process answers.
+    `faulty`: parts of `./ada up` that do not run as they should.
+    """
 
     processes: Sequence[ProcessView]
     unserved: Sequence[UnservedTube]
+    unanswered: Sequence[str]
     faulty: Sequence[FaultyPart]
 
 
@@ -70,7 +76,8 @@ async def overview(store: Store, queue: Queue, channels: Channels) -> ProcessOve
     ready = {
         tube: count for tube, count in (await queue.inspector.ready_tasks()).items() if count and tube not in served
     }
-    return ProcessOverview(views, unserved(ready, (await channels.current()).names), faulty_parts(processes))
+    missing = unserved(ready, (await channels.current()).names)
+    return ProcessOverview(views, missing, unanswered_bots(processes), faulty_parts(processes))
 
 
 async def _view(store: Store, queue: Queue, process: ProcessRecord) -> ProcessView:
@@ -82,6 +89,14 @@ async def _view(store: Store, queue: Queue, process: ProcessRecord) -> ProcessVi
     rate = await store.command("HGET", KEYS["rate"].at(shard, process.name, process.account), "rate")
     throttles = [Throttle(scope.partition(":")[0], at) for scope, at in sorted(until.items())]
     return ProcessView(process, throttles, round(float(rate), 2) if rate else None)
+
+
+def unanswered_bots(processes: Sequence[ProcessRecord]) -> Sequence[str]:
+    """Return the names of the bots that receive what people write while no process of the scenarios answers it."""
+    if any(process.kind == "scenarios" and process.is_there for process in processes):
+        return []
+    is_receiving = (process for process in processes if process.kind == "bot")
+    return sorted({process.name for process in is_receiving if process.state is ProcessState.RUNNING})
 
 
 def faulty_parts(processes: Sequence[ProcessRecord]) -> Sequence[FaultyPart]:

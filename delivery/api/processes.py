@@ -98,12 +98,14 @@ class FaultyPartView(Struct, frozen=True):
 
 
 class ProcessList(Struct, frozen=True):
-    """`unserved`: tubes with ready tasks that no process works on. `faulty`: the parts of `./ada up` that should run
-    and do not. `now`: the server's time, for countdowns.
+    """`unserved`: tubes with ready tasks that no process works on. `unanswered`: bots that receive what people write
+    while no process answers. `faulty`: the parts of `./ada up` that should run and do not. `now`: the server's time,
+    for countdowns.
     """
 
     processes: Sequence[ListedProcess]
     unserved: Sequence[UnservedTube]
+    unanswered: Sequence[str]
     faulty: Sequence[FaultyPartView]
     now: datetime
 
@@ -115,7 +117,7 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
     now = from_ms(int(time.time() * 1000) + core.store.clock_offset_ms)
     processes = [ListedProcess.of(view) for view in found.processes]
     faulty = [FaultyPartView.of(part) for part in found.faulty]
-    return Response(ProcessList(processes, found.unserved, faulty, now))
+    return Response(ProcessList(processes, found.unserved, found.unanswered, faulty, now))
 
 
 class ProcessStart(RequestModel, frozen=True):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.commands.installation.processes import describe
 from cli.commands.parts.courier import deliver
+from cli.commands.start.doctor import check_bots
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.parts import UpNote, now_ms, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
@@ -122,6 +123,30 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
     assert await entries(stack) == []
     assert await stack.redis.hlen("processes:{0}:entries") == 0
     await stack.queue.cancel(task)
+
+
+async def test_a_bot_that_receives_while_no_process_answers_is_a_fault_until_one_does(stack: Stack) -> None:
+    webhooks = Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks)
+    async with noted_process(stack.store, "bot", "vk") as bot:
+        await until(lambda: _are(stack, {ProcessState.STARTING}))
+        assert (await overviews.show()).matters == [], "it receives nothing yet"
+        bot.runs()
+        await until(lambda: _are(stack, {ProcessState.RUNNING}))
+        shown = await overviews.show()
+        assert [(one.kind, one.subject, one.command) for one in shown.matters] == [
+            (MatterKind.UNANSWERED, "vk", "./ada scenarios")
+        ]
+        assert shown.health == "bad"
+        findings = [one async for one in check_bots(stack.store)]
+        assert [(one.what, one.is_good, one.repair) for one in findings] == [
+            ("bot vk", False, "./ada scenarios"),
+            ("bots", None, ""),
+        ]
+        async with noted_process(stack.store, "scenarios"):
+            await until(lambda: _are(stack, {ProcessState.RUNNING, ProcessState.STARTING}))
+            assert (await overviews.show()).matters == []
+            assert [one.what async for one in check_bots(stack.store)] == ["bots"]
 
 
 async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:

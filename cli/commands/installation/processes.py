@@ -14,7 +14,7 @@ from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.clock import from_ms, local_time
 from core.model.text.characters import counted
-from core.processes import FaultyPart, ProcessState, ProcessView, RequestKind, UnservedTube, overview
+from core.processes import ANSWERS, FaultyPart, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from core.services import open_services
 
 
@@ -49,8 +49,8 @@ async def ask(arguments: Namespace) -> int:
 
 
 async def list_all(arguments: Namespace) -> int:
-    """Print one line per process, faulty part of `./ada up` and tube without a process; exit code 1 if one of these
-    waits or has stopped.
+    """Print one line per process, faulty part of `./ada up`, and tube or bot without a process; exit code 1 if one of
+    these waits or has stopped.
     """
     async with open_store(load()) as store, open_services(store) as core:
         found = await overview(store, core.queue, core.channels)
@@ -60,8 +60,10 @@ async def list_all(arguments: Namespace) -> int:
         print_result(arguments, part, describe_faulty(part))
     for tube in found.unserved:
         print_result(arguments, tube, describe_unserved(tube))
-    is_well = not found.unserved and not found.faulty and all(view.process.is_there for view in found.processes)
-    return SUCCESS if is_well else FAILURE
+    for bot in found.unanswered:
+        print_result(arguments, {"unanswered": bot, "command": ANSWERS}, describe_unanswered(bot))
+    is_well = not (found.unserved or found.unanswered or found.faulty)
+    return SUCCESS if is_well and all(view.process.is_there for view in found.processes) else FAILURE
 
 
 def describe(view: ProcessView, now: datetime) -> str:
@@ -91,6 +93,10 @@ def describe_faulty(found: FaultyPart) -> str:
 
 def describe_unserved(tube: UnservedTube) -> str:
     return f"{tube.tube:<22} no process works on {counted(tube.ready, 'ready task')}; start one: {tube.command}"
+
+
+def describe_unanswered(bot: str) -> str:
+    return f"{f'bot {bot}':<22} receives, and no process answers; start one: {ANSWERS}"
 
 
 COMMANDS: Mapping[str, Command] = {"processes": Command(declare, run)}

@@ -19,7 +19,7 @@ from cli.settings.settings import Configuration, Settings, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.model.clock import local_time
 from core.model.parts import PartState, faulty
-from core.processes import LOSS_REMEDY, accept_loss, last_loss
+from core.processes import ANSWERS, LOSS_REMEDY, ProcessRegister, accept_loss, last_loss, unanswered_bots
 from core.redis.keys import layout_of_shards
 from core.redis.keyspace_events import SETTING, ensure_notifications
 from core.redis.refusals import grant
@@ -240,10 +240,16 @@ async def check_webhooks(store: Store) -> Finding:
 
 
 async def check_bots(store: Store) -> AsyncIterator[Finding]:
-    """Emit the bots of tenants, and what of them has stopped while the others go on."""
+    """Emit the bots of tenants, what of them has stopped while the others go on, and the channels in which no process
+    answers what is received.
+    """
     bots = await BotReader(store).list(None)
+    now = int(time.time() * 1000) + store.clock_offset_ms
+    for name in unanswered_bots(await ProcessRegister(store).list(now)):
+        detail = "receives what people write, and no process of the scenarios answers"
+        yield Finding(f"bot {name}", False, detail, ANSWERS)
     if not bots:
-        yield Finding("bots", None, "there are none (ADA_SCENARIOS)")
+        yield Finding("bots", None, "none has run yet (./ada scenarios)")
     for bot in bots:
         for fault in bot.stopped:
             yield Finding(f"bot of {bot.tenant}", False, f"{fault.part} has stopped: {fault.reason}")

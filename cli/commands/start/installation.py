@@ -80,6 +80,11 @@ class Installation:
         """Return whether a bot answers: one of a folder, or the dialog of teachers."""
         return bool(self.scenarios or self.bots)
 
+    @property
+    def answers(self) -> bool:
+        """Return whether what people write is answered: there is a bot, and its process is ready."""
+        return self.has_bot and "scenarios" not in self.not_ready
+
     def child(self, name: str, stage: int, *args: str) -> ChildSpec:
         """Return a child that runs a verb of Ada."""
         return ada_child(name, stage, self.environment, *args)

@@ -83,7 +83,7 @@ def summary(installation: Installation, key: Mapping[str, str | None]) -> dict[s
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
         "scenarios": str(installation.scenarios or "") or None,
-        "answers": answering(installation.scenarios) if installation.has_bot else None,
+        "answers": answering(installation.scenarios) if installation.answers else None,
         "jobs": installation.jobs,
         "redis": without_secrets(installation.redis_url),
         "data": str(installation.data),

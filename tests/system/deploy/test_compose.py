@@ -16,7 +16,7 @@ from cli.main import command_of, parse
 from cli.processes import embedded_valkey
 from cli.settings.secrets import BOT, may_receive, secret_readers, section_of
 from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
-from couriers.channel import channels
+from couriers.channel import channels, receiving
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import commands_run_by
 
@@ -78,7 +78,13 @@ def test_every_bot_has_its_own_service(bot: str) -> None:
 
 @pytest.mark.parametrize("name", ["scenarios", "jobs"])
 def test_scenarios_and_jobs_have_a_service(name: str) -> None:
-    assert (SERVICES[name]["command"], SERVICES[name]["profiles"]) == ([name], [name])
+    assert (SERVICES[name]["command"], SERVICES[name]["profiles"][0]) == ([name], name)
+
+
+@pytest.mark.parametrize(("channel", "bot"), [(channel, one.process) for channel, one in receiving().items()])
+def test_the_profile_of_a_bot_runs_what_answers_and_what_sends_the_answers(channel: str, bot: str) -> None:
+    run = {name for name in ADA_SERVICES if f"bot-{bot}" in SERVICES[name].get("profiles", [])}
+    assert run == {f"bot-{bot}", "scenarios", channel}
 
 
 @pytest.mark.parametrize("name", ADA_SERVICES)

@@ -46,7 +46,7 @@ def resolved(directory: Path, files: Sequence[str] = (FILE,), **variables: str) 
     ("profiles", "services"),
     [
         ("valkey,sms", {"valkey", "serve", "sms"}),
-        ("vk,bot-vk", {"serve", "vk", "bot-vk"}),
+        ("vk,bot-vk", {"serve", "vk", "bot-vk", "scenarios"}),
         ("valkey,scenarios,jobs", {"valkey", "serve", "scenarios", "jobs"}),
     ],
 )

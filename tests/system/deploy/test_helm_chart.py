@@ -13,7 +13,7 @@ import yaml
 from cli.commands.installation.jobs import _GRACE as GRACE_OF_JOBS
 from cli.commands.parts.serve import SHUTDOWN_TIMEOUT
 from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
-from couriers.channel import channels
+from couriers.channel import channels, receiving
 from delivery.routes import OPEN_ROUTES
 from examples import HELM_CHART
 from tests.support.paths import ROOT
@@ -94,6 +94,16 @@ def test_values_with_a_mistake_are_refused_with_its_place(values: dict[str, Any]
     with pytest.raises(helm.HelmValuesError) as refused:
         rendered(values)
     assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(("channel", "bot"), [(channel, one.process) for channel, one in receiving().items()])
+def test_a_bot_without_a_process_that_answers_and_a_courier_is_refused(channel: str, bot: str) -> None:
+    names = [f"bot-{bot}", "scenarios", channel]
+    for missing in ("scenarios", channel):
+        values = {"processes": {name: {"replicas": 1} for name in names if name != missing}}
+        with pytest.raises(helm.HelmError, match=f"bot-{bot} is of no use without {missing}: set"):
+            rendered(values)
+    assert deployments({"processes": {name: {"replicas": 1} for name in names}}).keys() == {"serve", *names}
 
 
 def test_every_setting_of_a_process_exists_in_the_code() -> None:

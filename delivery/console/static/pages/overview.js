@@ -7,10 +7,10 @@ import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
 const COLOURS = { good: "good", attention: "warn", bad: "bad" };
-const URGENT = ["overdue", "data_lost", "halted", "not_running", "unserved", "server_setting", "not_polling"];
+const URGENT = ["overdue", "data_lost", "halted", "not_running", "unserved", "unanswered", "server_setting", "not_polling"];
 /** Where a matter is looked after. */
 const PAGES = {
-  overdue: "processes", halted: "accounts", not_polling: "processes", unclear: "messages", jobs_failed: "jobs", not_running: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
+  overdue: "processes", halted: "accounts", not_polling: "processes", unclear: "messages", jobs_failed: "jobs", not_running: "processes", unserved: "processes", unanswered: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
 };
 const NOT_REACHED = ["failed", "unknown", "expired"];
 // Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.

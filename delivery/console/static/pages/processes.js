@@ -21,10 +21,11 @@ export default {
     let ahead = 0; // of the server's clock
     paint(root, h("h1", {}, t("page.processes")), warnings, place);
     const load = async ({ signal }) => {
-      const { processes, unserved, faulty, now } = await api.get("/v1/processes", {}, { signal });
+      const { processes, unserved, unanswered, faulty, now } = await api.get("/v1/processes", {}, { signal });
       ahead = new Date(now) - Date.now();
       paint(warnings, faulty.map((one) => notice("bad",
-        h("p", {}, t("processes.faulty", { part: word("channel", one.name), host: one.host, when: ago(one.since), count: one.ends })), one.reason && h("p", {}, quoted(one.reason)))), unserved.map((one) => notice("warn",
+        h("p", {}, t("processes.faulty", { part: word("channel", one.name), host: one.host, when: ago(one.since), count: one.ends })), one.reason && h("p", {}, quoted(one.reason)))), unanswered.map((one) => notice("bad",
+        h("p", {}, t("matter.unanswered", { subject: word("channel", one) })), h("p", {}, h("code", {}, "./ada scenarios")))), unserved.map((one) => notice("warn",
         h("p", {}, t("processes.unserved", { tube: word("channel", one.tube), count: one.ready })), h("p", {}, h("code", {}, one.command)))));
       return { rows: processes.sort((one, other) => rank(one) - rank(other)), next: null };
     };
