@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,8 +18,11 @@ from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.parts import UpNote, now_ms, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
 from core.deliveries.channels import Channels
+from core.jobs import notices
+from core.jobs.storage import tube_of
 from core.model.parts import PartState, UpPart
 from core.monitoring.overview import MatterKind, Overviews
+from core.orders import series
 from core.processes import (
     DataLoss,
     InstallationMark,
@@ -30,17 +34,28 @@ from core.processes import (
     overview,
 )
 from core.processes.installation_mark import LossKind
+from core.processes.overview import command_of
 from core.queue import NewTask
 from core.redis.store import Store
+from core.updates import events, gathering
+from core.updates.bot_calls import calls_tube
+from core.webhooks import webhook
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from couriers.sending.interface import Halted
 from couriers.sending.runtime import Runtime
+from scenarios.actions import installed_actions
+from scenarios.execution.schedules import schedules_tube
+from scenarios.execution.waiting.slow_steps import slow_tubes
+from scenarios.sending import following
 from tests.support.servers import Server
 from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people
 from tests.support.waiting import until
 
 FIVE_MINUTES = timedelta(minutes=5)
+
+
+SLOW = [tube.name for tube in slow_tubes(installed_actions().types)]
 
 
 async def entries(stack: Stack) -> list[ProcessRecord]:
@@ -147,6 +162,22 @@ async def test_a_bot_that_receives_while_no_process_answers_is_a_fault_until_one
             await until(lambda: _are(stack, {ProcessState.RUNNING, ProcessState.STARTING}))
             assert (await overviews.show()).matters == []
             assert [one.what async for one in check_bots(stack.store)] == ["bots"]
+
+
+@pytest.mark.parametrize(
+    ("tubes", "command"),
+    [
+        ((webhook.TUBE, events.ANSWERS_TUBE, events.REPLIES_TUBE, series.TUBE), "./ada serve"),
+        ((events.TUBE, following.TUBE, schedules_tube().name, *SLOW), "./ada scenarios"),
+        ((gathering.TUBE, calls_tube("telegram-bot")), "./ada bot telegram"),
+        ((calls_tube("vk"),), "./ada bot vk"),
+        ((tube_of("hunt"), notices.TUBE), "./ada jobs"),
+        (("echo",), "./ada courier echo"),
+        (("somebody's own",), ""),
+    ],
+)
+def test_each_tube_of_ada_has_the_command_that_works_on_it(tubes: Sequence[str], command: str) -> None:
+    assert {command_of(tube, ["echo"]) for tube in tubes} == {command}
 
 
 async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:
