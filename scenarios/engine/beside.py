@@ -21,7 +21,7 @@ TEACHER_SECTION = "teacher"
 
 
 class AnsweredCommands(Struct, frozen=True):
-    """The commands of teachers: those that the dialog answers beside a bot, and those that the bot answers itself."""
+    """The commands of teachers: those that the dialog answers, and those that a bot beside it answers itself."""
 
     by_dialog: tuple[str, ...]
     by_bot: tuple[str, ...]

@@ -23,7 +23,7 @@ from core.updates.bot_calls import BotCalls
 from couriers.bot_calls import longest_answer
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Waiting
-from scenarios.engine.beside import select_beside
+from scenarios.engine.beside import has_teacher_beside, select_beside
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, Selection, scheduled
 from scenarios.execution.answers import QuestionAnswers
@@ -51,8 +51,9 @@ _AGAIN = timedelta(hours=1)
 
 
 class Handlers:
-    """One per process. What a handler raises has its task retried. `beside`: the dialog of teachers, if it answers
-    beside the bot. `bot_calls`: by channel. `put_reply`: takes what a person has written and no scenario answers.
+    """One per process. What a handler raises has its task retried. `beside`: the dialog of teachers, which answers
+    beside the bot unless its version in force switches it off. `bot_calls`: by channel. `put_reply`: takes what a
+    person has written and no scenario answers.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Handlers:
         stored = await self._known(event, task) if is_repeat else None
         if stored is None:
             own = await self._versions.current(self._bot.version, self._bot.bot)
-            if answered := await self._answered(event, task, own):
+            if answered := await self._answers.take(event, self._run_of(event), task):
                 return await self._drive(answered, attempt) if answered.task == task else None
             version, names = await self._select(event, own)
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
@@ -117,11 +118,6 @@ class Handlers:
     async def _known(self, event: Event, task: str) -> StoredRun | None:
         """Return the run that an earlier attempt has begun, or whose question it has answered."""
         return await self._begun(event) or await self._answers.resume(event, self._run_of(event), task)
-
-    async def _answered(self, event: Event, task: str, version: Version) -> StoredRun | None:
-        """Return the run whose question the event answers."""
-        asks = self._beside or version.asks
-        return await self._answers.take(event, self._run_of(event), task) if asks else None
 
     async def _begun(self, event: Event) -> StoredRun | None:
         """Return the run that an earlier attempt has begun."""
@@ -162,7 +158,7 @@ class Handlers:
 
     async def _selected(self, event: Event, state: str, own: Version) -> tuple[Version, Selection]:
         """Return which of the two bots answers, and by which scenarios."""
-        if self._beside is None:
+        if self._beside is None or not has_teacher_beside(self._bot.folder, own.bot):
             return own, own.triggers.select(event, state)
         teacher = await self._versions.current(self._beside.version, self._beside.bot)
         selection, is_teacher = select_beside(own.triggers, teacher.triggers, event, state)

@@ -16,6 +16,7 @@ from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.check.reloading import ActiveBot
+from scenarios.engine.beside import has_teacher_beside
 from scenarios.execution.versions import LIFETIME, Versions
 from scenarios.loader import Problem
 
@@ -27,7 +28,8 @@ _RETRY = 1.0
 
 class ActiveVersion(Struct, frozen=True):
     """The facts of the bot in force that people are shown. `loaded_at`: since when (s). `is_good`: whether this version
-    has no mistakes. `problems`: the first of the files as they are now; `problem_count`: all.
+    has no mistakes. `problems`: the first of the files as they are now; `problem_count`: all. `beside`: the version of
+    the dialog of teachers that answers beside it, "" for none.
     """
 
     version: str
@@ -36,15 +38,17 @@ class ActiveVersion(Struct, frozen=True):
     is_good: bool
     problems: Sequence[Problem]
     problem_count: int
+    beside: str = ""
 
     @classmethod
-    def of(cls, bot: ActiveBot) -> "ActiveVersion":
+    def of(cls, bot: ActiveBot, beside: ActiveBot | None = None) -> "ActiveVersion":
         shown = bot.problems[:SHOWN_PROBLEMS]
-        return cls(bot.version, bot.loaded_at, str(bot.folder), bot.is_good, shown, len(bot.problems))
+        teacher = beside.version if beside and has_teacher_beside(bot.folder, bot.bot) else ""
+        return cls(bot.version, bot.loaded_at, str(bot.folder), bot.is_good, shown, len(bot.problems), teacher)
 
 
 class LastGood:
-    """One per process. `beside`: the bot that answers, too, and has no mistakes."""
+    """One per process. `beside`: the dialog of teachers, which has no mistakes."""
 
     def __init__(
         self, store: Store, versions: Versions, tenant: str, bot: ActiveBot, beside: ActiveBot | None = None
@@ -72,7 +76,7 @@ class LastGood:
         """Store the version in force, what people are shown of it, and that it is good if it is. Raises StoreError."""
         for bot in filter(None, (self._bot, self._beside)):
             await self._versions.publish(bot.version, bot.bot)
-        shown = msgspec.json.encode(ActiveVersion.of(self._bot)).decode()
+        shown = msgspec.json.encode(ActiveVersion.of(self._bot, self._beside)).decode()
         await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
         await self._store.command("SADD", KEYS["bots"].at(0), self._tenant)
         if self._bot.is_good:

@@ -91,7 +91,7 @@ class Process:
         beside: ActiveBot | None = None,
     ) -> None:
         """Serve a bot from now on, the only one of its tenant. `types`: those that it can use. `beside`: the dialog of
-        teachers, if it answers, too. Raises StoreError.
+        teachers, for a bot other than itself. Raises StoreError.
         """
         types, options = self._types if types is None else types, self._options
         bot = TenantBot(services, active, types, self._ends, self._parking, options.secrets, options.patience, beside)

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class TenantBot:
-    """`active`: its files. `beside`: the dialog of teachers, if it answers beside the bot. `types`: the action types by
+    """`active`: its files. `beside`: the dialog of teachers, for a bot other than itself. `types`: the action types by
     name. `secrets`: those that no error may show, by the names of their variables. `patience`: see
     `scenarios.execution.process.ProcessOptions`.
     """

@@ -13,7 +13,6 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.engine.triggers import CompiledTriggers
-from scenarios.schema.questions import ASKING
 
 LIFETIME = timedelta(days=180)
 """After it was last published; longer than any run."""
@@ -39,11 +38,6 @@ class Version:
         """Return whether the bot names a person of the directory, or speaks its language: then it is looked up for each
         event."""
         return bool(self.bot.translations) or "directory_" in repr((self.bot.settings, *self.bot.scenarios.values()))
-
-    @cached_property
-    def asks(self) -> bool:
-        """Return whether the bot asks anything, so that its events may be answers."""
-        return any(action.type in ASKING for scenario in self.bot.scenarios.values() for action in scenario.actions)
 
 
 class Versions:

@@ -19,8 +19,10 @@ from core.redis.store import Store
 from core.updates import events
 from scenarios.bot import Bot, Triggers
 from scenarios.bot.data import Data
+from scenarios.bot.new_bot import TEACHER
 from scenarios.bot.schedules import Schedule
 from scenarios.check.dry_run import Row, dry_run
+from scenarios.engine.beside import AnsweredCommands, answered_commands, select_beside
 from scenarios.execution.last_good import ActiveVersion
 from scenarios.execution.secrets import Secrets
 from scenarios.execution.versions import Version, Versions
@@ -89,7 +91,8 @@ class ScenarioView(Struct, frozen=True):
 
 class BotView(Struct, frozen=True):
     """The bot in force. `is_good`: whether this version has no mistakes. `problems`: the first 200 of the files as they
-    are now; with mistakes the last good version stays in force. `problem_count`: all.
+    are now; with mistakes the last good version stays in force. `problem_count`: all. `commands`: which of the two bots
+    answers each command of teachers; none if there is no dialog.
     """
 
     version: str
@@ -101,6 +104,7 @@ class BotView(Struct, frozen=True):
     triggers: Sequence[TriggerView]
     scenarios: Sequence[ScenarioView]
     schedules: Sequence[ScheduleView]
+    commands: AnsweredCommands
 
 
 class ListedBot(Struct, frozen=True):
@@ -161,7 +165,8 @@ class BotReader:
         """Return the bot in force. `zone`: of the tenant. Raises NotFound BOT_NOT_LOADED."""
         active, version = await self._active(tenant)
         secrets = secrets_of(version.bot, self._secrets)
-        return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot, zone))), BotView)
+        view = _view(active, version.bot, await self._beside(active), zone)
+        return msgspec.convert(secrets.hidden(msgspec.to_builtins(view)), BotView)
 
     async def list(self, tenant: str | None) -> Sequence[ListedBot]:
         """Return the bot of a tenant, or of all with None, by tenant."""
@@ -176,26 +181,36 @@ class BotReader:
         return ListedBot(tenant, active.version, active.folder, active.is_good, active.problem_count, stopped)
 
     async def graph(self, tenant: str, name: str, version: str = "") -> ScenarioGraph:
-        """Return a scenario as a graph, of the version in force or of an earlier one. Raises NotFound BOT_NOT_LOADED,
+        """Return a scenario as a graph, of the bot in force, of the dialog beside it, or of an earlier version.
+        Raises NotFound BOT_NOT_LOADED,
         SCENARIO_NOT_FOUND.
         """
-        found = (await self._active(tenant))[1] if not version else await self._versions.get(version)
-        scenario = found.bot.find(name) if found else None
-        if found is None or scenario is None:
-            raise NotFound("SCENARIO_NOT_FOUND", f"There is no scenario {name!r} in this version of the bot.")
-        return graph_view(found.name, found.bot, scenario, secrets_of(found.bot, self._secrets))
+        for found in await self._named(tenant, version):
+            if scenario := found.bot.find(name):
+                return graph_view(found.name, found.bot, scenario, secrets_of(found.bot, self._secrets))
+        raise NotFound("SCENARIO_NOT_FOUND", f"There is no scenario {name!r} in this version of the bot.")
+
+    async def _named(self, tenant: str, version: str) -> Sequence[Version]:
+        """Return a version, or with "" that in force and the dialog of teachers beside it."""
+        if version:
+            found = await self._versions.get(version)
+            return [found] if found else []
+        active, own = await self._active(tenant)
+        teacher = await self._beside(active)
+        return [own, teacher] if teacher else [own]
 
     async def dry_run(
         self, tenant: str, event: Mapping[str, Data], fail: Collection[str], unclear: Collection[str]
     ) -> DryRun:
-        """Return what the bot in force would do with an event: nothing is sent or written. Raises NotFound
-        BOT_NOT_LOADED, Invalid EVENT_….
+        """Return what the bot in force, or the dialog beside it, would do with an event: nothing is sent or written.
+        Raises NotFound BOT_NOT_LOADED, Invalid EVENT_….
         """
-        _, version = await self._active(tenant)
+        active, own = await self._active(tenant)
+        teacher = await self._beside(active)
         stored = events.checked(event)
         events.encode(stored)
         async with self._dry_runs:
-            return await asyncio.to_thread(_try, version, stored, fail, unclear, self._secrets)
+            return await asyncio.to_thread(_try, own, teacher, stored, fail, unclear, self._secrets)
 
     async def _active(self, tenant: str) -> tuple[ActiveVersion, Version]:
         active = await self._in_force(tenant)
@@ -203,6 +218,9 @@ class BotReader:
         if active is None or version is None:
             raise NotFound("BOT_NOT_LOADED", "No process of the scenarios has loaded a bot of this tenant.")
         return active, version
+
+    async def _beside(self, active: ActiveVersion) -> Version | None:
+        return await self._versions.get(active.beside) if active.beside else None
 
     async def _in_force(self, tenant: str) -> ActiveVersion | None:
         stored = await self._store.command("GET", KEYS["active_bot"].at(0, tenant))
@@ -217,7 +235,7 @@ def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Data]) 
     return Secrets({**known, **bot.variables}, [bot.settings, *fields, *values])
 
 
-def _view(active: ActiveVersion, bot: Bot, zone: tzinfo) -> BotView:
+def _view(active: ActiveVersion, bot: Bot, teacher: Version | None, zone: tzinfo) -> BotView:
     scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
     triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
     for one in bot.schedules.values():
@@ -233,7 +251,14 @@ def _view(active: ActiveVersion, bot: Bot, zone: tzinfo) -> BotView:
         triggers=triggers,
         scenarios=scenarios,
         schedules=[_schedule(one, zone) for one in bot.schedules.values()],
+        commands=_commands(active, bot, teacher),
     )
+
+
+def _commands(active: ActiveVersion, bot: Bot, teacher: Version | None) -> AnsweredCommands:
+    if active.folder == str(TEACHER):
+        return answered_commands(Bot(), bot)
+    return answered_commands(bot, teacher.bot) if teacher else AnsweredCommands((), ())
 
 
 def _schedule(one: Schedule, zone: tzinfo) -> ScheduleView:
@@ -255,12 +280,16 @@ def _triggers(chats: str, triggers: Triggers) -> Iterator[TriggerView]:
 
 
 def _try(
-    version: Version,
+    own: Version,
+    teacher: Version | None,
     event: Mapping[str, Data],
     fail: Collection[str],
     unclear: Collection[str],
     known: Mapping[str, str],
 ) -> DryRun:
+    state = str(event.get("user_state") or "")
+    is_teacher = teacher and select_beside(own.triggers, teacher.triggers, event, state)[1]
+    version = teacher if teacher and is_teacher else own
     result = dry_run(version.bot, event, fail, unclear, LONGEST_DRY_RUN)
     secrets = secrets_of(version.bot, known, event, *(row.results for row in result.rows))
     actions = [_hidden(row, secrets) for row in result.rows]

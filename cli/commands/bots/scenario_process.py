@@ -46,7 +46,6 @@ from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot, fingerprint
 from scenarios.context import ScenarioServices
 from scenarios.context.telegram import Telegram
-from scenarios.engine.beside import has_teacher_beside
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions
@@ -142,8 +141,8 @@ class Bots:
             self._opened[bot.tenant] = stack.pop_all()
 
     async def _beside(self, active: ActiveBot) -> ActiveBot | None:
-        """Return the dialog of teachers, if it answers beside this bot."""
-        if not has_teacher_beside(active.folder, active.bot):
+        """Return the dialog of teachers, for a bot other than itself: a reload may switch it on."""
+        if active.folder == TEACHER:
             return None
         self._teacher = self._teacher or await asyncio.to_thread(ActiveBot, TEACHER)
         return self._teacher

@@ -8,6 +8,7 @@ from core.processes.register import BotFault, BotFaults
 from core.queue import NewTask, Queue
 from core.redis.store import Store
 from scenarios.bot.data import Data
+from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.results import completed, failed
 from scenarios.execution.last_good import LastGood
@@ -46,6 +47,19 @@ async def bot(store: Store, folder: Path) -> ActiveBot:
     loaded = ActiveBot(folder)
     await LastGood(store, Versions(store), TENANT, loaded).store()
     return loaded
+
+
+async def test_the_page_says_which_bot_answers_each_command_of_teachers(
+    person: Person, store: Store, bot: ActiveBot
+) -> None:
+    await person.visit("scenarios", language="ru")
+    await person.sees("Отвечает диалог преподавателей\n–\n")
+    await LastGood(store, Versions(store), TENANT, bot, ActiveBot(TEACHER)).store()
+    commands = "/link, /help, /unlink, /settings, /select, /cancel, /console"
+    await person.visit("scenarios")
+    await person.sees(f"Answered by the dialog of teachers\n{commands}\nBy this bot instead\n/start")
+    await person.visit("scenarios", language="ru", width=390)
+    await person.sees(f"Отвечает диалог преподавателей\n{commands}\nВместо него сам бот\n/start")
 
 
 async def test_an_author_sees_the_bot_in_force_its_mistakes_and_a_scenario_as_a_graph(

@@ -75,7 +75,7 @@ class Running:
 
 class Installation(BotFolder):
     """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `options`:
-    further ones of its actions.
+    further ones of its actions. `beside`: the dialog of teachers; `active`: the bot of the last process.
     """
 
     def __init__(self, stack: Stack, folder: Path) -> None:
@@ -89,6 +89,7 @@ class Installation(BotFolder):
         self.options: dict[str, Any] = {}
         self.timezone: tzinfo = UTC
         self.plugins: dict[str, Any] = {}
+        self.beside: ActiveBot | None = None
         self._events = 0
         self._running: list[Running] = []
         self._reader = RunReader(stack.store)
@@ -108,7 +109,8 @@ class Installation(BotFolder):
         services = replace(await resources.enter_async_context(opened), plugins=self.plugins)
         process = Process(services.core, self.types, ProcessOptions(**options))
         await process.open()
-        await process.add(services, ActiveBot(self.folder), self.types)
+        self.active = ActiveBot(self.folder)
+        await process.add(services, self.active, self.types, self.beside)
         self._running.append(running := Running(process, services, resources))
         return await running.ready()
 
