@@ -24,8 +24,8 @@ export default {
       const { processes, unserved, unanswered, faulty, now } = await api.get("/v1/processes", {}, { signal });
       ahead = new Date(now) - Date.now();
       paint(warnings, faulty.map((one) => notice("bad",
-        h("p", {}, t("processes.faulty", { part: word("channel", one.name), host: one.host, when: ago(one.since), count: one.ends })), one.reason && h("p", {}, quoted(one.reason)))), unanswered.map((one) => notice("bad",
-        h("p", {}, t("matter.unanswered", { subject: word("channel", one) })), h("p", {}, h("code", {}, "./ada scenarios")))), unserved.map((one) => notice("warn",
+        h("p", {}, t("processes.faulty", { part: word("channel", one.name), host: one.host, when: ago(one.since), count: one.ends })), one.reason && h("p", {}, quoted(one.reason)))), unanswered.length > 0 && notice("bad",
+        h("p", {}, t("matter.unanswered", { subject: unanswered.map((one) => word("channel", one)).join(", ") })), h("p", {}, h("code", {}, "./ada scenarios"))), unserved.map((one) => notice("warn",
         h("p", {}, t("processes.unserved", { tube: word("channel", one.tube), count: one.ready })), h("p", {}, h("code", {}, one.command)))));
       return { rows: processes.sort((one, other) => rank(one) - rank(other)), next: null };
     };
