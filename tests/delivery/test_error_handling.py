@@ -49,7 +49,8 @@ async def test_an_unsupported_method_is_refused_with_the_allowed_ones(
 
 
 NO_HEAD = {
-    "/v1/actions.csv", "/v1/costs.csv", "/v1/inbound/sms", "/v1/live", "/v1/receipts/sms", "/v1/sign-in/callback",
+    "/v1/actions.csv", "/v1/costs.csv", "/v1/import/sample", "/v1/inbound/sms", "/v1/live", "/v1/receipts/sms",
+    "/v1/sign-in/callback",
 }  # fmt: skip
 """Streams, and addresses that others call with GET to change something."""
 

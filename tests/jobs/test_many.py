@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from cli.command import CommandFailed, add_json_option
-from cli.commands.installation.jobs import ACTIONS, declare
+from cli.commands.installation.jobs import declare
+from cli.commands.installation.jobs_many import many
+from core.admission.actions import ActionLog
 from core.errors import Invalid
 from core.jobs import Actor, JobId, JobState
 from core.jobs.bulk import BulkJobs, JobChanges
@@ -126,7 +128,7 @@ async def test_the_commands_of_the_guide_count_and_change_many(
     answers = []
     for guided in commands_run_by("tests/jobs/test_many.py", ROOT / "docs" / "jobs.md"):
         arguments = parser.parse_args([*guided[2:], "--tenant", TENANT])
-        assert await ACTIONS[arguments.action](playground.jobs, arguments) == 0
+        assert await many(playground.jobs, ActionLog(playground.stack.store), arguments) == 0
         answers.append(capsys.readouterr().out)
     assert answers[0].startswith("3 jobs; to reset them, add: --expected 3 --before 1")
     assert answers[1:] == ["3 jobs changed\n"] * 3
@@ -139,5 +141,5 @@ async def test_another_number_than_was_counted_changes_nothing(playground: Playg
     await started(playground, 2)
     arguments = parser.parse_args(["many", "stop", "--kind", "hunt", "--expected", "3", "--tenant", TENANT])
     with pytest.raises(CommandFailed, match="2 jobs and not 3: nothing was changed"):
-        await ACTIONS["many"](playground.jobs, arguments)
+        await many(playground.jobs, ActionLog(playground.stack.store), arguments)
     assert await states(playground) == [JobState.RUNNING] * 2
