@@ -42,11 +42,14 @@ class SandboxChat:
         }
         self._shown: dict[int, str] = {}
 
-    async def write(self, text: str, *, is_answered: bool = True) -> None:
-        """Write to the bot; return after its answer, if one is expected. Raises CommandFailed if none comes."""
+    async def write(self, text: str, *, is_answered: bool = True, reply_to: int = 0) -> None:
+        """Write to the bot, or reply to a message of it; return after its answer, if one is expected. Raises
+        CommandFailed if none comes.
+        """
         before = {message["id"] for message in await self._read()}
         self._show(self._name, text)
-        await self._sandbox.call("POST", f"/write/{CHANNEL}", {"address": self._address, "text": text, **self._about})
+        body = {"address": self._address, "text": text, **self._about, **({"reply_to": reply_to} if reply_to else {})}
+        await self._sandbox.call("POST", f"/write/{CHANNEL}", body)
         if is_answered:
             await self.find(lambda message: message["id"] not in before, "an answer")
 

@@ -12,19 +12,20 @@ import yaml
 
 from cli.client.format_history import align, reachable
 from cli.client.http_client import HttpClient, JsonObject
-from cli.client.sandbox_chat import mailed_code
+from cli.client.sandbox_chat import SandboxChat, mailed_code
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
 from cli.commands.start.demo_stage import Stage, has_inbox, sample_contacts
 from cli.commands.start.installation import simulated_channels
 from couriers.email.channel import CHANNEL as MAIL
+from couriers.vk.channel import CHANNEL as VK
 from scenarios.bot import new_bot
 from scenarios.words import in_language, sentence
 
 
 @dataclass(frozen=True)
 class Story:
-    """The names and sentences of one language. `sent`, `chat` and `reached` have {placeholders}."""
+    """The names and sentences of one language. `sent`, `chat`, `replies` and `reached` have {placeholders}."""
 
     text: str
     people: tuple[str, ...]
@@ -33,6 +34,9 @@ class Story:
     chat_text: str
     sent: str
     chat: str
+    replies: str
+    question: str
+    answer: str
     reached: str
 
 
@@ -45,6 +49,9 @@ STORIES = {
         chat_text="We meet tomorrow at 9:00",
         sent="sent to {people} people: {text}",
         chat="the teacher {teacher} writes to the group {group} from a chat with the bot",
+        replies="{student} replies in VK, {teacher} answers in Telegram; neither sees the other's address",
+        question="In which room?",
+        answer="In room 12.",
         reached="{text}\nreached {reached} of {people} people",
     ),
     "ru": Story(
@@ -55,6 +62,9 @@ STORIES = {
         chat_text="Завтра собираемся в 9:00",
         sent="отправлено людям ({people}): {text}",
         chat="преподаватель {teacher} пишет группе {group} из чата с ботом",
+        replies="{student} отвечает во ВКонтакте, {teacher} – в Telegram; адреса друг друга они не видят",
+        question="В какой аудитории?",
+        answer="В аудитории 12.",
         reached="{text}\nполучили {reached} из {people}",
     ),
 }
@@ -73,6 +83,9 @@ PEOPLE = (1, 2, 3, 4, 5)
 MEMBERS = (1, 2, 3)
 """The ids of those in the group."""
 
+STUDENT = 3
+"""The id of who replies; VK is its only channel."""
+
 TEACHER, EMAIL, ADDRESS = 42, "ivanov@example.org", 100_042
 """The teacher's id, the address for the code, and that in the chat with the bot."""
 
@@ -86,11 +99,13 @@ async def play(stage: Stage) -> JsonObject:
     history = await send_to_people(stage, story)
     received = await inbox(stage.sandbox)
     check("the first message", history, received, story.text, PEOPLE)
-    from_chat = await write_from_chat(stage, story)
+    chat = stage.chat(ADDRESS, story.teacher)
+    from_chat = await write_from_chat(stage, story, chat)
     from_chat_received = [
         message for message in await inbox(stage.sandbox) if without_footer(message["text"]) == story.chat_text
     ]
     check("the teacher's message", from_chat, from_chat_received, story.chat_text, MEMBERS)
+    await reply_over_two_channels(stage, story, chat)
     return {"history": history, "received": received, "chat": from_chat, "language": stage.language}
 
 
@@ -110,10 +125,9 @@ async def send_to_people(stage: Stage, story: Story) -> JsonObject:
     return await stage.api.call("GET", delivery_path(accepted["id"]))
 
 
-async def write_from_chat(stage: Stage, story: Story) -> JsonObject:
+async def write_from_chat(stage: Stage, story: Story, chat: SandboxChat) -> JsonObject:
     """Link the teacher's chat with the bot, and write from it to a group; return the history."""
     stage.show("demo", story.chat.format(teacher=story.teacher, group=story.group))
-    chat = stage.chat(ADDRESS, story.teacher)
     await chat.write("/start")
     await chat.write(EMAIL)
     await chat.write(await mailed_code(stage.sandbox, EMAIL))
@@ -126,6 +140,24 @@ async def write_from_chat(stage: Stage, story: Story) -> JsonObject:
     await chat.read(f"{MAIL.name}: {label('count_sent', stage.language)} 1")
     newest = (await stage.api.call("GET", f"/v1/deliveries?sender={TEACHER}"))["deliveries"][0]
     return await stage.api.call("GET", delivery_path(newest["id"]))
+
+
+async def reply_over_two_channels(stage: Stage, story: Story, chat: SandboxChat) -> None:
+    """Let a person ask in VK what the teacher answers in Telegram. Raises CommandFailed unless each reads the other's
+    words and no address.
+    """
+    student, address = story.people[STUDENT - 1], sample_contacts(STUDENT)[VK.name]
+    stage.show("demo", story.replies.format(student=student, teacher=story.teacher))
+    stage.show(student, story.question)
+    await stage.sandbox.call("POST", f"/write/{VK.name}", {"address": int(address), "text": story.question})
+    relayed = await chat.find(lambda one: one if story.question in one["text"] else None, f"{story.question!r}")
+    await chat.write(story.answer, is_answered=False, reply_to=relayed["id"])
+    query = {"channel": VK.name, "address": address, "text": story.answer, "wait": "20"}
+    found = (await stage.sandbox.call("GET", "/inbox.json", query=query))["messages"]
+    if not found or address in relayed["text"] or str(ADDRESS) in found[-1]["text"]:
+        raise CommandFailed(f"the answer did not reach {student}, or has an address: {found}")
+    for line in found[-1]["text"].splitlines():
+        stage.show(VK.name, line)
 
 
 async def fill_directory(api: HttpClient, story: Story, language: str) -> None:
