@@ -193,7 +193,8 @@ async def test_the_quota_of_the_person_holds(school: Installation) -> None:
     ("text", "answer"),
     [
         ("ивт-101 Пары не будет", "Sent to ИВТ-101"),
-        ("физ-1 Пары не будет", "Not sent: ADDRESSEE_UNCLEAR"),
+        ("физ-1 Пары не будет", "Not sent: NOT_OWNER"),
+        ("физ-2 Пары не будет", "Not sent: ADDRESSEE_UNCLEAR"),
         ("ивт-101", "Not sent: TEXT_EMPTY"),
     ],
 )
