@@ -222,6 +222,13 @@ async def test_a_group_that_is_lost_meanwhile_is_not_written_to(network: Network
     assert answer == said("written_not_owner", "en", titles="Group ИВТ-101", names="Group ИВТ-102")
 
 
+@pytest.mark.parametrize("written", ["ФИЗ-1 text", "No such group"])
+async def test_a_teacher_without_groups_is_told_so(network: Network, written: str) -> None:
+    for kind, name in (("group", "ИВТ-101"), ("group", "ИВТ-102"), ("supergroup", "course")):
+        await network.directory.ownerships.disown(TENANT, 1, kind, name)
+    assert await network.answer(written) == said("written_no_groups", "en")
+
+
 async def test_a_student_sees_the_help_of_students_and_writes_to_no_group(network: Network) -> None:
     assert await network.answer("/help", STUDENT) == said("written_help_student", "en")
     assert await network.answer("ИВТ-101 text", STUDENT) == said("written_not_teacher", "en")
