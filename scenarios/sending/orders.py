@@ -141,10 +141,12 @@ async def _sender(context: Context) -> Sender:
     return Sender(user.id, user.name) if user else _BOT
 
 
-async def may_reply(context: Context, address: str) -> bool:
-    """Count a message to an address. A second try counts again, which only makes the limit stricter."""
+async def may_reply(context: Context, address: str, limited_in: Sequence[str] = ()) -> bool:
+    """Count a message to an address, in a channel that limits replies or is in `limited_in`. A second try counts again,
+    which only makes the limit stricter.
+    """
     record = channels().get(context.channel)
-    if record is None or not record.limits_replies:
+    if not (record and record.limits_replies) and context.channel not in limited_in:
         return True
     store = context.services.core.store
     count = await reply_limit.count_reply(store, context.services.tenant, context.channel, address)

@@ -96,6 +96,13 @@ class SendAttributes(MessageAttributes, frozen=True):
     keyboard_of_role: Annotated[Fields, Own("Other keyboards by role; the first role that a person has decides.")] = {}
     message_reply: Annotated[Flag, Seen("Whether the message replies to the message of the event.")] = False
     callback_edit: Annotated[Flag, Seen("Whether the message of a pressed button is edited instead.")] = True
+    limited_in: Annotated[
+        Elements,
+        Own(
+            f"Channels in which an address gets at most {MOST_REPLIES} messages in a day, because a machine may answer"
+            " there; for settings.yaml. By SMS and e-mail this is always so."
+        ),
+    ] = ()
     remove: Annotated[Flag, Seen("Whether the message of the event is removed first.")] = False
     attachment: Annotated[
         Files, Seen("Files of the bot's folder, addresses or ids of the provider. The text becomes the first caption.")
@@ -180,7 +187,7 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
         order, caller = await orders.broadcast(context, said.text, content, to, written.channels, terms)
     else:
         address = context.person if private else context.chat
-        if not await orders.may_reply(context, address):
+        if not await orders.may_reply(context, address, written.limited_in):
             return failed(sentence("address_has_got_messages", most=MOST_REPLIES))
         order, caller = orders.to_person(context, said.text, content, address, terms)
     repeat = Repeat(context.identity, "scenario", is_own=not written.to)
