@@ -17,11 +17,11 @@ from tests.system.crash.process import AdaProcess
 Json = dict[str, Any]
 
 COURIERS = ("telegram", "vk", "sms", "email", "telegram-bot")
-API, BOT, SMS_BOT = "serve", "bot telegram", "bot sms"
+API, BOT, SCENARIOS = "serve", "bot telegram", "scenarios"
 PROCESSES: Mapping[str, tuple[str, ...]] = {
     API: ("serve",),
     BOT: ("bot", "telegram"),
-    SMS_BOT: ("bot", "sms"),
+    SCENARIOS: ("scenarios",),
     **{f"courier {name}": ("courier", name) for name in COURIERS},
 }
 """Name → arguments of each process."""
