@@ -102,6 +102,6 @@ async def test_the_action_log_says_who_changed_what_and_is_a_file(person: Person
     await person.sees("POST /v1/users")
     await person.keeps_picture("actions")
     lines = (await person.browser.run(FOLLOWS_FILE)).splitlines()
-    assert lines[0] == "at,who,name,via,what,target,count,why"
+    assert lines[0] == "at,who,name,via,what,target,count,why,filter"
     assert lines[1:]
     assert all("POST /v1/users" in line for line in lines[1:])
