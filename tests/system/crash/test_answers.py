@@ -91,7 +91,13 @@ async def assert_counted_once(installation: Installation, channel: Channel, acce
     assert first.answer
     assert first.answer.row
     assert first.answer.row.revisions == ()
-    await until(installation.is_empty, within=WITHIN)
+    await assert_nothing_is_left(installation, channel)
+
+
+async def assert_nothing_is_left(installation: Installation, channel: Channel) -> None:
+    """In MAX the people have written /start, which waits for `./ada scenarios`: it does not run here."""
+    written = ["events:ready"] if channel is MAX else []
+    await until(lambda: installation.is_empty(*written), within=WITHIN)
     await installation.audit()
 
 
@@ -125,13 +131,12 @@ async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_ne
     link.cut()
     await installation.start_api().ready()
     await until(lambda: not people.labels(1) and not people.labels(2), within=WITHIN)
-    await until(installation.is_empty, within=WITHIN)
+    await assert_nothing_is_left(installation, channel)
     assert (people.message(1) or {})["text"] == "hello"
     got = [one.text for one in installation.state.inbox(channel.name) if one.address == channel.address(3)]
     assert [text for text in got if "hello" in text] == [
         "Приём ответов закончен: «hello»\nПрочитано: 0\nНе ответили: 2"
     ]
-    await installation.audit()
 
 
 async def test_a_process_killed_between_giving_a_place_and_telling_leaves_it_to_the_next(
