@@ -32,9 +32,10 @@ async def test_a_message_of_any_channel_leads_to_its_delivery_and_not_to_one_wit
 
 
 async def received(person: Person) -> list[dict[str, Any]]:
+    """Return the messages with the text; a mail has its footer below."""
     async with ClientSession() as session, session.get(f"{person.running.sandbox}inbox.json") as response:
         messages = (await response.json())["messages"]
-    return [one for one in messages if one["text"].strip() == "The same text"]
+    return [one for one in messages if one["text"].splitlines()[:1] == ["The same text"]]
 
 
 async def found(person: Person, message: dict[str, Any]) -> list[str]:
