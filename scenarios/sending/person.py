@@ -6,6 +6,7 @@ from core.errors import Forbidden, Refused
 from core.model.people import User
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
+from scenarios.sending.phrases import duration
 from scenarios.words import LANGUAGES, placed, sentence
 
 
@@ -37,4 +38,5 @@ def refused(refusal: Refused) -> Ending:
     """Return the end of an action that a rule refuses: `code` says which, for a `branch`."""
     after = refusal.retry_after
     told = {"code": refusal.code, "wait": -(-after // timedelta(minutes=1)) if after else 0}
+    told |= {f"wait_{language}": duration(after, language) if after else "" for language in LANGUAGES}
     return Ending(State.FAILED, Values(told), placed(refusal.code, refusal.said))

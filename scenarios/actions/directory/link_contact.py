@@ -101,6 +101,8 @@ ACTION = ActionType(
         " `CODE_EXPIRED`, `CONTACT_LINKED`, `TOO_MANY_GUESSES`, `TOO_MANY_MAILS`, `MAIL_NOT_SET_UP`, `MAIL_REFUSED`,"
         " `MAIL_UNAVAILABLE`, `IMPORT_RUNNING`",
         "wait": "of `TOO_MANY_MAILS`: after how many minutes the next code may be mailed, otherwise 0",
+        "wait_en": "the same in words, such as `23 h 5 min`",
+        "wait_ru": "the same in Russian",
     },
     execute=execute,
     rehearse=rehearse,

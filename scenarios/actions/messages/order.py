@@ -174,6 +174,8 @@ ACTION = ActionType(
         "unreachable": "with `preview`: how many people no channel reaches",
         "code": "why it was refused: `NOT_OWNER`, `QUOTA_EXCEEDED`, `DELIVER_AT_PAST`, `TIME_MALFORMED`, …",
         "wait": "of a quota: after how many minutes the next message may be sent, otherwise 0",
+        "wait_en": "the same in words, such as `23 h 5 min`",
+        "wait_ru": "the same in Russian",
     },
     execute=execute,
     rehearse=rehearse,

@@ -186,7 +186,7 @@ async def test_above_the_quota_the_remaining_time_is_answered_and_answers_do_not
     for _ in range(2):
         assert (await network.answer("ИВТ-101 text")).startswith("Accepted")
     refused = await network.answer("ИВТ-101 text")
-    assert refused == said("order_quota_exceeded", "en", wait=1440)
+    assert refused == said("order_quota_exceeded", "en", wait_en="1 d")
     assert network.received(STUDENT) == ["text", "text"]
 
 
