@@ -138,14 +138,18 @@ def test_a_halted_courier_is_started_again_by_the_verb_beside_up_and_by_the_api(
         installation.ada("send", "--to", "vk:200001", "--text", "hello")
         await_sync(lambda: operator.states() == ["halted"], within=60, what="the end of the courier")
         await_sync(lambda: operator.informed_of("vk") == 0, within=60, what="the note that there is no administrator")
+        change_rules(provider, "DELETE")
         start()
         await_sync(lambda: operator.states() == ["running"], within=60, what="the courier")
         assert operator.informed_of("vk") is None
 
 
 def refuse(provider: dict[str, str]) -> None:
-    """Let VK refuse the token once, to the courier: the bot beside it calls other methods."""
-    rule = {"channel": "vk", "method": "execute", "fault": "request_error", "value": 5, "times": 1}
-    body = json.dumps(rule).encode()
-    with urlopen(Request(provider["page"].rstrip("/") + "/rules", body, JSON, method="POST")):
+    """Let VK refuse the token of the courier; the bot beside it calls other methods."""
+    rule = {"channel": "vk", "method": "execute", "fault": "request_error", "value": 5}
+    change_rules(provider, "POST", json.dumps(rule).encode())
+
+
+def change_rules(provider: dict[str, str], method: str, body: bytes | None = None) -> None:
+    with urlopen(Request(provider["page"].rstrip("/") + "/rules", body, JSON, method=method)):
         pass

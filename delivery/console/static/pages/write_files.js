@@ -78,7 +78,7 @@ export class Attachments {
       const query = { name: one.name.slice(-LONGEST_NAME) };
       const { id, name, type, bytes } = await api.post("/v1/files", one.file, { query, signal: one.ending.signal, isUpload: true });
       this.drop(one);
-      if (type.startsWith("image/") && !pictures.has(id)) pictures.set(id, URL.createObjectURL(one.file));
+      if (type === "photo" && !pictures.has(id)) pictures.set(id, URL.createObjectURL(one.file));
       this.writing.changed({ uploads: [...this.others({ id }), { id, name, type, bytes }] });
     } catch (error) {
       if (error.name !== "AbortError") one.problem = error;
