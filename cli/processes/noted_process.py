@@ -161,6 +161,7 @@ class NotedProcess:
             log.debug("not noted as a process: %s", fault)
 
     async def _beat(self) -> None:
+        parts = await asyncio.to_thread(self._faulty_parts)  # awaited first: the end may be noted meanwhile
         fault, now = next(iter(self._store.faults.values()), "")[:_REASON], _now_ms(self._store)
         self.record = replace(
             self.record,
@@ -168,7 +169,7 @@ class NotedProcess:
             fault=fault,
             fault_since=(self.record.fault_since or now) if fault else 0,
             tubes=tuple(sorted(self._store.worked_tubes)),
-            faulty_parts=await asyncio.to_thread(self._faulty_parts),
+            faulty_parts=parts,
         )
         with suppress(StoreRefuses):  # the server is there, though it is full
             await self._register.write(self.record)
