@@ -98,7 +98,8 @@ class FileCache:
         unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_UNFINISHED}")
         try:
             await make(unfinished)
-            self._written += await asyncio.to_thread(_publish, unfinished, path)
+            published = await asyncio.to_thread(_publish, unfinished, path)
+            self._written += published  # not in one line: others write while it is awaited
         finally:
             unfinished.unlink(missing_ok=True)
         if self._written > self._limit // 20:
