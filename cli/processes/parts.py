@@ -105,19 +105,32 @@ def write_note(data: Path, parts: Sequence[UpPart]) -> None:
         new.replace(data / _FILE)
 
 
-async def keep_note(data: Path, parts: Callable[[], Sequence[UpPart]]) -> None:
-    """Write the file again and again, until cancelled; then remove it."""
-    noted: Sequence[UpPart] | None = None
-    beat = 0.0
-    try:
-        while True:
-            if parts() != noted or time.monotonic() - beat > BEAT:
-                noted, beat = parts(), time.monotonic()
-                await asyncio.to_thread(write_note, data, noted)
-            await asyncio.sleep(_LOOK)
-    finally:
-        with suppress(OSError):
-            (data / _FILE).unlink()
+class UpNoteWriter:
+    """Keeps the file of one `up` as its parts are."""
+
+    def __init__(self, data: Path, parts: Callable[[], Sequence[UpPart]]) -> None:
+        self._data = data
+        self._parts = parts
+        self._noted: Sequence[UpPart] | None = None
+        self._beat = 0.0
+        self._lock = asyncio.Lock()
+
+    async def write(self) -> None:
+        """Write the parts as they are now: whoever reads the file after it finds each of them."""
+        async with self._lock:
+            self._noted, self._beat = self._parts(), time.monotonic()
+            await asyncio.to_thread(write_note, self._data, self._noted)
+
+    async def keep(self) -> None:
+        """Write the file again and again, until cancelled; then remove it."""
+        try:
+            while True:
+                if self._parts() != self._noted or time.monotonic() - self._beat > BEAT:
+                    await self.write()
+                await asyncio.sleep(_LOOK)
+        finally:
+            with suppress(OSError):
+                (self._data / _FILE).unlink()
 
 
 def read_note(data: Path) -> UpNote | None:
@@ -139,15 +152,14 @@ def ask_to_start(data: Path, verb: str) -> None:
 
 
 async def follow_requests(data: Path, start: Callable[[str], None]) -> None:
-    """Call `start` for each request, until cancelled. What was asked of an earlier `up` is forgotten."""
-    await asyncio.to_thread(_take_requests, data)
+    """Call `start` for each request, until cancelled."""
     while True:
-        for verb in await asyncio.to_thread(_take_requests, data):
+        for verb in await asyncio.to_thread(take_requests, data):
             start(verb)
         await asyncio.sleep(_LOOK)
 
 
-def _take_requests(data: Path) -> Sequence[str]:
+def take_requests(data: Path) -> Sequence[str]:
     """Return the verbs of the requests, each once: two people who ask for one process start it once."""
     found = [file for file in (data / _REQUESTS).glob("[!.]*") if file.is_file()]
     verbs = []

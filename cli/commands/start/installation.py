@@ -24,7 +24,7 @@ from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
 from cli.processes.forked_process import start_fork_server
-from cli.processes.parts import follow_requests, keep_note
+from cli.processes.parts import UpNoteWriter, follow_requests, take_requests
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildSpec, PrintLine, ProcessFailed, Supervisor
 from cli.settings.bot_folders import BotFolder, channels_of_bots, read_bots
@@ -101,7 +101,9 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
             check_is_free(settings.http)  # before anything is started
             start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
-            beside = [asyncio.create_task(keep_note(data, lambda: supervisor.parts))]
+            note = UpNoteWriter(data, lambda: supervisor.parts)
+            take_requests(data)  # what was asked of an earlier `up` is forgotten
+            beside = [asyncio.create_task(note.keep())]
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
@@ -110,6 +112,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
                 names = await names_of_accounts(url, settings)
                 configuration = configuration.with_raw({**names, **configuration.raw})
                 await start_after_store(configuration, supervisor, installation)
+                await note.write()  # who waits for `up` finds all its parts
                 starting = partial(start_asked, supervisor, installation)
                 beside.append(asyncio.create_task(follow_requests(data, starting)))
                 yield installation

@@ -142,7 +142,7 @@ async def test_the_fifth_message_is_refused_with_the_remaining_time(school: Scho
 
 @pytest.fixture
 async def night_school(stack: Stack, bot_api: BotApi, tmp_path: Path) -> AsyncIterator[School]:
-    now = datetime.now(UTC).replace(hour=3)
+    now = datetime.now(UTC).replace(hour=3) - timedelta(days=1)  # never to come: replies would wait for it
     quiet = TenantQuietHours(QuietHours(time(0), time(7)))
     school = await open_school(stack, bot_api, tmp_path, {"trainer": Quota(4, timedelta(days=1))}, quiet, lambda: now)
     async with school.running():
