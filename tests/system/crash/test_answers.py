@@ -129,6 +129,7 @@ async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_ne
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     await installation.start_api().ready()
     await until(lambda: not people.labels(1) and not people.labels(2), within=WITHIN)
     await assert_nothing_is_left(installation, channel)
@@ -158,6 +159,7 @@ async def test_a_process_killed_between_giving_a_place_and_telling_leaves_it_to_
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     await installation.start_api().ready()
     await until(installation.is_empty, within=WITHIN)
     told = [one for one in installation.state.inbox(TELEGRAM_BOT.name) if one.text != "hello"]
@@ -188,6 +190,7 @@ async def test_a_process_killed_between_a_refusal_and_the_next_person_asks_one_p
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     await installation.start_api().ready()
     await until(lambda: len(asked()) == 2, within=WITHIN)
     await Answers(installation.core.store).close(accepted.key, TENANT)
@@ -207,6 +210,7 @@ async def test_a_killed_process_loses_no_press_and_counts_none_twice(installatio
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     assert people.labels(1) == ["Прочитано"]
     await installation.start_api().ready()
     await assert_counted_once(installation, TELEGRAM_BOT, accepted, people)
@@ -238,6 +242,7 @@ async def test_an_answer_by_a_link_counts_once_although_its_process_was_killed(
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     assert await pressed == ""
     again = (await installation.start_api().ready())["http"]
     assert ("Уже записано" if point == "after the answer" else "Спасибо") in await post_answer(again, path)
@@ -270,6 +275,7 @@ async def test_an_sms_counts_once_although_the_process_that_received_it_was_kill
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     await installation.start_api(**inbound).ready()
 
     async def is_answered() -> bool:

@@ -29,6 +29,7 @@ async def test_a_planned_reminder_survives_a_kill_and_goes_out_once(installation
     await until(lambda: link.blocked)
     api.kill()
     link.cut()
+    await installation.end_leases()
     await installation.start_api().ready()
     await until(installation.is_empty)
     history = await installation.core.history(accepted.key)
