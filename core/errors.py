@@ -89,7 +89,7 @@ class Forbidden(Refused):
 class TooMany(Refused):
     """A limit is reached. `retry_after`: when it is possible again, counted from now."""
 
-    def __init__(self, code: str, detail: str, retry_after: timedelta) -> None:
+    def __init__(self, code: str, detail: "Text", retry_after: timedelta) -> None:
         super().__init__(code, detail)
         self.retry_after: timedelta = retry_after
 

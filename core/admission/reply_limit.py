@@ -1,6 +1,6 @@
-"""How often a bot replies to an address where a machine may answer, such as a telephone number.
+"""How often Ada writes by itself to an address where a machine may answer, such as a telephone number.
 
-Called by `scenarios.sending.orders` and `core.updates.presses`.
+Called by `scenarios.sending.orders`, `scenarios.sending.following` and `core.updates.presses`.
 """
 
 from datetime import timedelta
@@ -10,12 +10,13 @@ from core.redis.store import Store
 
 MOST_REPLIES = 40
 """To one address in a day."""
-_DAY = int(timedelta(days=1).total_seconds())
+
+DAY = timedelta(days=1)
 
 
-async def count_reply(store: Store, tenant: str, channel: str, address: str) -> int:
-    """Count a reply to an address; return how many it has got in a day. Raises StoreError."""
+async def may_reply(store: Store, tenant: str, channel: str, address: str) -> bool:
+    """Count an automatic message to an address; return whether it may be sent. Raises StoreError."""
     owner = tenant, channel, address
     key = KEYS["replies"].at(store.shard_of_person(*owner), *owner)
-    await store.command("SET", key, 0, "EX", _DAY, "NX")
-    return int(await store.command("INCR", key))
+    await store.command("SET", key, 0, "EX", int(DAY.total_seconds()), "NX")
+    return int(await store.command("INCR", key)) <= MOST_REPLIES

@@ -16,8 +16,8 @@ from itertools import count
 
 import msgspec
 
+from core.admission import reply_limit
 from core.admission.quiet_hours import TenantQuietHours
-from core.admission.reply_limit import MOST_REPLIES, count_reply
 from core.answers import AnswerNumbers, Answers
 from core.answers.copies import Copies
 from core.answers.numbers import TextMeaning
@@ -158,7 +158,7 @@ class Presses:
     async def _reply(self, tenant: str, event: Event, text: str) -> None:
         """Send a text back, once for each event, and not without end: a machine may answer."""
         channel, address = str(event["channel"]), str(event["user_id"])
-        if await count_reply(self._store, tenant, channel, address) > MOST_REPLIES:
+        if not await reply_limit.may_reply(self._store, tenant, channel, address):
             log.warning("%s: nothing is replied to %s: it has written too often today", channel, event["id"])
             return
         recipient = Recipient(address, contacts={channel: [address]})

@@ -25,7 +25,7 @@ from core.model.text.text_entities import escaped
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube
 from core.services import Services
 from scenarios.sending.message import MessageAttributes, content_of, message
-from scenarios.sending.orders import Chat, reply_to
+from scenarios.sending.orders import Chat, may_write, reply_to
 from scenarios.sending.status import data_of, result_text, status_buttons, status_text
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     while the id is not known, "" in a channel without editing. `shown`: its text; `reported`: how many channels had
     reported then; `checks`: how many looks since have found nothing new. `title`: the addressee
     as the sender knows it. `name`: of the step that follows it, for the keys of its messages; `origin`: where its event
-    came from.
+    came from. `is_limited`: the address gets only so many messages in a day.
     """
 
     key: str
@@ -69,6 +69,7 @@ class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str = ""
     name: str = ""
     origin: str = ""
+    is_limited: bool = False
 
 
 def status_message(history: History, language: str, timezone: tzinfo) -> MessageAttributes:
@@ -152,8 +153,12 @@ class FollowedDeliveries:
             return False
         content = content_of(said, (), {}, same_chat=False)
         chat = Chat(self._tenant, followed.channel, followed.address, followed.origin or followed.channel)
+        content = replace(content, edit=edited)
+        if followed.is_limited and not await may_write(self._core.store, chat, content):
+            log.warning("the end of %s is not sent: its address has got too many messages today", followed.key)
+            return False
         now = datetime.now(UTC) + timedelta(milliseconds=self._core.store.clock_offset_ms)
-        order, caller = reply_to(chat, said.text, replace(content, edit=edited), now)
+        order, caller = reply_to(chat, said.text, content, now)
         name = f"{followed.name}:status:{followed.reported}:{followed.key}"
         await self._core.sending.send(order, caller, Repeat(f"{name}:{_digest(said.text)}", "scenario", is_own=True))
         return bool(edited)

@@ -11,20 +11,23 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from core.admission import reply_limit
+from core.errors import TooMany
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
-from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
+from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import nfc
 from core.orders import Addressee, Caller, Order
 from core.orders.question_rules import locale_of, options_of
 from core.queue import own_name
+from core.redis.store import Store
 from core.updates.rights import origin_of
 from couriers.channel import channels
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.placeholders.values import in_utc
+from scenarios.schema import conversion
 from scenarios.sending.attachments import Files, resolve
 from scenarios.sending.message import MessageAttributes, content_of, message
 from scenarios.words import sentence
@@ -32,6 +35,7 @@ from scenarios.words import sentence
 KIND = "reply"
 """The kind of messages to the event's person; the same as that of the other bots."""
 
+REPLIES_USED_UP = "REPLIES_USED_UP"
 _BOT = Sender("bot")
 _EXPIRES = timedelta(hours=1)
 _PRIORITY = 1
@@ -78,13 +82,44 @@ class Chat(Struct, frozen=True):
     name: str | None = None
 
 
-def to_person(
-    context: Context, text: str, content: Content, address: str, terms: Terms = AT_ONCE
-) -> tuple[Order, Caller]:
-    """Return a message to the event's chat, or to the person in private."""
-    name = str(context.event.get("first_name") or context.event.get("username") or "") or None
-    chat = Chat(context.services.tenant, context.channel, address, origin_of(context.event), name)
-    return reply_to(chat, text, content, _now(context), terms)
+async def reply(
+    context: Context,
+    text: str,
+    content: Content,
+    address: str,
+    terms: Terms = AT_ONCE,
+    *,
+    name: str = "",
+    limited_in: Sequence[str] | None = None,
+) -> Accepted:
+    """Order a message to the event's chat, or to the person in private: once for each step and `name`. All actions that
+    reply do it here, so each new message counts towards the limit of the address (`is_limited`); a second try counts
+    again, which only makes the limit stricter. Raises TooMany REPLIES_USED_UP; Refused.
+    """
+    person = str(context.event.get("first_name") or context.event.get("username") or "") or None
+    chat = Chat(context.services.tenant, context.channel, address, origin_of(context.event), person)
+    core = context.services.core
+    if is_limited(context, limited_in) and not await may_write(core.store, chat, content):
+        said = sentence("address_has_got_messages", most=reply_limit.MOST_REPLIES)
+        raise TooMany(REPLIES_USED_UP, said, reply_limit.DAY)
+    order, caller = reply_to(chat, text, content, _now(context), terms)
+    identity = f"{context.identity}:{name}" if name else context.identity
+    return await core.sending.send(order, caller, Repeat(identity, "scenario", is_own=True))
+
+
+def is_limited(context: Context, limited_in: Sequence[str] | None = None) -> bool:
+    """Return whether an address gets only so many messages in a day in the channel of the event: by SMS and e-mail, and
+    in the channels `limited_in`; None for those that settings.yaml has for `send`.
+    """
+    record, section = channels().get(context.channel), context.bot.settings.get("send")
+    if limited_in is None:
+        limited_in = conversion.elements(section.get("limited_in") if isinstance(section, Mapping) else None)
+    return bool(record and record.limits_replies) or context.channel in limited_in
+
+
+async def may_write(store: Store, chat: Chat, content: Content) -> bool:
+    """Count a message to a chat; return whether it may be sent. An edit is no message. Raises StoreError."""
+    return bool(content.edit) or await reply_limit.may_reply(store, chat.tenant, chat.channel, chat.address)
 
 
 def reply_to(chat: Chat, text: str, content: Content, now: datetime, terms: Terms = AT_ONCE) -> tuple[Order, Caller]:
@@ -141,35 +176,26 @@ async def _sender(context: Context) -> Sender:
     return Sender(user.id, user.name) if user else _BOT
 
 
-async def may_reply(context: Context, address: str, limited_in: Sequence[str] = ()) -> bool:
-    """Count a message to an address, in a channel that limits replies or is in `limited_in`. A second try counts again,
-    which only makes the limit stricter.
-    """
-    record = channels().get(context.channel)
-    if not (record and record.limits_replies) and context.channel not in limited_in:
-        return True
-    store = context.services.core.store
-    count = await reply_limit.count_reply(store, context.services.tenant, context.channel, address)
-    return count <= reply_limit.MOST_REPLIES
-
-
 async def say(
     context: Context, written: MessageAttributes, name: str, press: Mapping[str, Data] | None = None
 ) -> HistoryKey | None:
     """Order a message to the chat of the event beside the result of its action: a question, a hint, a reminder; once
     for each step and name. Return its delivery, None if there is nothing to say. It edits the message whose button was
-    pressed now, or that of `exact_message_id`, and never that of the run's event, which may be long ago. Raises
-    Refused.
+    pressed now, or that of `exact_message_id`, and never that of the run's event, which may be long ago. A further
+    message, which has a name, is left out with a warning if the address gets no more. Raises Refused.
     """
     files = files_of(context, written)
     if (said := message(written, bool(files.attachments))) is None:
         return None
     same_chat = press is not None or said.exact_message_id is not None
     content = content_of(said, files.attachments, press or {}, same_chat=same_chat)
-    order, caller = to_person(context, said.text, content, context.chat)
-    identity = f"{context.identity}:{name}" if name else context.identity
-    repeat = Repeat(identity, "scenario", is_own=True)
-    return (await context.services.core.sending.send(order, caller, repeat)).key
+    try:
+        return (await reply(context, said.text, content, context.chat, name=name)).key
+    except TooMany as limit:
+        if not name or limit.code != REPLIES_USED_UP:
+            raise
+        context.warn(limit.said)
+        return None
 
 
 def files_of(context: Context, written: MessageAttributes) -> Files:

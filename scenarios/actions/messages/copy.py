@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Annotated, Any
 
-from core.admission.reply_limit import MOST_REPLIES
 from core.errors import Invalid, NotFound
 from core.model.content import AttachmentType, Content, ParseMode
-from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
 from core.model.states import Verdict
 from core.model.text.text_marks import cut_text
 from core.redis.keys import KEYS
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
+from scenarios.engine.results import completed
 from scenarios.placeholders import HTML
 from scenarios.rehearsal import RehearsedStep
 from scenarios.rehearsal.step import NUMBER
@@ -22,7 +20,7 @@ from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.sending.attachments import resolve
 from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT
-from scenarios.sending.orders import may_reply, to_person
+from scenarios.sending.orders import reply
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
 from scenarios.words import sentence
@@ -51,17 +49,12 @@ async def execute(context: Context, written: CopyAttributes) -> Ending | Waiting
     event, chat = context.event, written.chat
     if event.get("kind", "text") not in _KINDS:
         raise Invalid("NO_MESSAGE", sentence("no_message_copy"))
-    if not await may_reply(context, chat):
-        return failed(sentence("address_has_got_messages", most=MOST_REPLIES))
     replied = await _copy_of(context, chat, event.get("reply_message_id"))
     files = resolve([one for one in event.get("attachments") or () if one["type"] in tuple(AttachmentType)], ())
     text = _text(event, context.services.timezone, shows_reply=not replied)
     text = cut_text(text, ParseMode.HTML, LONGEST_CAPTION if files.attachments else LONGEST_TEXT)
     content = Content(ParseMode.HTML, attachments=tuple(files.attachments), reply_to=replied)
-    order, caller = to_person(context, text, content, chat)
-    accepted = await context.services.core.sending.send(
-        order, caller, Repeat(context.identity, "scenario", is_own=True)
-    )
+    accepted = await reply(context, text, content, chat)
     await _remember(context, chat, accepted.key)
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
 

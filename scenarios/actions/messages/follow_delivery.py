@@ -22,7 +22,7 @@ from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Text
 from scenarios.sending.following import StatusTask, follow, status_message
 from scenarios.sending.message import MessageAttributes, MessageId, message
-from scenarios.sending.orders import say
+from scenarios.sending.orders import is_limited, say
 from scenarios.sending.person import language_of, refused, required_person
 from scenarios.sending.status import StatusPress, missed_text, status_press
 from scenarios.words import in_language, sentence
@@ -78,6 +78,7 @@ async def _follow(context: Context, user: User, key: HistoryKey, message: str, s
         title=title,
         name=context.identity,
         origin=origin_of(context.event),
+        is_limited=is_limited(context),
     )
     await follow(context.services.core.client, context.services.tenant, followed)
 

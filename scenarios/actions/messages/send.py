@@ -100,7 +100,7 @@ class SendAttributes(MessageAttributes, frozen=True):
         Elements,
         Own(
             f"Channels in which an address gets at most {MOST_REPLIES} messages in a day, because a machine may answer"
-            " there; for settings.yaml. By SMS and e-mail this is always so."
+            " there; for settings.yaml, where it holds for all actions that reply. By SMS and e-mail this is always so."
         ),
     ] = ()
     remove: Annotated[Flag, Seen("Whether the message of the event is removed first.")] = False
@@ -185,13 +185,10 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     if written.to:
         to = addressees(written.to)
         order, caller = await orders.broadcast(context, said.text, content, to, written.channels, terms)
+        accepted = await context.services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
     else:
         address = context.person if private else context.chat
-        if not await orders.may_reply(context, address, written.limited_in):
-            return failed(sentence("address_has_got_messages", most=MOST_REPLIES))
-        order, caller = orders.to_person(context, said.text, content, address, terms)
-    repeat = Repeat(context.identity, "scenario", is_own=not written.to)
-    accepted = await context.services.core.sending.send(order, caller, repeat)
+        accepted = await orders.reply(context, said.text, content, address, terms, limited_in=written.limited_in)
     if keyboard:
         await _people(context).set_keyboard(context.channel, context.person, keyboard)
     if accepted.state is DeliveryState.SCHEDULED:

@@ -1,6 +1,5 @@
 """What a `send` gives to the courier, when, and for which recipients; and what it returns to the chain."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,16 +7,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.admission import reply_limit
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.model.delivery import Quota
 from core.model.people import Group, User
 from core.model.states import Reason
 from core.orders import SendingPolicy
-from couriers.channel import channels
 from couriers.sending.interface import Rejected, Unknown
-from scenarios.sending import orders
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
 
@@ -182,19 +178,6 @@ async def test_a_message_returns_its_id_and_its_delivery(installation: Installat
     results = (await installation.play()).actions[0].results
     assert results["last_message_id"] == 101
     assert (results["verdict"], results["reached"]) == ("all_reached", 1)
-
-
-async def test_an_answering_machine_is_not_answered_without_end(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limited = {"echo": replace(channels()["echo"], limits_replies=True)}
-    monkeypatch.setattr(orders, "channels", lambda: limited)
-    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 2)
-    installation.actions("    - {type: send, text: x}")
-    await installation.start()
-    found = [states(await installation.play()) for _ in range(3)]
-    assert found == [["completed"], ["completed"], ["failed"]]
-    assert states(await installation.play(user_id="8", chat_id="8")) == ["completed"]
 
 
 # broadcasts
