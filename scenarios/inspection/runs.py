@@ -27,6 +27,7 @@ from scenarios.execution.waiting.waits import SLOW
 from scenarios.inspection.run_listing import RunFacts, RunFilter, RunListing, RunSummary
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
+from scenarios.schema.conditions import unmet
 from scenarios.words import Translations, sentence, translations
 
 PAGE = 100
@@ -188,10 +189,14 @@ def _action(
 def _given(
     stored: StoredRun, step: Step, kind: ActionType | None
 ) -> tuple[Mapping[str, Data], Mapping[str, Data] | None]:
-    """Return the fields with which a step that was released has run, and its message."""
+    """Return the fields with which a step that was released has run, and its message; nothing of a step that its `when`
+    has dropped.
+    """
     if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
         return {}, None
     prepared = prepared_of(stored, step, kind)
+    if step.state is State.DROP and unmet(prepared.condition, prepared.seen):
+        return {}, None
     return prepared.own, _message(stored, step, kind, prepared)
 
 

@@ -57,6 +57,20 @@ async def test_a_run_is_shown_on_the_command_line(installation: Installation) ->
     assert "  2. drop      s.main: send (action 1 ended as completed; the chain is failed)" in printed
 
 
+async def test_the_text_of_a_message_whose_condition_did_not_hold_is_not_shown(installation: Installation) -> None:
+    """It was printed like the message that was sent."""
+    installation.actions("""
+    - {type: send, text: left out, when: {event_text: {rule: equals, value: bye}}}
+    - {type: send, text: sent, when: {event_text: {rule: equals, value: hi}}}
+""")
+    await installation.start()
+    run = await installation.play("hi")
+    assert [action.send and action.send["text"] for action in run.actions] == [None, "sent"]
+    printed = "\n".join(lines(msgspec.to_builtins(run)))
+    assert "» sent" in printed
+    assert "left out" not in printed
+
+
 SECRET, LINK = "s3cret-of-the-club", "https://login.example/once/abc"
 VALUES = """
     - {type: sign, placeholder: true, api_key: "${CLUB_KEY}", user_state: "{event_text}"}
