@@ -118,8 +118,14 @@ async def test_answers_are_a_table_by_person_with_totals_and_csv(api: Api, where
         (1, "answered", "Yes"),
         (2, "open", None),
     ]
-    for query, ids in (("?state=open", [2]), ("?option=yes", [1]), ("?option=no", []), ("?q=person 2", [2])):
-        found = (await api.call("GET", f"{where}/answers{query}")).json["recipients"]
+    for query, ids in (
+        ("answers?state=open", [2]),
+        ("answers?option=yes", [1]),
+        ("answers?option=no", []),
+        ("answers?q=person 2", [2]),
+        ("recipients?answer=open", [2]),
+    ):
+        found = (await api.call("GET", f"{where}/{query}")).json["recipients"]
         assert [one["id"] for one in found] == ids
     rows = (await api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
     assert rows[0].startswith("recipient,name,state,value,text,at,by,who")

@@ -13,7 +13,7 @@ from core.model import history
 from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.field_types import Label, ShortText
 from core.model.history import OutcomeRecord, RecipientRecord
-from core.model.question import Question
+from core.model.question import AnswerState, Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields, reminders_of
@@ -27,7 +27,7 @@ from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 class RecipientFilterQuery(RequestModel, frozen=True):
     """Which recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`: why
-    a person was not reached, as the list says it.
+    a person was not reached, as the list says it; `answer`: the state of the question.
     """
 
     status: Status | UnsetType = UNSET
@@ -36,11 +36,18 @@ class RecipientFilterQuery(RequestModel, frozen=True):
     q: Label | UnsetType = UNSET
     why: ShortText | UnsetType = UNSET
     reached: Literal["yes", "no"] | UnsetType = UNSET
+    answer: AnswerState | UnsetType = UNSET
 
     def wanted(self) -> RecipientFilter:
         reached = self.reached == "yes" if self.reached else None
         return RecipientFilter(
-            self.status or None, self.reason or "", self.channel or "", self.q or "", self.why or "", reached
+            self.status or None,
+            self.reason or "",
+            self.channel or "",
+            self.q or "",
+            self.why or "",
+            reached,
+            self.answer or None,
         )
 
 

@@ -31,7 +31,7 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.sees("Следующее напоминание")
     await person.presses("Напомнить")
     await person.confirms()
-    await person.sees("Напоминание уходит: 1 человеку.")
+    await person.sees("Напоминание уходит, людей: 1.")
     await person.sees("Напоминание ")
     await person.browser.run("scrollTo(0, document.body.scrollHeight)")
     await person.sees("напоминание 1")
@@ -54,7 +54,7 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.sees("Вопрос закрыт")
 
 
-async def test_writing_asks_for_a_confirmation_with_one_tap(person: Person) -> None:
+async def test_writing_asks_for_an_answer_in_two_taps(person: Person, axe_source: str) -> None:
     who = f"reader-{uuid.uuid4().hex[:6]}"
     address = f"18{uuid.uuid4().int % 10**6:06d}"
     user = {"id": who, "name": f"Reader {who}", "contacts": {"telegram-bot": address}}
@@ -63,11 +63,66 @@ async def test_writing_asks_for_a_confirmation_with_one_tap(person: Person) -> N
     await person.writes("Find a group", who)
     await person.presses(f"Reader {who}")
     await person.writes("Text", f"Read this, {who}")
-    await person.presses("Ask everybody to confirm having read it")
-    await person.keeps_picture("write-confirm-en-390")
-    await person.presses("Check")
+    await person.chooses("Answer", "choice")
+    await person.writes("Options", "Go=20\nStay")
+    await person.keeps_picture("write-choice-en-390")
+    await person.has_no_barrier_on_a_phone(axe_source, "write-choice")
+    await person.chooses("Ответ", "confirm")
+    await person.presses("Проверить")
     await person.sees("I have read it")
-    await person.presses("Send to 1 person")
-    await person.sees("no answer yet: 1")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("пока без ответа: 1")
     (made,) = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"]
     assert made["answer"]["kind"] == "confirm"
+    await person.presses("Повторить")
+    await person.sees("Очистить всё")
+    await person.chooses("Ответ", "choice")
+    await person.writes("Варианты", "Еду=20\n\nНе еду")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("Еду: 0 из 20")
+    (made, _) = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"]
+    assert made["answer"]["options"] == [{"key": "1", "text": "Еду", "places": 20}, {"key": "2", "text": "Не еду"}]
+
+
+async def test_who_has_not_answered_is_found_with_one_tap_and_answered_for_by_keyboard(
+    person: Person, axe_source: str
+) -> None:
+    call, number = person.running.call, uuid.uuid4().int % 10**6
+    people = [
+        {"id": f"rare-{number}-{n}", "name": name, "contacts": {"telegram-bot": f"17{number:06d}{n}"} if n < 2 else {}}
+        for n, name in enumerate(("Анна", "Борис", "Вера"))
+    ]
+    body = {
+        "sender": {"id": "t-9", "name": "Teacher"},
+        "text": "Сколько вас будет?",
+        "recipients": people,
+        "channels": ["telegram-bot"],
+        "answer": {"kind": "number"},
+    }
+    made = await call("POST", "/v1/deliveries", body)
+    await person.visit(f"message/{made['id']}")
+    await person.sees("no answer yet: 2")
+    await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[0]["id"], "value": "2"})
+    await person.sees("no answer yet: 1")
+    order = await person.browser.run("[...document.querySelectorAll('section.reasons li')].map((one) => one.innerText)")
+    assert order[:3] == ["no answer yet: 1", "not reached: 1", "answered: 1"]
+    await person.presses("no answer yet: 1")
+    await person.sees_no("Вера")
+    assert await person.barriers(axe_source) == []
+    await person.keeps_picture("message-unanswered-en-1280")
+    await person.browser.run("document.querySelector('.rows button').focus()")
+    await person.browser.press("Enter")
+    await person.writes("Answer", "a lot")
+    await person.browser.press("Enter")
+    await person.sees("The question asks for another kind of answer")
+    await person.writes("Answer", "3,5")
+    await person.keeps_picture("message-answer-for-en-1280")
+    await person.browser.press("Enter")
+    await person.sees("answered: 2")
+    page = await call("GET", f"/v1/deliveries/{made['id']}/answers?state=answered")
+    assert {(one["name"], one["answer"]["by"], one["answer"]["value"]) for one in page["recipients"]} == {
+        ("Анна", "on_behalf", "2"),
+        ("Борис", "on_behalf", "3.5"),
+    }
+    await person.has_no_barrier_on_a_phone(axe_source, "message-unanswered")

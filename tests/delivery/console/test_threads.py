@@ -22,7 +22,7 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.has_no_barrier_on_a_phone(axe_source, "inbox")
     await teacher.go(f"thread/{added.thread}")
     await teacher.sees("А в пятницу будут пары?")
-    await teacher.sees("2 файла не переданы")
+    await teacher.sees("Не передано файлов: 2")
     await teacher.writes("Ваш ответ", "Да, в 10:00")
     await teacher.presses("Ответить")
     await teacher.sees("Ответ отправлен")

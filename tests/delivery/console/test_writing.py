@@ -36,7 +36,7 @@ async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_rea
     await person.keeps_picture("write-filled-ru-390")
     await person.presses("Проверить")
     await person.sees("Будет отправлено: 1 из 3")
-    await person.sees("1 человек указан дважды, получит один раз")
+    await person.sees("Указаны дважды, получат один раз: 1")
     assert await person.browser.run("document.querySelector('.said').innerText") == "Собрание в 10 часов 🐱"
     await person.keeps_picture("write-check-ru-390")
     before = len((await person.running.call("GET", "/v1/deliveries"))["deliveries"])
@@ -73,7 +73,7 @@ async def test_those_who_were_not_reached_are_written_to_over_another_channel(pe
     assert await person.browser.run(CHOSEN) == [f"Кто не получил: Для {group}"]
     assert await person.browser.run(TICKED) == 0
     await person.presses("Почта")
-    await person.sees("1 человек уже получил: ему не пишем")
+    await person.sees("Уже получили, им не пишем: 1")
     await person.keeps_picture("write-follow-up-ru-390")
     await person.presses("Проверить")
     await person.sees("Будет отправлено: 1 из 2")

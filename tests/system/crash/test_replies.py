@@ -57,6 +57,7 @@ async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
+    await installation.end_leases()
     await installation.start_api().ready()
     await until(lambda: texts(installation, TEACHER) and len(texts(installation, STUDENT)) == 2, within=WITHIN)
     await until(installation.is_empty, within=WITHIN)

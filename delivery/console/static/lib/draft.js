@@ -6,7 +6,7 @@ import { plainOf } from "./page.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", confirm: false });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", answer: "", options: "", until: "" });
 
 export function readDraft() {
   try {
@@ -46,7 +46,7 @@ const isAsTyped = (message) => hasMarks(message) && !message.personal;
 export function contentOf(message) {
   const content = message.content || {};
   const texts = Object.fromEntries(Object.entries(message.texts || {}).map(([language, text]) => [language, marksOf(text, content.parse_mode)]));
-  return { text: marksOf(message.text, content.parse_mode), texts, channels: Object.keys(message.channels), order: message.strategy, confirm: message.answer?.kind === "confirm",
+  return { text: marksOf(message.text, content.parse_mode), texts, channels: Object.keys(message.channels), order: message.strategy, answer: message.answer?.kind || "", options: (message.answer?.options || []).map(({ text, places }) => (places ? `${text}=${places}` : text)).join("\n"),
     buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
     uploads: (content.attachments || []).filter((one) => one.file).map(({ file, name, type }) => ({ id: file, name, type })),
     files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
@@ -85,6 +85,16 @@ function attachment(url) {
 
 const markedUp = (text) => MARKS.reduce((found, [pattern, tag]) => found.replace(pattern, tag), escaped(text));
 
+/** Returns the question of a draft. "Option=20" is an option with places. */
+const questionOf = ({ answer, options, until, every }, me) => ({
+  kind: answer,
+  ...(answer === "choice" && { options: options.split("\n").filter((line) => line.trim()).map((line, place) => {
+    const [, text, places] = line.match(/^(.*?)(?:=(\d{1,6}))?$/);
+    return { key: String(place + 1), text: text.trim(), ...(places && { places: Number(places) }) };
+  }) }),
+  ...(until && !every && { until: inZone(until, me.timezone) }),
+});
+
 /** Returns the body of POST /v1/deliveries. A text without marks goes letter for letter. */
 export function bodyOf(draft, me) {
   const texts = Object.entries(draft.texts).filter(([, text]) => text.trim());
@@ -101,7 +111,7 @@ export function bodyOf(draft, me) {
     ...(Object.keys(content).length && { content }),
     ...(draft.channels.length && { channels: draft.channels }),
     ...(draft.order === "first" && { strategy: "first" }),
-    ...(draft.confirm && { answer: { kind: "confirm" } }),
+    ...(draft.answer && { answer: questionOf(draft, me) }),
     ...(draft.when && !draft.every && { deliver_at: inZone(draft.when, me.timezone), ...(draft.far === draft.when && { far: true }) }),
     ...((hasMarks(draft) || draft.table || draft.followUp || texts.length > 0) && { personal: hasMarks(draft) && !draft.asTyped }),
     origin: "web",

@@ -6,13 +6,15 @@ import { api } from "../lib/api.js";
 import { explain, fact, notice, plainOf, statusTag, toast, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
-import { inZone } from "../lib/draft.js";
+import { inZone, LONGEST_TEXT } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
 import { writeAfter, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
 /** Reminders by hand of a question that plans none. */
 const MOST_REMINDERS = 3;
+/** Of a question, first what needs action. */
+const STATES = ["open", "silent", "unreachable", "late", "not_asked", "answered"];
 
 export default {
   title: "page.message",
@@ -29,8 +31,8 @@ export default {
       return { message: { ...message, ...read }, reasons };
     }, ({ message, reasons }) => {
       shownNow = message;
-      list ||= recipients(rows, where, context, message, reasons);
-      return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); }, async () => {
+      list ||= recipients(rows, where, context, message, reasons, again);
+      return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (chosen) => { context.setQuery({ q: "", why: "", answer: "", ...chosen }); list.refilter(); }, async () => {
         read = await askForText(where) || read;
         again();
       });
@@ -76,12 +78,12 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       h("button", { onclick: () => writeAgain(message, context) }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
-    message.answers && answers(where, context, message, reread),
+    message.answers && answers(where, context, message, reread, choose),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
       h("ul", { class: "plain-list" }, Object.entries(reasons.reasons).map(([why, count]) => h("li", {},
-        h("button", { class: "plain", onclick: () => choose(why) }, t("message.why_count", { why: word("why", why), count })),
+        h("button", { class: "plain", onclick: () => choose({ why }) }, t("message.why_count", { why: word("why", why), count })),
         h("span", { class: "quiet" }, (why === "waiting" && reasons.halted) || word("advice", why)))))),
     reasons.not_reached === 0 && notice("good", t("message.everybody")),
   ];
@@ -94,24 +96,24 @@ function links({ follows, followed_by: followers = [] }) {
 }
 
 /** The totals of the question, first what needs action, and what can be done. */
-function answers(where, context, message, reread) {
+function answers(where, context, message, reread, choose) {
   const { answers: counts, answer: { options, remind: plan }, reminders: { sent, next_at: next } } = message;
   const mayRemind = counts.open > 0 && sent.length < (plan?.most || MOST_REMINDERS);
   const mayWrite = mayChange(context, message);
-  const states = ["open", "silent", "unreachable", "late", "not_asked", "answered"].filter((state) => counts[state]);
   return h("section", { class: "reasons" },
     h("h2", {}, t("message.answers")),
     counts.closed_at && h("p", { class: "quiet" }, t("message.closed", { when: moment(counts.closed_at) })),
     h("ul", { class: "plain-list" },
-      states.map((state) => h("li", {}, t("message.answer_count", { answer: word("answer_state", state), count: counts[state] }))),
+      STATES.filter((state) => counts[state]).map((state) => h("li", {},
+        h("button", { class: "plain", onclick: () => choose({ answer: state }) }, t("message.why_count", { why: word("answer_state", state), count: counts[state] })))),
       counts.withheld ? h("li", { class: "quiet" }, t("message.withheld")) : options.map((one) => h("li", { dir: "auto" }, chosen(one, counts))),
       ["sum", "mean"].filter((name) => name in counts).map((name) => h("li", {}, t(`message_numbers.${name}`, { number: number(counts[name]) }))),
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
       next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
     h("div", { class: "actions" },
-      mayWrite && mayRemind && h("button", { onclick: () => remind(where, counts.open, reread) }, t("message.remind")),
-      mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
-      mayWrite && counts.closed_at && message.state !== "cancelled" && h("button", { onclick: () => reopen(where, reread) }, t("message.reopen")),
+      mayWrite && mayRemind && h("button", { onclick: act("remind", reread, async () => toast(t("message.reminded", { count: (await api.post(`${where}/answers:remind`, {})).people })), counts.open) }, t("message.remind")),
+      mayWrite && !counts.closed_at && h("button", { onclick: act("close", reread, () => api.post(`${where}/answers:close`, {})) }, t("message.close")),
+      mayWrite && counts.closed_at && message.state !== "cancelled" && h("button", { onclick: act("reopen", reread, () => api.post(`${where}/answers:reopen`, {})) }, t("message.reopen")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
 }
@@ -119,7 +121,7 @@ function answers(where, context, message, reread) {
 /** How many have chosen an option, and how many of its places that are. */
 const chosen = ({ key, text, places }, { options, waiting }) => (places
   ? t("message.places", { answer: text, count: options[key], places, waiting: waiting[key] })
-  : t("message.answer_count", { answer: text, count: options[key] }));
+  : t("message.why_count", { why: text, count: options[key] }));
 
 /** Returns what stands in place of "wait": which channels that still have to send this message have stopped. */
 async function haltedOf(message, signal) {
@@ -143,19 +145,21 @@ const askForText = (where) => ask({
 });
 
 const nameOf = ({ id, name }) => name || String(id);
-function recipients(root, where, context, message, reasons) {
+function recipients(root, where, context, message, reasons, again) {
+  const isFile = message.answer?.kind === "file", isEntered = !isFile && message.answer?.visible !== "anonymous" && mayChange(context, message);
   const whys = [...new Set([...Object.keys(reasons.reasons), context.query.why].filter(Boolean))];
   const list = table(root, {
     label: t("message.recipients"), context, id: (row) => String(row.id),
     filters: [
       { name: "q", label: t("message.search"), type: "search" },
       { name: "why", label: t("message.why"), options: [["", t("message.all")], ...whys.map((one) => [one, word("why", one)])] },
+      ...(message.answers ? [{ name: "answer", label: t("message.answer"), options: [["", t("message.all")], ...STATES.map((one) => [one, word("answer_state", one)])] }] : []),
     ],
     columns: [
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
-      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => answered(row, message.answer.kind === "file" && where) }] : []),
+      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
     ],
     load: async ({ cursor, signal, ...filters }) => {
@@ -171,7 +175,7 @@ function recipients(root, where, context, message, reasons) {
       } },
     ] : undefined,
   });
-  list.clearTo = (why) => { list.filters.replaceWith(list.filters = list.filterForm()); list.reload(); root.scrollIntoView(); return why; };
+  list.refilter = () => { list.filters.replaceWith(list.filters = list.filterForm()); list.reload(); root.scrollIntoView(); };
   return list;
 }
 
@@ -225,21 +229,20 @@ async function cancel(where, count, reread) {
   reread();
 }
 
-async function close(where, reread) {
-  if (!await confirm({ title: t("message.close"), text: t("message.close_text"), action: t("message.close") })) return;
-  await shown(() => api.post(`${where}/answers:close`, {}));
+/** Returns what asks, works and reads again. */
+const act = (name, reread, work, count) => async () => {
+  if (!await confirm({ title: t(`message.${name}`), text: t(`message.${name}_text`), action: t(`message.${name}`), count })) return;
+  await shown(work);
   reread();
-}
+};
 
-async function reopen(where, reread) {
-  if (!await confirm({ title: t("message.reopen"), text: t("message.reopen_text"), action: t("message.reopen") })) return;
-  await shown(() => api.post(`${where}/answers:reopen`, {}));
-  reread();
-}
-
-async function remind(where, count, reread) {
-  if (!await confirm({ title: t("message.remind"), text: t("message.remind_text"), action: t("message.remind"), count })) return;
-  await shown(async () => toast(t("message.reminded", { count: (await api.post(`${where}/answers:remind`, {})).people })));
+/** Enters an answer on behalf of a person. */
+async function answerFor(where, { id, name }, { kind, options }, reread) {
+  const input = options.length ? h("select", { name: "value" }, options.map((one) => h("option", { value: one.key }, one.text)))
+    : h(kind === "text" ? "textarea" : "input", { name: "value", required: true, maxlength: LONGEST_TEXT, ...(kind === "date" && { type: "date" }) });
+  const counted = await ask({ title: `${t("message.answer_for")}: ${name || id}`, fields: [field({ label: t("message.answer") }, input)], action: t("message.answer_save"),
+    submit: ({ value }) => api.post(`${where}/answers`, { recipient: id, value }) });
+  if (counted && !["answered", "changed", "late"].includes(counted.result)) toast(t("message.answer_stays"), "bad");
   reread();
 }
 

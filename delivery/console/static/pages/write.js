@@ -121,8 +121,7 @@ class Writing {
           field({ label: t("write.text"), hint: t("write.text_hint"), error: this.isTooLong() && t("write.too_long", { count: lengthOf(draft.text) - LONGEST_TEXT }) },
             h("textarea", { id: "text", name: "text", rows: 8, dir: "auto", value: draft.text, oninput: (event) => this.typed(event.target.value) })),
           h("p", { class: "quiet small" }, t("write.length", { count: lengthOf(draft.text), limit: LONGEST_TEXT }), this.parts > 0 && [" · ", t("write.sms_parts", { count: this.parts })]),
-          this.personal(), this.languages(),
-      this.confirmation(),
+          this.personal(), this.question(), this.languages(),
           this.attachments.draw(),
           h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
             field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
@@ -256,10 +255,15 @@ class Writing {
       field({ label: t(`write_text.${one}`) }, h("textarea", { id: `text-${one}`, rows: 4, dir: "auto", value: texts[one] || "", maxlength: LONGEST_TEXT, oninput: ({ target }) => this.changed({ texts: { ...this.draft.texts, [one]: target.value } }) }))));
   }
 
-  /** Whether everybody is asked to confirm that the message was read. */
-  confirmation() {
-    return h("label", { key: "confirm", class: "check" },
-      h("input", { type: "checkbox", checked: this.draft.confirm, onchange: (event) => this.changed({ confirm: event.target.checked }) }), h("span", {}, t("write.confirm")));
+  /** What everybody is asked. */
+  question() {
+    const { answer, options, until, every } = this.draft;
+    return [
+      field({ label: t("message.answer") }, h("select", { id: "answer", onchange: ({ target }) => { this.changed({ answer: target.value }); this.paintForm(); } },
+        ["", "confirm", "choice", "text", "number", "date", "file"].map((kind) => h("option", { value: kind, selected: kind === answer }, t(`write_answer.${kind || "none"}`))))),
+      answer === "choice" && field({ label: t("write.options"), hint: t("write.options_hint") }, h("textarea", { id: "options", rows: 3, dir: "auto", value: options, oninput: ({ target }) => this.changed({ options: target.value }) })),
+      answer && !every && field({ label: t("write.until") }, h("input", { id: "until", type: "datetime-local", value: until, onchange: ({ target }) => this.changed({ until: target.value }) })),
+    ];
   }
 
   /** Whether it is sent again and again. */
