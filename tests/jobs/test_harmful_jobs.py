@@ -102,7 +102,7 @@ async def supervised(own_server: Server, tmp_path: Path, request: pytest.Fixture
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("by", ["kill", "exit in a task"])
+@pytest.mark.parametrize("by", ["kill", pytest.param("exit in a task", marks=pytest.mark.long)])
 async def test_a_job_that_ends_its_process_has_failed_after_five_times_and_no_other_has(
     supervised: Supervised, by: str
 ) -> None:

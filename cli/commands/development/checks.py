@@ -9,6 +9,7 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
@@ -19,6 +20,9 @@ from tools.python_versions import environment_of, further_pythons
 from tools.second_run import MOST_UNSTABLE, run_twice
 
 ROOT = Path(__file__).resolve().parents[3]
+CORES = 2
+"""Steps that run at once. The types take as long as the others together."""
+
 WORKERS = ("-n", "6", "--dist", "loadfile", "--no-loadscope-reorder")
 """Three for each core of a small machine: most tests wait for something half of their time. The tests of a file share
 what they start; the longest begin first (`tests.support.distribution`)."""
@@ -29,7 +33,9 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("types", ("-m", "mypy", ".")),
     ("layers", ("-c", "from importlinter.cli import import_linter as run; run()", "lint")),
     ("lua", ("-m", "tools.lua_linter")),
+    ("collection", ("-m", "pytest", "--collect-only", "-qq")),
 )
+"""The last compiles the tests once: six workers would each do it at the same time."""
 
 FURTHER_TESTS = ("tests/couriers/sending", "tests/core/queue", "-k", "not redis")
 """Run also on the newest further Python. The whole suite, with the tests on Debian's Redis, runs on one."""
@@ -77,14 +83,21 @@ def totals(report: Path) -> dict[str, float]:
     return {name: float(found.get(name, 0)) for name in ("tests", "failures", "errors", "skipped", "time")}
 
 
-def run_python(words: Sequence[str], output: TextIO | None = None, python: str | Path = sys.executable) -> int:
+def run_python(
+    words: Sequence[str],
+    output: TextIO | None = None,
+    python: str | Path = sys.executable,
+    errors: TextIO | None = None,
+) -> int:
     """Run Python in the directory of the clone. Returns its exit code.
 
     Bytecode is kept, whatever the environment says: the tests start hundreds of processes with the same modules.
     """
     sys.stdout.flush()
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-    return subprocess.run([python, *words], cwd=ROOT, env=environment, stdout=output, check=False).returncode
+    return subprocess.run(
+        [python, *words], cwd=ROOT, env=environment, stdout=output, stderr=errors, check=False
+    ).returncode
 
 
 def check(arguments: Namespace) -> int:
@@ -92,7 +105,9 @@ def check(arguments: Namespace) -> int:
     suite is last. Tests that failed run once more, alone (docs/decisions/0060).
     """
     need_clone()
-    failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
+    with ThreadPoolExecutor(CORES) as pool:
+        passed = pool.map(lambda step: passes(step[0], step[1], arguments.json), STEPS)
+    failed = [name for (name, _), good in zip(STEPS, passed, strict=True) if not good]
     for version, program in list(further_pythons().items())[-1:]:
         python, name = environment_of(version, program, ROOT), f"tests on Python {version}"
         if not python or not suite_passes(name, ["-q", *FURTHER_TESTS], arguments.json, python):
@@ -112,8 +127,13 @@ def print_failures(failed: Sequence[str]) -> None:
 
 
 def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
+    """Run a step beside others; its output is printed if it failed."""
     began = time.monotonic()
-    good = run_python(words, sys.stderr if as_json else None) == 0
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        good = run_python(words, output, errors=output) == 0
+        output.seek(0)
+        if not good:
+            print(output.read(), end="", file=sys.stderr if as_json else sys.stdout, flush=True)
     report(name, good, began, as_json)
     return good
 

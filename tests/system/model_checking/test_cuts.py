@@ -16,7 +16,7 @@ LAST_BYTES = 4000
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("kind", "last_bytes", "every"), [("valkey", 700, 70), pytest.param("redis", 300, 100, marks=pytest.mark.long)]
+    ("kind", "last_bytes", "every"), [("valkey", 350, 70), pytest.param("redis", 300, 100, marks=pytest.mark.long)]
 )
 async def test_a_server_started_on_a_cut_file_has_no_half_script_and_nothing_is_stuck(
     kind: str, last_bytes: int, every: int, long_form: bool, tmp_path: Path
