@@ -2,20 +2,25 @@
 
 import re
 
-from couriers.email import MailMessage, MailUnavailable, MailUnclear, Phase
+from couriers.email import MailMessage, MailRefused, MailUnavailable, MailUnclear, Phase
 
 
 class Outbox:
-    """Takes the place of `couriers.email.Mailer`. `is_down`: it cannot be reached; `is_unclear`: its answer is lost."""
+    """Takes the place of `couriers.email.Mailer`. `is_down`: it cannot be reached; `is_refused`: it accepts no mail;
+    `is_unclear`: its answer is lost.
+    """
 
     def __init__(self) -> None:
         self.sent: list[MailMessage] = []
         self.is_down = False
+        self.is_refused = False
         self.is_unclear = False
 
     async def send(self, message: MailMessage) -> None:
         if self.is_down:
             raise MailUnavailable(Phase.CONNECT, 0, "it is down")
+        if self.is_refused:
+            raise MailRefused(Phase.RECIPIENT, 550, "no such address")
         self.sent.append(message)
         if self.is_unclear:
             raise MailUnclear(Phase.CONTENT, 0, "the answer is lost")

@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from core.directory.linking import Linking, is_code
-from core.errors import Conflict, Invalid
+from core.directory.linking import Link, Linking, is_code
+from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from core.model.people import User, faults_of_email
 from scenarios.bot.data import Data
@@ -40,8 +40,21 @@ async def execute(context: Context, written: LinkContactAttributes) -> Ending:
         left = request.expires_at - from_ms(services.now_ms())
         language = language_of(str(context.event.get("language_code") or ""))
         return completed(_mailed(written.written, duration(left, language), language))
-    link = await linking.confirm(services.tenant, context.channel, context.person, checked(written.written))
+    link = await _confirmed(context, linking, written.written)
     return completed(_linked(await services.core.directory.users.find(services.tenant, link.user)))
+
+
+async def _confirmed(context: Context, linking: Linking, written: str) -> Link:
+    """Link by a code. A text that is none is a wrong code of a person to whom one was mailed. Raises as `checked`, and
+    as `Linking.confirm`.
+    """
+    if not written or "@" in written:
+        checked(written)
+    try:
+        return await linking.confirm(context.services.tenant, context.channel, context.person, written)
+    except NotFound:
+        checked(written)
+        raise
 
 
 def linking_of(context: Context) -> Linking:
