@@ -6,18 +6,24 @@ So the commands of teachers work beside every bot. A bot that has one of them it
 says `teacher: {enabled: false}`, as a copy of the dialog does, has no dialog beside it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from scenarios.bot import Bot
+from scenarios.bot import Bot, Command
 from scenarios.bot.data import Data
 from scenarios.bot.new_bot import TEACHER
 from scenarios.engine.triggers import CompiledTriggers, Selection
 
 TEACHER_SECTION = "teacher"
 """The section of settings.yaml that switches the dialog off."""
+
+_MOST_COMMANDS = 100
+"""Of one menu. Source: core.telegram.org/bots/api#setmycommands."""
+
+_PRIVATE, _GENERAL = "all_private_chats", "default"
 
 
 class AnsweredCommands(Struct, frozen=True):
@@ -43,6 +49,21 @@ def select_beside(
         return by_own, False
     by_teacher = teacher.select(event, state)
     return (by_teacher, True) if by_teacher.is_specific else (by_own, False)
+
+
+def menu_beside(own: Bot, teacher: Bot) -> Sequence[Command]:
+    """Return the commands for the menus of Telegram: those of the own bot, and in private chats behind them those of
+    the dialog that it answers. Telegram shows of two menus only that of private chats, so this one then has the
+    general commands of the own bot, too.
+    """
+    answered = answered_commands(own, teacher).by_dialog
+    private = [one for one in own.commands if one.scope == _PRIVATE]
+    shown = private or [replace(one, scope=_PRIVATE) for one in own.commands if one.scope == _GENERAL]
+    names = {one.command for one in shown}
+    added = [one for one in teacher.commands if f"/{one.command}" in answered and one.command not in names]
+    added = added[: max(0, _MOST_COMMANDS - len(shown))]
+    others = [one for one in own.commands if one.scope != _PRIVATE]
+    return [*others, *shown, *added] if added else own.commands
 
 
 def answered_commands(own: Bot, teacher: Bot) -> AnsweredCommands:

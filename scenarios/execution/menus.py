@@ -1,13 +1,13 @@
 """Registers the commands of bot.yaml with Telegram, by scope, and clears menus that the bot no longer has (C-73).
 
-Guarantees: the menus are those of the active version, after the start and after each reload. What this bot registered
-before in another scope is deleted. A scope that Telegram refuses is reported, the others are registered; an outage is
-waited out.
+Guarantees: the menus are those of the active version, after the start and after each reload; commands that the dialog
+of teachers answers beside the bot are among them. What this bot registered before in another scope is deleted. A scope
+that Telegram refuses is reported, the others are registered; an outage is waited out.
 """
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from msgspec import Struct, json
@@ -21,6 +21,7 @@ from scenarios.bot import Command
 from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
 from scenarios.context.telegram import Telegram
+from scenarios.engine.beside import has_teacher_beside, menu_beside
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +45,13 @@ _GENERAL = tuple(Scope(one) for one in ("default", "all_private_chats", "all_gro
 
 
 class Menus:
-    """The menus of one bot of Telegram."""
+    """The menus of one bot of Telegram. `beside`: the dialog of teachers, for a bot other than itself."""
 
-    def __init__(self, telegram: Telegram, store: Store, bot: ActiveBot) -> None:
+    def __init__(self, telegram: Telegram, store: Store, bot: ActiveBot, beside: ActiveBot | None = None) -> None:
         self._telegram = telegram
         self._store = store
         self._bot = bot
+        self._beside = beside
         self._changed = asyncio.Event()
         bot.on_change(self._changed.set)
 
@@ -72,13 +74,18 @@ class Menus:
 
     async def register(self) -> None:
         """Register all menus once. Raises StoreError and CallFailed for an outage."""
-        menus = menus_of(self._bot.bot.commands)
+        menus = menus_of(self._commands())
         for scope in sorted({*_GENERAL, *await self._registered()} - menus.keys()):
             await self._try(scope, "deleteMyCommands")
         for scope, commands in menus.items():
             await self._try(scope, "setMyCommands", commands=commands)
         await self._store.command("SET", self._key, json.encode(list(menus)).decode())
         log.debug("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
+
+    def _commands(self) -> Sequence[Command]:
+        own, beside = self._bot, self._beside
+        has_teacher = beside is not None and has_teacher_beside(own.folder, own.bot)
+        return menu_beside(own.bot, beside.bot) if beside and has_teacher else own.bot.commands
 
     async def _try(self, scope: Scope, method: str, **parameters: Data) -> None:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""

@@ -79,7 +79,7 @@ class TenantBot:
         )
         self._followed = FollowedDeliveries(services.core, tenant, services.timezone)
         self._schedules = Schedules(services, active)
-        self._menus = Menus(services.telegram, store, active) if services.telegram else None
+        self._menus = Menus(services.telegram, store, active, beside) if services.telegram else None
 
     async def open(self) -> None:
         """Put the version in force, and arm its schedules. Raises StoreError."""

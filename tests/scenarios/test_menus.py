@@ -10,6 +10,7 @@ import pytest
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from couriers.telegram_bot.named_calls import NamedCalls
+from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot, watch
 from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
@@ -22,6 +23,12 @@ __all__ = ["bot_api"]
 START = "{command: start, description: Меню}"
 BAN = "{command: ban, description: Выгнать, scope: chat_administrators, chat_id: -1000000000123}"
 STOP = "{command: stop, description: Стоп}"
+MINE = "{command: mine, description: Моё, scope: all_private_chats}"
+HELP = "{command: help, description: Помощь}"
+ANSWERS = {
+    "triggers.yaml": "text: {exact: {/console: s.main}}",
+    "scenarios/s.yaml": "main: {actions: [{type: typing}]}",
+}
 GROUP = types.BotCommandScopeChatAdministrators(chat_id=-1_000_000_000_123)
 PRIVATE = types.BotCommandScopeAllPrivateChats()
 
@@ -59,6 +66,34 @@ async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
     assert await shown(bot_api) == ["stop"]
     assert await shown(bot_api, GROUP) == []
     await other_process.close()
+
+
+@pytest.mark.parametrize(
+    ("files", "general", "private"),
+    [
+        ({"bot.yaml": f"commands: [{START}]"}, ["start"], ["start", "select", "console", "help"]),
+        ({"bot.yaml": f"commands: [{START}, {MINE}]"}, ["start"], ["mine", "select", "console", "help"]),
+        ({"bot.yaml": f"commands: [{HELP}]"}, ["help"], ["help", "select", "console"]),
+        ({"bot.yaml": f"commands: [{START}]", **ANSWERS}, ["start"], ["start", "select", "help"]),
+        ({"bot.yaml": f"commands: [{START}]", "settings.yaml": "teacher: {enabled: false}"}, ["start"], []),
+        ({}, [], ["select", "console", "help"]),
+    ],
+)
+async def test_private_chats_show_also_the_commands_of_the_dialog_that_answers_beside(
+    stack: Stack,
+    bot_api: BotApi,
+    telegram: NamedCalls,
+    tmp_path: Path,
+    files: dict[str, str],
+    general: list[str],
+    private: list[str],
+) -> None:
+    """Of two menus Telegram shows that of private chats alone, so it has the general commands, too."""
+    (tmp_path / "scenarios").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    await Menus(telegram, stack.store, ActiveBot(tmp_path), ActiveBot(TEACHER)).register()
+    assert (await shown(bot_api), await shown(bot_api, PRIVATE)) == (general, private)
 
 
 async def test_a_reload_registers_the_new_commands_also_after_an_outage(
