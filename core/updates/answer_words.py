@@ -1,10 +1,10 @@
 """Replies to a press and the result of a question, in Russian and English. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.answers.values import answer_text
 from core.answers.words import AskedInText
-from core.model.question import AnswerKind, AnswerTotals, GivenAnswer, Late, Question
+from core.model.question import AnswerKind, AnswerState, AnswerTotals, GivenAnswer, Late, Option, Question
 from core.model.text.text_parts import beginning_of
 from core.updates.events import Event
 
@@ -35,26 +35,33 @@ _REFUSALS: Mapping[str, tuple[str, str]] = {
     "ANSWER_TOKEN_WRONG": ("Эта кнопка не действует.", "This button does not work."),
 }
 
-
+_NEEDS_ACTION_FIRST = (
+    *(AnswerState.OPEN, AnswerState.SILENT, AnswerState.UNREACHABLE),
+    *(AnswerState.LATE, AnswerState.NOT_ASKED, AnswerState.ANSWERED),
+)
 _CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
     {
         "head": "Приём ответов закончен: «{text}»",
+        "open": "Пока не ответили",
         "silent": "Не ответили",
         "unreachable": "Не дошло",
         "not_asked": "Ещё не отправлено",
         "late": "Ответили поздно",
         "answered": "Ответили",
         "sum": "Сумма",
+        "waiting": "ждут места",
         "withheld": "Анонимных ответов меньше пяти: итоги не показываются.",
     },
     {
         "head": "Closed: “{text}”",
+        "open": "No answer yet",
         "silent": "No answer",
         "unreachable": "Not reached",
         "not_asked": "Not sent yet",
         "late": "Late",
         "answered": "Answered",
         "sum": "Sum",
+        "waiting": "waiting for a place",
         "withheld": "There are fewer than five anonymous answers: no totals are shown.",
     },
 )
@@ -124,15 +131,31 @@ def refusal_text(code: str, event: Event) -> str:
 def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:
     """Return the result of a question for its sender."""
     words = _CLOSED[1] if question.locale == "en" else _CLOSED[0]
-    shown = [state for state in totals.states if state in words and (state != "answered" or not question.has_options)]
-    states = [f"{words[state]}: {n}" for state in shown if (n := totals.states[state])]
-    options = [f"{one.text}: {totals.options.get(one.key, 0)}" for one in question.options if not totals.withheld]
-    if totals.withheld:
-        options.append(words["withheld"])
-    if totals.sum is not None:
-        options.append(f"{words['sum']}: {totals.sum / 100:g}")
+    shown = [state for state in totals.states if state != "answered" or not question.has_options]
     head = words["head"].format(text=_shortened(text))
-    return "\n".join([head, *options, *states])
+    return "\n".join([head, *_value_lines(question, totals, words), *_state_lines(totals, shown, words)])
+
+
+def totals_lines(question: Question, totals: AnswerTotals, language: str) -> Sequence[str]:
+    """Return what has become of a question so far, first what needs action."""
+    words = _CLOSED[1] if language == "en" else _CLOSED[0]
+    return [*_state_lines(totals, _NEEDS_ACTION_FIRST, words), *_value_lines(question, totals, words)]
+
+
+def _state_lines(totals: AnswerTotals, shown: Iterable[AnswerState], words: Mapping[str, str]) -> Sequence[str]:
+    return [f"{words[state]}: {n}" for state in shown if state in words and (n := totals.states[state])]
+
+
+def _value_lines(question: Question, totals: AnswerTotals, words: Mapping[str, str]) -> Sequence[str]:
+    if totals.withheld:
+        return [words["withheld"]] if totals.closed_at else []
+    lines = [f"{one.text}: {_counted(one, totals, words)}" for one in question.options]
+    return lines if totals.sum is None else [*lines, f"{words['sum']}: {totals.sum / 100:g}"]
+
+
+def _counted(option: Option, totals: AnswerTotals, words: Mapping[str, str]) -> str:
+    counted, waiting = totals.options.get(option.key, 0), totals.waiting.get(option.key, 0)
+    return f"{counted} ({words['waiting']}: {waiting})" if waiting else str(counted)
 
 
 def place_text(text: str, question: Question, key: str) -> str:

@@ -4,7 +4,8 @@
 
 Guarantees: any process goes on where another has stopped. A message is changed at most once a second and only if there
 is something new; edits keep their order, as all messages of a chat do. A channel without editing gets the result once.
-A delivery that is not due yet costs one read a minute.
+A delivery that is not due yet costs one read a minute, and so does an open question to which nobody answers. It is
+followed for a day: later its sender gets the result when it closes.
 """
 
 import logging
@@ -26,7 +27,7 @@ from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube
 from core.services import Services
 from scenarios.sending.message import MessageAttributes, content_of, message
 from scenarios.sending.orders import Chat, may_write, reply_to
-from scenarios.sending.status import data_of, result_text, status_buttons, status_text
+from scenarios.sending.status import data_of, is_asking, result_text, status_buttons, status_text
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,8 @@ PATIENCE = timedelta(hours=1)
 _ATTEMPTS = 1_000_000
 """Each look is an attempt: a delivery may be under way for days."""
 _BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=30))
+_ASKING = timedelta(days=1)
+"""So long after the release an open question is followed: providers refuse to change old messages."""
 _EVERY = timedelta(seconds=1)
 _RARELY = timedelta(seconds=5)
 _SCHEDULED = timedelta(minutes=1)
@@ -53,7 +56,8 @@ class _UnderWay(AdaError):
 class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A delivery and where its status is shown. `message`: the id of the message to change, the key of its delivery
     while the id is not known, "" in a channel without editing. `shown`: its text; `reported`: how many channels had
-    reported then; `checks`: how many looks since have found nothing new. `title`: the addressee
+    reported then; `checks`: how many looks since have found nothing new; `edits`: how often the message
+    was changed. `title`: the addressee
     as the sender knows it. `name`: of the step that follows it, for the keys of its messages; `origin`: where its event
     came from. `is_limited`: the address gets only so many messages in a day.
     """
@@ -66,6 +70,7 @@ class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     shown: str = ""
     reported: int = 0
     checks: int = 0
+    edits: int = 0
     title: str = ""
     name: str = ""
     origin: str = ""
@@ -119,9 +124,9 @@ class FollowedDeliveries:
         shown = self._show(history, followed)
         if shown.text != followed.shown and not await self._edit(followed, shown):
             return None
-        if history.finished_at is not None:
+        if history.finished_at is not None and not (followed.message and _goes_on(history)):
             return None
-        return Retry(_pause(history), body=msgspec.json.encode(_seen(followed, history, shown.text)).decode())
+        return Retry(_pause(history, followed), body=msgspec.json.encode(_seen(followed, history, shown.text)).decode())
 
     async def _next(self, followed: StatusTask) -> History:
         """Return the history after a channel has reported or the delivery has ended, or after a pause that grows while
@@ -159,7 +164,7 @@ class FollowedDeliveries:
             return False
         now = datetime.now(UTC) + timedelta(milliseconds=self._core.store.clock_offset_ms)
         order, caller = reply_to(chat, said.text, content, now)
-        name = f"{followed.name}:status:{followed.reported}:{followed.key}"
+        name = f"{followed.name}:status:{followed.reported}.{followed.edits}:{followed.key}"
         await self._core.sending.send(order, caller, Repeat(f"{name}:{_digest(said.text)}", "scenario", is_own=True))
         return bool(edited)
 
@@ -188,14 +193,23 @@ def _is_over(history: History) -> bool:
 
 
 def _seen(followed: StatusTask, history: History, text: str) -> StatusTask:
-    checks = 0 if text != followed.shown else min(followed.checks + 1, 100)
-    return replace(followed, shown=text, reported=history.reported, checks=checks)
+    is_new = text != followed.shown
+    checks = 0 if is_new else min(followed.checks + 1, 100)
+    return replace(followed, shown=text, reported=history.reported, checks=checks, edits=followed.edits + is_new)
 
 
-def _pause(history: History) -> timedelta:
+def _goes_on(history: History) -> bool:
+    """Return whether answers to an ended delivery are still shown."""
+    until = (history.released_at or history.created_at) + _ASKING
+    return is_asking(history) and datetime.now(UTC) < until
+
+
+def _pause(history: History, followed: StatusTask) -> timedelta:
     """Return the time until the next look: a message is changed once a second; that of a scheduled delivery, hardly
-    ever.
+    ever; that of a question less and less often while nobody answers.
     """
+    if history.finished_at is not None:
+        return min(_SCHEDULED, _EVERY * (followed.checks + 1))
     if history.state is not DeliveryState.SCHEDULED:
         return _EVERY
     return max(_EVERY, min(_SCHEDULED, history.deliver_at - datetime.now(UTC)))

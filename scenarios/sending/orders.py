@@ -6,12 +6,13 @@ sender is the person if the directory knows it, otherwise the bot.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
+from typing import Annotated
 
 from msgspec import Struct
 
 from core.admission import reply_limit
-from core.errors import TooMany
+from core.errors import Invalid, TooMany
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat, Sender
@@ -27,7 +28,7 @@ from couriers.channel import channels
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.placeholders.values import in_utc
-from scenarios.schema import conversion
+from scenarios.schema import conversion, types
 from scenarios.sending.attachments import Files, resolve
 from scenarios.sending.message import MessageAttributes, content_of, message
 from scenarios.words import sentence
@@ -55,6 +56,23 @@ class Terms(Struct, frozen=True):
 
 ASKED = tuple(str(kind) for kind in AnswerKind if kind is not AnswerKind.CHOICE)
 """The questions that an author writes by their kind."""
+
+
+ASKED_HELP = (
+    "`confirm`, `text`, `number`, `date`, `file`, or the texts of two or more buttons. The history says who has"
+    " answered."
+)
+
+
+def _asked(value: Data, name: str, zone: tzinfo) -> tuple[str, ...]:
+    """Return the kind of a question, or the texts of its buttons."""
+    written = conversion.elements(value, name, zone)
+    if len(written) == 1 and written[0] not in ASKED:
+        raise Invalid("ANSWER_MALFORMED", sentence("no_question", kinds=", ".join(ASKED)), name)
+    return written
+
+
+Asked = Annotated[tuple[str, ...], types.TEXTS, _asked]
 
 
 def question_of(written: Sequence[str], text: str) -> Question | None:

@@ -1,6 +1,8 @@
 """The status of a delivery as its sender sees it (D-17): the text, the buttons, and who was not reached. Pure, but for
 the reading of the people.
 
+A delivery that asks shows the totals of its question, too.
+
 The data of a button is `delivery:<verb>:<shard>.<unix ns>`; with the id of the person who presses it, this names a
 delivery, so it never reaches another person's.
 """
@@ -15,8 +17,10 @@ from core.deliveries.deliveries import Deliveries
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.people import id_text
+from core.model.question import AnswerState
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from core.sentence import Text
+from core.updates.answer_words import totals_lines
 from scenarios.sending.phrases import moment
 from scenarios.words import in_language, sentence
 
@@ -24,7 +28,7 @@ _NAMES = 35
 """Names in the list of those who were not reached; a message has room for them."""
 _MOST_OF_NAME = 60
 _PAGE = 500
-_PRESS = re.compile(r"delivery:(cancel|retry|missed):(\d{1,5})\.(\d{19})")
+_PRESS = re.compile(r"delivery:(cancel|retry|missed|remind|close):(\d{1,5})\.(\d{19})")
 _VERDICTS = {
     Verdict.SCHEDULED: "status_scheduled",
     Verdict.IN_PROGRESS: "status_in_progress",
@@ -58,7 +62,13 @@ _COUNTS = {
     Status.CANCELLED: "count_cancelled",
     Status.EXPIRED: "count_expired",
 }
-_LABELS = {"cancel": "button_cancel_delivery", "retry": "button_retry", "missed": "button_missed"}
+_LABELS = {
+    "cancel": "button_cancel_delivery",
+    "retry": "button_retry",
+    "missed": "button_missed",
+    "remind": "button_remind",
+    "close": "button_close_question",
+}
 # The first status that a person has in any channel explains why it was not reached.
 _WHY = (
     (Status.FAILED, "why_failed"),
@@ -72,7 +82,7 @@ _WHY = (
 
 
 class StatusPress(Struct, frozen=True):
-    """A pressed button: `cancel`, `retry` or `missed`."""
+    """A pressed button: `cancel`, `retry`, `missed`, `remind` or `close`."""
 
     verb: str
     shard: int
@@ -103,6 +113,7 @@ def status_text(history: History, language: str, timezone: tzinfo) -> str:
         *([_said("status_moved", language)] if is_moved else []),
         _said("status_counts", language, people=counts["recipients"], reached=counts["reached"]),
         *(_channel_line(channel, record.counts, language) for channel, record in history.channels.items()),
+        *(totals_lines(history.question, history.answers, language) if history.question and history.answers else ()),
     ]
     return "\n".join(line for line in lines if line)
 
@@ -128,7 +139,15 @@ def status_buttons(history: History, language: str) -> Sequence[tuple[str, str]]
     verbs = ["cancel"] if history.state is DeliveryState.SCHEDULED else []
     verbs += ["retry"] if is_over and counts.get(Status.FAILED) else []
     verbs += ["missed"] if is_over and counts["reached"] < counts["recipients"] else []
+    if history.released_at is not None and is_asking(history):
+        verbs += ["remind"] if history.answers and history.answers.states[AnswerState.OPEN] else []
+        verbs += ["close"]
     return [(verb, _said(_LABELS[verb], language)) for verb in verbs]
+
+
+def is_asking(history: History) -> bool:
+    """Return whether the delivery has a question that is open."""
+    return history.answers is not None and not history.answers.closed_at
 
 
 def _channel_line(channel: str, counts: Mapping[Status, int], language: str) -> str:

@@ -38,7 +38,7 @@ class FollowDeliveryAttributes(Attributes, frozen=True):
     ] = None
     press: Annotated[
         Text,
-        Own("`{callback_data}` of a button of such a message: cancels, sends again, or lists who was not reached."),
+        Own("`{callback_data}` of a button of such a message: does what it says."),
     ] = ""
 
 
@@ -88,7 +88,8 @@ async def _pressed(context: Context, user: User, data: str) -> Ending:
     press = status_press(data)
     if press is None:
         raise NotFound("HISTORY_NOT_FOUND", sentence("status_history_not_found"))
-    return await {"cancel": _cancel, "retry": _retry, "missed": _missed}[press.verb](context, user, press)
+    verbs = {"cancel": _cancel, "retry": _retry, "missed": _missed, "remind": _remind, "close": _close}
+    return await verbs[press.verb](context, user, press)
 
 
 async def _cancel(context: Context, user: User, press: StatusPress) -> Ending:
@@ -116,6 +117,25 @@ async def _retry(context: Context, user: User, press: StatusPress) -> Ending:
     return completed(_told(history, in_language(sentence("retry_nothing"), language)))
 
 
+async def _remind(context: Context, user: User, press: StatusPress) -> Ending:
+    """Remind those who have not answered. Raises Conflict QUIET_HOURS, NotFound QUESTION_NOT_FOUND."""
+    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    services.core.sending.check_quiet_hours(Caller(services.tenant, person=user))
+    result, people = await services.core.answers.remind(key, services.tenant, by=id_text(user.id))
+    code = sentence("reminded", count=people) if result == "reminded" else sentence("reminded_nobody")
+    history = await services.core.deliveries.read(key, services.tenant, limit=1)
+    return completed(_told(history, in_language(code, language)))
+
+
+async def _close(context: Context, user: User, press: StatusPress) -> Ending:
+    """Close the question; a second press changes nothing. Raises NotFound QUESTION_NOT_FOUND."""
+    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    await services.core.answers.close(key, services.tenant)
+    history = await services.core.deliveries.read(key, services.tenant, limit=1)
+    await say(context, status_message(history, language, services.timezone), "", context.event)
+    return completed(_told(history, in_language(sentence("question_closed"), language)))
+
+
 async def _missed(context: Context, user: User, press: StatusPress) -> Ending:
     services, key, language = context.services, press.key(user.id), language_of(user.locale)
     history = await services.core.deliveries.read(key, services.tenant, limit=1)
@@ -141,9 +161,10 @@ def rehearse(step: RehearsedStep, written: FollowDeliveryAttributes) -> Ending:
 ACTION = ActionType(
     name="follow_delivery",
     help="Shows the person what becomes of its delivery, in one message that changes until that has ended; by SMS once"
-    " it has ended. Buttons cancel a delivery that is scheduled, send again to those for whom it failed, and list who"
-    " was not reached: give them a trigger, `callback: {contains: {delivery: …}}`, whose scenario has this action with"
-    " `press`. The action does not wait for the end.",
+    " it has ended. The answers to a question are counted there for a day. Buttons cancel a delivery that is scheduled,"
+    " send again to those for whom it failed, list who was not reached, remind, and close the question: give them a"
+    " trigger, `callback: {contains: {delivery: …}}`, whose scenario has this action with `press`. The action does not"
+    " wait for the end.",
     attributes=FollowDeliveryAttributes,
     placeholder=True,
     returns={

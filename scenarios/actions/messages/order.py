@@ -57,6 +57,7 @@ class OrderAttributes(Attributes, frozen=True):
         Text,
         Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
     ] = ""
+    answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
     preview: Annotated[Flag, Own("Whether nothing is sent: the action returns only what it would do.")] = False
 
     @property
@@ -85,6 +86,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
         origin=origin_of(context.event),
         deliver_at=due.at if due else None,
         content=orders.needed(content_of(said, files.attachments, {}, same_chat=False), said.text),
+        question=orders.question_of(written.answer, said.text),
     )
     order, caller = Order(delivery, written.addressees()), Caller(services.tenant, person=user)
     if written.preview:

@@ -67,14 +67,6 @@ def _moment(value: Data, name: str, zone: tzinfo) -> datetime | None:
     return found
 
 
-def _question(value: Data, name: str, zone: tzinfo) -> tuple[str, ...]:
-    """Return the kind of a question, or the texts of its buttons."""
-    written = conversion.elements(value, name, zone)
-    if len(written) == 1 and written[0] not in orders.ASKED:
-        raise Invalid("ANSWER_MALFORMED", sentence("no_question", kinds=", ".join(orders.ASKED)), name)
-    return written
-
-
 class SendAttributes(MessageAttributes, frozen=True):
     text: Annotated[Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.")] = ""
     additional_text: Annotated[Verbatim, Seen("Appended to the text.")] = ""
@@ -150,15 +142,7 @@ class SendAttributes(MessageAttributes, frozen=True):
     personal: Annotated[
         Flag, Own(r"Whether `\{\{first_name\}\}` in the text of a message with `to` is filled for each recipient.")
     ] = False
-    answer: Annotated[
-        tuple[str, ...],
-        types.TEXTS,
-        _question,
-        Own(
-            "Asks with the message: `confirm`, `text`, `number`, `date`, `file`, or the texts of two or more buttons."
-            " The history says who has answered."
-        ),
-    ] = ()
+    answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
     tag: Annotated[Verbatim, Own("A name by which `cancel` finds a message that is to be sent later.")] = ""
 
     @property

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.answers import Answers
 from core.directory.linking import Linking
 from core.directory.preferences import Preferences
 from core.model.content import EVERY_FEATURE, Feature
@@ -25,6 +26,10 @@ BOT = """
 write:
   actions:
     - {type: order, to: {group: A}, text: No classes, deliver_at: "{event_text|regex:at (.+)|fallback:now}"}
+    - {type: follow_delivery, chain: completed}
+asks:
+  actions:
+    - {type: order, to: {group: A}, text: No classes?, answer: [Come, Stay]}
     - {type: follow_delivery, chain: completed}
 button:
   actions:
@@ -78,7 +83,7 @@ async def school(bare: Installation, goes_on: asyncio.Event) -> Installation:
     school.write("scenarios/s.yaml", BOT).write(
         "triggers.yaml",
         "text: {exact: {/unlink: s.unlink, /console: s.console, /settings: s.settings},\n"
-        "  starts_with: {/write: s.write}, '*': s.start}\n"
+        "  starts_with: {/write: s.write, /asks: s.asks}, '*': s.start}\n"
         "callback: {contains: {delivery: s.button}}",
     )
     people = (
@@ -141,6 +146,33 @@ async def test_a_scheduled_delivery_is_cancelled_by_its_sender_alone(school: Ins
     before = len(school.texts)
     await press(school, data)
     assert "(🚫 Cancelled.)" in school.texts[before:]
+
+
+async def test_the_status_counts_the_answers_until_the_question_is_closed(
+    school: Installation, goes_on: asyncio.Event
+) -> None:
+    goes_on.set()
+    await school.start()
+    await school.play("/asks")
+
+    async def shows(*lines: str) -> None:
+        await until(lambda: statuses(school)[-1:] and statuses(school)[-1].text.splitlines()[3:] == list(lines))
+
+    await shows("No answer yet: 1", "Not reached: 2", "Come: 0", "Stay: 0")
+    await press(school, last_data(school, "remind"))
+    assert "(Reminded: 1)" in school.texts
+    pressed = status_press(last_data(school, "close"))
+    assert pressed
+    answers = Answers(school.stack.store)
+    for number, (value, counted) in enumerate({"1": ("Come: 1", "Stay: 0"), "2": ("Come: 0", "Stay: 1")}.items()):
+        await answers.enter(pressed.key(1), TENANT, "2", value, "anna", f"e{number}")
+        await shows("Not reached: 2", "Answered: 1", *counted)
+    await answers.enter(pressed.key(1), TENANT, "2", "1", "anna", "again")
+    await shows("Not reached: 2", "Answered: 1", "Come: 1", "Stay: 0")
+    await press(school, last_data(school, "close"))
+    assert "(The question is closed.)" in school.texts
+    with pytest.raises(StopIteration):
+        last_data(school, "close")
 
 
 async def test_a_channel_without_editing_gets_the_end_once(school: Installation, goes_on: asyncio.Event) -> None:
