@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 from cli.commands.parts.bot import ReceivingBots
@@ -35,13 +36,19 @@ def scenarios(folder: Path, max_age: timedelta = timedelta(hours=1)) -> dict[str
     return {"ADA_SCENARIOS": str(folder)}
 
 
+@cache
+def teacher() -> ActiveBot:
+    """The dialog of teachers, loaded once: nothing changes its files."""
+    return ActiveBot(TEACHER)
+
+
 @asynccontextmanager
-async def answering(core: Services, options: ScenarioOptions, folder: Path = TEACHER) -> AsyncIterator[None]:
+async def answering(core: Services, options: ScenarioOptions, folder: Path | None = None) -> AsyncIterator[None]:
     """The process that answers, by default with the dialog of teachers; it is killed at the end."""
     process = Process(core, options=ProcessOptions(lease=timedelta(seconds=1)))
     async with bot_services(core, options) as services:
         await process.open()
-        await process.add(services, ActiveBot(folder))
+        await process.add(services, ActiveBot(folder) if folder else teacher())
         task = asyncio.create_task(process.run())
         try:
             yield

@@ -14,7 +14,7 @@ from tests.scenarios.execution.conftest import PERSON, Installation, states
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 WRITE = """
 write:
