@@ -22,7 +22,7 @@ _COMMANDS = (
     (re.compile(r"webhooks|answers|replies|series"), "./ada serve"),
     (re.compile(r"events|statuses|schedules|scenarios\..+"), ANSWERS),
     (re.compile(r"events\.parts"), "./ada bot telegram"),
-    (re.compile(r"bot_calls\.(.+?)(?:-bot)?"), r"./ada bot \1"),
+    (re.compile(r"bot_(?:calls|files)\.(.+?)(?:-bot)?"), r"./ada bot \1"),
     (re.compile(r"jobs\..+|job-notices"), "./ada jobs"),
 )
 """Which command works on a tube of Ada, besides the channels."""

@@ -1,11 +1,11 @@
 """Carries the messages of threads to the other side, as deliveries of kind `reply`.
 
-What goes out is built anew: a name of the directory, the words, and how many files stayed behind. A relayed message
-names its thread, so a reply to it comes back to the thread.
+What goes out is built anew: a name of the directory, the words, the stored files, and how many stayed behind. A
+relayed message names its thread, so a reply to it comes back to the thread.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
@@ -17,6 +17,7 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending
+from core.threads.files import ThreadFile
 from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute, Thread, ThreadMessage, Threads
 from core.updates.events import SEND_REPLY
 
@@ -37,8 +38,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "hint": ("Чтобы ответить, ответьте на это сообщение.", "Reply to this message to answer."),
     "passed": ("Передано: {name}.", "Passed on to {name}."),
     "lost_files": (
-        "Файлы не переданы, только текст. Файлов: {files}.",
-        "Only the text was passed on, not the files ({files}).",
+        "Не передано файлов: {files}. Передаются до 10 файлов в день, каждый до 20 МБ, но не снимки HEIC и TIFF.",
+        "Files that were not passed on: {files}. Up to 10 files a day are, each up to 20 MB, but no HEIC or TIFF.",
     ),
     "limited": (
         "Слишком много сообщений подряд: это не передано. Следующее можно написать через {minutes} мин.",
@@ -68,14 +69,20 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What somebody has written. `event`: names it, without spaces; a repeat has the same one. `corrects`: it is an
-    edit of an earlier message.
+    """What somebody has written. `event`: names it, without spaces; a repeat has the same one. `files`: how many files
+    cannot be passed on; `attachments`: those that can. `corrects`: it is an edit of an earlier message.
     """
 
     event: str
     text: str
     files: int = 0
     corrects: bool = False
+    attachments: Sequence[ThreadFile] = ()
+
+    @property
+    def digest(self) -> str:
+        words = [self.text, *(one.id for one in self.attachments)]
+        return blake2b("\0".join(words).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 class Relay:
@@ -102,7 +109,8 @@ class Relay:
         replies to; `quote`: the text of that.
         """
         message = ThreadMessage(
-            0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects
+            *(0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects),
+            written.attachments,
         )
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
@@ -118,15 +126,22 @@ class Relay:
         with a bot any more; what `Sending.send` raises.
         """
         way = await self._way_to(thread)
+        written = await self._as_shown(written, [way.channel])
         name = await self._name_of_staff(thread, author)
         locale = thread.person.locale
         head = say("correction" if written.corrects else "answer", locale, name=name)
         accepted = await self._send(
             *(thread.tenant, thread.id, thread.person.id, {way.channel: [way.address]}),
-            *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", _digest(written.text)),
+            *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", written),
         )
-        message = ThreadMessage(0, STAFF, 0, by, written.text, channel, written.files, accepted.id, written.corrects)
+        about = 0, STAFF, 0, by, written.text, channel, written.files, accepted.id, written.corrects
+        message = ThreadMessage(*about, written.attachments)
         return await self._threads.add_of_staff(thread, written.event, message)
+
+    async def report_lost_files(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, n: int) -> None:
+        """Tell the author of an answer how many of its files were not passed on."""
+        text = [say("lost_files", author.locale, files=n)]
+        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"lost.{event}")
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""
@@ -199,7 +214,7 @@ class Relay:
         contacts = await self._bot_contacts(reader)
         if not contacts:
             return
-        locale = reader.locale
+        locale, written = reader.locale, await self._as_shown(written, list(contacts))
         name = person.name or say("somebody", locale)
         kind = "correction" if written.corrects else "reply" if quote else "message"
         head = say(kind, locale, name=name, quote=_shortened(quote))
@@ -207,7 +222,7 @@ class Relay:
         if added.message.number == 1:
             texts = [*texts[:-1], f"{texts[-1]}\n\n{say('hint', locale)}"]
         repeat = f"relay.{added.thread}.{written.event}.{id_text(reader.id)}"
-        await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, _digest(written.text))
+        await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, written)
 
     async def _confirm(
         self, tenant: str, inbox: Inbox, person: Correspondent, way: ReplyRoute, written: Written, added: Added
@@ -230,14 +245,17 @@ class Relay:
         contacts: Mapping[str, Sequence[str]],
         texts: Sequence[str],
         repeat: str,
-        written: str = "",
+        written: Written | None = None,
         content: Content | None = None,
     ) -> HistoryKey:
-        """Send texts one after the other, each once; return the delivery of the last one. `written`: the words in them,
-        which a repeat has, too; a name before them may have changed meanwhile. Raises what `Sending.send` raises.
+        """Send texts one after the other, each once, the last one with the files; return the delivery of the last one.
+        `written`: the words and files in them, which a repeat has, too; a name before them may have changed meanwhile.
+        Raises what `Sending.send` raises.
         """
-        caller, keys = Caller(tenant, is_admin=True), []
-        for number, text in enumerate(texts):
+        caller, keys, digest = Caller(tenant, is_admin=True), [], written.digest if written else ""
+        files = [one.attachment for one in written.attachments] if written else []
+        with_files = Content(attachments=files) if files else content
+        for number, text in enumerate(texts, 1):
             delivery = NewDelivery(
                 tenant=tenant,
                 sender=_SENDER,
@@ -249,12 +267,20 @@ class Relay:
                 kind="reply",
                 strategy=Strategy.FIRST,
                 thread=thread,
-                content=content,
+                content=with_files if number == len(texts) else None,
             )
             order = Order(delivery, [Recipient(recipient, contacts=contacts)])
-            accepted = await self._sending.send(order, caller, Repeat(f"{repeat}.{number}", written))
+            accepted = await self._sending.send(order, caller, Repeat(f"{repeat}.{number - 1}", digest))
             keys.append(accepted.key)
         return keys[-1]
+
+    async def _as_shown(self, written: Written, channels: Sequence[str]) -> Written:
+        """Return what somebody has written without the files that the first of these channels cannot show."""
+        displays = {one.name: one.display for one in await self._channels.views() if written.attachments}
+        display = displays.get(channels[0])
+        shown = [one for one in written.attachments if display and Feature(one.type) in display.shows]
+        lost = len(written.attachments) - len(shown)
+        return replace(written, attachments=shown, files=written.files + lost) if lost else written
 
     async def _bot_contacts(self, user: User) -> dict[str, Sequence[str]]:
         """Return the contacts of a person by which it can reply to a message, in the order of channels."""
@@ -295,10 +321,6 @@ def person_of(user: User | None, fallback: Id, name: str | None) -> Corresponden
     if user is None:
         return Correspondent(fallback, name, DEFAULT_LOCALE)
     return Correspondent(user.id, user.name, user.locale)
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
 
 
 def _texts(head: str, written: Written, locale: str) -> list[str]:

@@ -3,12 +3,14 @@
     an update ─▶ Events.put ─▶ tube `replies`, lane = the person ─▶ ReplyWorker.handle ─▶ a thread ─▶ the other side
 
 A reply belongs to the delivery that it quotes; without a quote to the newest one that its address got within a week;
-else to the office of the settings. If it has an address in it, its author is asked before it is sent. A process that is
-killed at any point loses and doubles nothing: the next attempt makes the same calls under the same names.
+else to the office of the settings. If it has an address in it, its author is asked before it is sent. Its files are
+fetched by the process of the bot; it waits for them in its lane. A process that is killed at any point loses and
+doubles nothing: the next attempt makes the same calls under the same names.
 """
 
 import logging
 import time
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
 
@@ -20,12 +22,13 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.directory import Directory
 from core.errors import NotFound, Refused
-from core.model.clock import from_ms
+from core.model.clock import from_ms, in_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, Sender
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
-from core.queue import Attempt, QueueClient, Result, Worker
+from core.queue import Attempt, QueueClient, Result, Suspend, Worker
 from core.redis.store import Store
+from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of, say
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
@@ -41,6 +44,7 @@ from core.updates.events import (
     sends_reply,
 )
 from core.updates.reachability import OptOuts
+from core.uploads import Uploads
 from core.webhooks.event_reader import put_message
 from core.webhooks.messages import ReplyData
 from core.webhooks.registry import Webhooks
@@ -50,10 +54,18 @@ log = logging.getLogger(__name__)
 
 MOST, PERIOD = 5, timedelta(minutes=5)
 """What one person may write to all inboxes (R-27)."""
+MOST_FILES, FILES_PERIOD = 10, timedelta(days=1)
+"""The files that one person may send to them."""
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 50
+_ASKED = "files"
+"""The checkpoint of a reply whose files are being fetched."""
+
+
+class _FilesAwaited(Exception):
+    """The files of a reply are being fetched; its task is woken then."""
 
 
 class _Delivery(Struct, frozen=True):
@@ -69,7 +81,7 @@ class _Delivery(Struct, frozen=True):
 
 class _Incoming(Struct, frozen=True):
     """What somebody has written over `way`. `author`: None if the directory does not know it. `source`: the message
-    that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent.
+    that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent. `attempt`: of its task.
     """
 
     tenant: str
@@ -80,6 +92,7 @@ class _Incoming(Struct, frozen=True):
     source: ReceivedMessage | None
     is_quoted: bool
     is_confirmed: bool
+    attempt: Attempt
 
 
 class UnquotedReplies:
@@ -129,6 +142,7 @@ class ReplyWorker:
         self._reader = HistoryReader(store)
         self._received = ReceivedMessages(store)
         self._held = HeldReplies(store)
+        self._files = ThreadFiles(store, client, Uploads(store))
         self._store = store
 
     async def open(self) -> None:
@@ -144,9 +158,11 @@ class ReplyWorker:
         tenant, event = attempt.task.tenant, decode(attempt.body)
         try:
             if sends_reply(event):
-                await self._send_held(tenant, event)
+                await self._send_held(tenant, event, attempt)
             elif not await self._opts_out(tenant, event):
-                await self._place(await self._read(tenant, event))
+                await self._place(await self._read(tenant, event, attempt))
+        except _FilesAwaited:
+            return Suspend(LONGEST, checkpoint=_ASKED)
         except Refused as refusal:
             log.warning("%s: the reply %s was not passed on: %s", event["channel"], event["id"], refusal.code)
         return None
@@ -163,24 +179,25 @@ class ReplyWorker:
             await opt_outs.change(user, way.channel, gets_messages)
         return asked is not None or await opt_outs.is_asked(*way, text)
 
-    async def _send_held(self, tenant: str, press: Event) -> None:
+    async def _send_held(self, tenant: str, press: Event, attempt: Attempt) -> None:
         """Send what its author has confirmed by a press."""
         way, name = _way(press), str(press["callback_data"]).removeprefix(SEND_REPLY)
         held = await self._held.find(tenant, way, name)
         if held is not None:
-            await self._place(await self._read(tenant, held, is_confirmed=True))
+            await self._place(await self._read(tenant, held, attempt, is_confirmed=True))
         if press.get("callback_id"):
             calls, author = BotCalls(self._client, tenant, way.channel), await self._author(tenant, way)
             text = say("sent" if held else "gone", author.locale if author else DEFAULT_LOCALE)
             await calls.answer_press(press, text, alert=held is None)
             await calls.change_buttons(press, [])
 
-    async def _read(self, tenant: str, event: Event, *, is_confirmed: bool = False) -> _Incoming:
+    async def _read(self, tenant: str, event: Event, attempt: Attempt, *, is_confirmed: bool = False) -> _Incoming:
         way, reference = _way(event), str(event.get("reply_message_id") or "")
         quoted = await self._received.quoted(tenant, *way, reference) if reference else None
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         author = await self._author(tenant, way)
-        return _Incoming(tenant, event, _written(tenant, event), way, author, source, quoted is not None, is_confirmed)
+        about = _written(tenant, event), way, author, source, quoted is not None, is_confirmed
+        return _Incoming(tenant, event, *about, attempt)
 
     async def _author(self, tenant: str, way: ReplyRoute) -> User | None:
         return await self._directory.users.by_contact(tenant, *way)
@@ -241,9 +258,34 @@ class ReplyWorker:
             await self._answer(reply, thread, author)
 
     async def _answer(self, reply: _Incoming, thread: Thread, author: User) -> None:
-        if not await self._is_held(reply, person_of(author, author.id, author.name)):
-            added = await self._relay.to_person(thread, author, author.id, reply.written, reply.way.channel)
+        by = person_of(author, author.id, author.name)
+        if not await self._is_held(reply, by):
+            written = await self._with_files(reply, len(fetchable(reply.event)))
+            added = await self._relay.to_person(thread, author, author.id, written, reply.way.channel)
             await self._note_passed_on(reply, added.thread)
+            if lost := added.message.files:
+                await self._relay.report_lost_files(reply.tenant, by, reply.way, written.event, lost)
+
+    async def _with_files(self, reply: _Incoming, most: int) -> Written:
+        """Return what was written with its first files, as far as they could be fetched. Raises _FilesAwaited."""
+        written, event = reply.written, reply.event
+        if not (most := min(most, len(fetchable(event)))) or written.corrects:
+            return written
+        found, task = await self._files.fetched(reply.tenant, event, written.event), reply.attempt.task.task_id
+        is_asked = found is not None or reply.attempt.checkpoint == _ASKED
+        if not is_asked and await self._files.fetch(reply.tenant, event, most, written.event, task):
+            raise _FilesAwaited
+        found = found or []
+        return replace(written, files=written.files - len(found), attachments=found)
+
+    async def _files_left(self, reply: _Incoming, person: Correspondent) -> int:
+        """Return how many files of a reply its person may send now; a repeat of an event counts once."""
+        for n in range(len(fetchable(reply.event))):
+            if await self._wait(
+                reply.tenant, f"files.{person.id}", f"{reply.written.event}{n}", MOST_FILES, FILES_PERIOD
+            ):
+                return n
+        return MOST_FILES
 
     async def _note_passed_on(self, reply: _Incoming, thread: str) -> None:
         if message := str(reply.event.get("message_id") or ""):
@@ -264,11 +306,12 @@ class ReplyWorker:
     ) -> None:
         """Carry what a person has written to an inbox, unless it has written too much in the last minutes."""
         tenant, way, written = reply.tenant, reply.way, reply.written
-        if wait := await self._wait(tenant, person, written):
+        if wait := await self._wait(tenant, f"replies.{person.id}", written.event, MOST, PERIOD):
             log.info("%s: a reply was not passed on: its person has written %d in five minutes", way.channel, MOST)
             await self._relay.hold_back(tenant, person, way, wait)
         elif not await self._is_held(reply, person):
             key, quote = (about.key, about.text) if about else (None, "")
+            written = await self._with_files(reply, await self._files_left(reply, person))
             added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
             await self._tell_webhooks(tenant, inbox, added, key)
             await self._note_passed_on(reply, added.thread)
@@ -278,24 +321,25 @@ class ReplyWorker:
             return
         one, at = added.message, from_ms(added.message.at)
         place = added.thread, str(inbox), one.number, one.by, one.channel
-        data = ReplyData(*place, about.id if about else None, one.files, at)
+        data = ReplyData(*place, about.id if about else None, one.files, at, len(one.attachments))
         name = f"{added.thread} {one.number}"
         await put_message(self._webhooks, self._client.queue, tenant, EventType.REPLY, name, at, data)
 
     async def _is_held(self, reply: _Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""
-        found = [] if reply.is_confirmed else typed_addresses(reply.written.text)
+        typed = f"{reply.written.text}\n{typed_names(reply.event)}"
+        found = [] if reply.is_confirmed else typed_addresses(typed)
         if found:
             source = {"reply_message_id": reply.source.reference} if reply.source else {}
             await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
         return bool(found)
 
-    async def _wait(self, tenant: str, person: Correspondent, written: Written) -> timedelta | None:
-        """Return how long a person has to wait that writes too much; a repeat of an event counts once."""
-        number = int(written.event, 16) % 10**18 + 10**18
-        suffix, shard = f"replies.{person.id}:{number}", self._store.shard_of(f"{tenant}:{person.id}")
-        reply = await self._store.run("take_quota", shard, tenant, suffix, MOST, PERIOD // timedelta(milliseconds=1))
+    async def _wait(self, tenant: str, quota: str, event: str, most: int, period: timedelta) -> timedelta | None:
+        """Return how long a person has to wait that has used up a quota; a repeat of an event counts once."""
+        number = int(event, 16) % 10**18 + 10**18
+        suffix, shard = f"{quota}:{number}", self._store.shard_of(f"{tenant}:{quota.partition('.')[2]}")
+        reply = await self._store.run("take_quota", shard, tenant, suffix, most, in_ms(period))
         return timedelta(milliseconds=int(reply[1])) if reply[0] == "quota" else None
 
     async def _delivery(self, tenant: str, received: ReceivedMessage) -> _Delivery | None:
@@ -322,5 +366,5 @@ def _way(event: Event) -> ReplyRoute:
 
 def _written(tenant: str, event: Event) -> Written:
     name = blake2b(identity(tenant, event).encode(errors="surrogatepass"), digest_size=9).hexdigest()
-    text, files = str(event.get("event_text") or "").strip(), len(event.get("attachments") or ())
-    return Written(name, text, files, event.get("kind") == "edited")
+    is_edit, text = event.get("kind") == "edited", str(event.get("event_text") or "").strip()
+    return Written(name, text, 0 if is_edit else len(event.get("attachments") or ()), is_edit)

@@ -17,6 +17,7 @@ from core.model.history_key import Id
 from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.threads.files import ThreadFile
 
 PERSON, STAFF = "person", "staff"
 """The sides of a thread."""
@@ -61,8 +62,9 @@ class ReplyRoute(NamedTuple):
 
 
 class ThreadMessage(Struct, frozen=True):
-    """`by`: who has written it. `files`: how many files the author had added, which are not passed on. `delivery`: by
-    which an answer went out. `at`: Unix ms. `corrects`: it is an edit of an earlier message of its author.
+    """`by`: who has written it. `files`: how many files the author had added that are not passed on; `attachments`:
+    those that are. `delivery`: by which an answer went out. `at`: Unix ms. `corrects`: it is an edit of an earlier
+    message of its author.
     """
 
     number: int
@@ -74,6 +76,7 @@ class ThreadMessage(Struct, frozen=True):
     files: int = 0
     delivery: str = ""
     corrects: bool = False
+    attachments: Sequence[ThreadFile] = ()
 
 
 class _Stored(Struct, frozen=True, omit_defaults=True):
@@ -83,6 +86,7 @@ class _Stored(Struct, frozen=True, omit_defaults=True):
     files: int = 0
     delivery: str = ""
     corrects: bool = False
+    attachments: Sequence[ThreadFile] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ class Threads:
         self, thread: str, tenant: str, inbox: Inbox, event: str, message: ThreadMessage, facts: Sequence[str]
     ) -> Added:
         one = message
-        stored = _Stored(one.by, one.text, one.channel, one.files, one.delivery, one.corrects)
+        stored = _Stored(one.by, one.text, one.channel, one.files, one.delivery, one.corrects, one.attachments)
         reply = await self._store.run(
             "add_to_thread",
             *(_shard_of(thread), thread, tenant, str(inbox), event, message.side, compact_json(stored)),
@@ -288,4 +292,4 @@ def _message(number: int, text: str) -> ThreadMessage:
     at, side, _, encoded = text.split(" ", 3)
     stored = msgspec.json.decode(encoded, type=_Stored)
     content = stored.by, stored.text, stored.channel, stored.files, stored.delivery, stored.corrects
-    return ThreadMessage(number, side, int(at), *content)
+    return ThreadMessage(number, side, int(at), *content, stored.attachments)

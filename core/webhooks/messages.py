@@ -115,7 +115,7 @@ class ClosedData(msgspec.Struct):
 
 class ReplyData(msgspec.Struct):
     """What a person has written to an inbox, without its words. `number`: of the message in the thread. `delivery`: the
-    one that it replies to.
+    one that it replies to. `files`: how many files were not passed on; `attached`: how many were.
     """
 
     thread: str
@@ -126,6 +126,7 @@ class ReplyData(msgspec.Struct):
     delivery: str | None
     files: int
     at: datetime
+    attached: int = 0
 
 
 def is_outcome(change: HistoryChange) -> bool:

@@ -168,6 +168,12 @@ def _marks(text: str, markup: Sequence[Json]) -> dict[str, str]:
     return {name: marked(text, entities, mode) for name, mode in modes.items()}
 
 
+def urls_of(message: Json) -> Sequence[str]:
+    """Return where the files of a message are, "" for one without an address."""
+    files = [one for one in message["body"].get("attachments") or () if one["type"] in _FILES]
+    return [str((one.get("payload") or {}).get("url") or "") for one in files]
+
+
 def _attachments(given: Sequence[Json], sender: Json) -> list[dict[str, Any]]:
     return [_attachment(one, sender) for one in given if one["type"] in _FILES or one["type"] == "contact"]
 

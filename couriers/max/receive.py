@@ -4,27 +4,31 @@ MAX that has lost its updates, or counts them anew, has nothing beyond our marke
 one. The marker that it gives without ours shows that. Then all updates are read that it has kept: a repeat is
 recognised by its name. Source: dev.max.ru, GET/updates, GET, POST, DELETE/subscriptions.
 
-Shows that the bot is writing, and changes buttons. A press is answered in MAX only with a new content of its message:
-what a person has to know is a message of its own.
+Shows that the bot is writing, changes buttons, and fetches files. A press is answered in MAX only with a new content of
+its message: what a person has to know is a message of its own.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
+from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
+from core.updates.events import Event
 from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable, Settings
 from couriers.max.content import files_of, keyboard
-from couriers.max.events import TYPES
+from couriers.max.events import TYPES, urls_of
+from couriers.receiving.linked_files import LinkedFile, download
 from couriers.receiving.poller import Page, is_lower
 from couriers.receiving.receiver import Receiver, WebhookReceiver
 from couriers.sending import Content
+from couriers.sending.content.files import MessageFiles
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +74,34 @@ class MaxCalls:
         await self._client.call("PUT", "messages", {"message_id": mid}, body)
 
 
+class MaxFiles:
+    """Fetches the files of messages to one bot."""
+
+    def __init__(self, client: MaxClient, files: MessageFiles) -> None:
+        self._client = client
+        self._files = files
+
+    async def fetch(self, event: Event, most: int) -> AsyncIterator[ReceivedFile]:
+        """Emit the first files of a message. Raises FilesUnavailable."""
+        try:
+            found = await self._client.call("GET", "messages", {"message_ids": str(event["message_id"])})
+        except MaxRefused:
+            return
+        except MaxUnavailable as fault:
+            raise FilesUnavailable(str(fault)) from None
+        urls = [url for message in found.get("messages") or () for url in urls_of(message)]
+        linked = [
+            LinkedFile(type_of(one), str(one.get("file_name") or ""), url)
+            for one, url in zip(fetchable(event)[:most], urls, strict=False)
+        ]
+        async for one in download(self._files, linked):
+            yield one
+
+    async def close(self) -> None:
+        await self._files.close()
+        await self._client.close()
+
+
 WAIT = 25
 """Seconds that MAX holds a poll without updates; 30 at most."""
 
@@ -87,13 +119,15 @@ def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
     url = None if polls else settings.webhook_url
     webhook = MaxWebhook(url, settings.webhook_secret or "") if url else None
     client = MaxClient(settings.token, settings.api_url, settings.timeout, settings.ca)
+    files = MaxFiles(client, MessageFiles(MOST_BYTES, allow_private=settings.allow_private))
     return Receiver(
         client,
         MaxTokenRefused,
-        client.close,
+        files.close,
         source=None if webhook else MaxLongPoll(client),
         keep_subscription=partial(webhook.keep, client) if webhook else None,
         make=MaxCalls(client).make,
+        fetch=files.fetch,
     )
 
 

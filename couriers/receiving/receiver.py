@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from core.errors import SetupError
+from core.threads.files import Fetch
 from core.updates.bot_calls import Make
 from couriers.channel import Receiving
 from couriers.receiving.poller import IdOf, Source
@@ -19,8 +20,8 @@ from couriers.receiving.poller import IdOf, Source
 @dataclass(frozen=True)
 class Receiver:
     """`source`: is polled, None if updates are posted to the HTTP API. `keep_subscription`: runs until cancelled, so
-    that they are. `make`: makes the calls of `core.updates.bot_calls`, None if there are none. `refused`: what these
-    raise if the account is refused.
+    that they are. `make`: makes the calls of `core.updates.bot_calls`, None if there are none. `fetch`: fetches the
+    files of a message, None if that is not possible. `refused`: what these raise if the account is refused.
 
     `begin`: checks the account at the start of a process that has no other, and returns its name; raises SetupError.
     `keeps_position`: the provider knows where the next poll begins, so it is not stored. `id_of`: the id of an
@@ -34,6 +35,7 @@ class Receiver:
     source: Source | None = None
     keep_subscription: Callable[[], Coroutine[Any, Any, None]] | None = None
     make: Make | None = None
+    fetch: Fetch | None = None
     begin: Callable[[], Awaitable[str]] | None = None
     keeps_position: bool = False
     id_of: IdOf | None = None

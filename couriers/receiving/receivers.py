@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.threads.files import Fetch
 from core.updates.bot_calls import Make
 from core.updates.ingress import Ingress
 from couriers.receiving.lease import PollerLease
@@ -64,6 +65,7 @@ class Receivers:
         self._on_fault = on_fault
         self._running: dict[str, _Running] = {}
         self._makers: dict[str, Make] = {}
+        self._fetchers: dict[str, Fetch] = {}
         self._stopping = asyncio.Event()
         self._fault: Exception | None = None
 
@@ -72,10 +74,17 @@ class Receivers:
         """Return what makes the calls of each tenant's bot. It changes as bots come and go."""
         return self._makers
 
+    @property
+    def fetchers(self) -> Mapping[str, Fetch]:
+        """Return what fetches the files of each tenant's bot. It changes as bots come and go."""
+        return self._fetchers
+
     def add(self, tenant: str, receiver: Receiver, ingress: Ingress) -> None:
         """Get the updates of a tenant's bot from now on."""
         if receiver.make:
             self._makers[tenant] = receiver.make
+        if receiver.fetch:
+            self._fetchers[tenant] = receiver.fetch
         parts = [receiver.keep_subscription()] if receiver.keep_subscription else []
         if receiver.source:
             position, id_of = receiver.keeps_position, receiver.id_of
@@ -87,6 +96,7 @@ class Receivers:
     async def remove(self, tenant: str) -> None:
         """Get them no longer."""
         self._makers.pop(tenant, None)
+        self._fetchers.pop(tenant, None)
         if running := self._running.pop(tenant, None):
             await cancel_and_wait(*running.tasks)
             await running.receiver.close()

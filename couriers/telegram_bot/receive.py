@@ -3,17 +3,20 @@
 An update that was polled is confirmed by the next call. Telegram keeps what is not confirmed for a day, so no position
 is stored.
 
-Answers presses of buttons, shows that the bot is writing, and changes buttons.
+Answers presses of buttons, shows that the bot is writing, changes buttons, and fetches files.
 """
 
 import asyncio
+import io
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
 from core.updates.bot_calls import BotCall, ButtonChange, TypingMark
+from core.updates.events import Event
 from couriers.receiving.poller import Page
 from couriers.receiving.receiver import Receiver, WebhookReceiver
 from couriers.telegram_bot.client import WRONG_TOKEN, BotClient, Unreadable, check_token, setup_errors
@@ -51,6 +54,32 @@ class TelegramCalls:
             log.debug("%s is repeated: %s", call, type(fault).__name__)
             return False
         return True
+
+
+class TelegramFiles:
+    """Fetches the files of messages to one bot."""
+
+    def __init__(self, client: BotClient) -> None:
+        self._client = client
+
+    async def fetch(self, event: Event, most: int) -> AsyncIterator[ReceivedFile]:
+        """Emit the first files of a message. Raises FilesUnavailable."""
+        for one in fetchable(event)[:most]:
+            if data := await self._data(str(one["file_id"])):
+                yield ReceivedFile(type_of(one), str(one.get("file_name") or ""), data)
+
+    async def _data(self, file_id: str) -> bytes:
+        """Return a file; an empty one if Telegram does not hand it out, because it is gone or too large."""
+        target = io.BytesIO()
+        try:
+            found = await self._client(methods.GetFile(file_id=file_id))
+            if found.get("file_size", 0) <= MOST_BYTES and found.get("file_path"):
+                await self._client.download(found["file_path"], target)
+        except exceptions.TelegramBadRequest:
+            return b""
+        except exceptions.AiogramError as fault:  # its text can have the token
+            raise FilesUnavailable(type(fault).__name__) from None
+        return target.getvalue()
 
 
 def _request(call: BotCall) -> TelegramMethod[Any]:
@@ -181,6 +210,7 @@ def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
         client.close,
         source=None if webhook else source,
         make=TelegramCalls(client).make,
+        fetch=TelegramFiles(client).fetch,
         begin=partial(_begin, client, webhook, source),
         keeps_position=True,
         id_of=itemgetter("update_id"),

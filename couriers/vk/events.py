@@ -4,7 +4,7 @@ Source: dev.vk.com, "Community events".
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,7 +56,7 @@ def _message(event_id: str, message: Json) -> Arrival | None:
         "message_id": _number(message),
         "event_text": message.get("text") or "",
         "event_date": _date(message["date"]),
-        "attachments": [_attachment(one) for one in message.get("attachments", []) if one["type"] in _FILES],
+        "attachments": [_attachment(one) for one in files_of(message)],
         **_reply(message.get("reply_message")),
         **_forward(message.get("fwd_messages")),
     }
@@ -128,6 +128,19 @@ def _payload(payload: Any) -> Json:
 def _data(payload: Json) -> str | None:
     data = payload.get("data")
     return data if isinstance(data, str) else None
+
+
+def files_of(message: Json) -> Sequence[Json]:
+    """Return the attachments of a message that are files."""
+    return [one for one in message.get("attachments") or () if one["type"] in _FILES]
+
+
+def url_of(attachment: Json) -> str:
+    """Return where a file is; of a picture the largest size; "" if VK does not say."""
+    file = attachment[attachment["type"]]
+    if sizes := file.get("sizes") or file.get("images"):
+        return str(max(sizes, key=lambda one: int(one["width"]) * int(one["height"]))["url"])
+    return str(file.get("url") or file.get("link_ogg") or "")
 
 
 def _attachment(attachment: Json) -> dict[str, Any]:

@@ -1,19 +1,25 @@
 """Receives what people write to a VK community: by long poll, or by callbacks to the HTTP API.
 
-Answers presses of buttons, shows that the bot is writing, and changes buttons.
+Answers presses of buttons, shows that the bot is writing, changes buttons, and fetches files.
 """
 
 import json
 import logging
+from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
+from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
+from core.updates.events import Event
+from couriers.receiving.linked_files import LinkedFile, download
 from couriers.receiving.receiver import Receiver
 from couriers.sending import Content
+from couriers.sending.content.files import MessageFiles
 from couriers.vk.client import TokenRefused, VkClient, VkRefused, VkUnavailable
 from couriers.vk.content import LONGEST_LABEL, keyboard
 from couriers.vk.courier import Settings
+from couriers.vk.events import files_of, url_of
 from couriers.vk.long_poll import VkLongPoll
 from couriers.vk.repeatable_calls import attached
 
@@ -66,8 +72,38 @@ def _request(call: PressAnswer | TypingMark) -> tuple[str, dict[str, str | int]]
     return "messages.sendMessageEventAnswer", answer
 
 
+class VkFiles:
+    """Fetches the files of messages to one community. VK gives no address of a video."""
+
+    def __init__(self, client: VkClient, files: MessageFiles) -> None:
+        self._client = client
+        self._files = files
+
+    async def fetch(self, event: Event, most: int) -> AsyncIterator[ReceivedFile]:
+        """Emit the first files of a message. Raises FilesUnavailable."""
+        place = {"peer_id": event["chat_id"], "conversation_message_ids": event["message_id"]}
+        try:
+            found = await self._client.call("messages.getByConversationMessageId", **place)
+        except VkRefused:
+            return
+        except VkUnavailable as fault:
+            raise FilesUnavailable(str(fault)) from None
+        attached = [one for item in found["items"] for one in files_of(item)]
+        linked = [
+            LinkedFile(type_of(one), str(one.get("file_name") or ""), url_of(file))
+            for one, file in zip(fetchable(event)[:most], attached, strict=False)
+        ]
+        async for one in download(self._files, linked):
+            yield one
+
+    async def close(self) -> None:
+        await self._files.close()
+        await self._client.close()
+
+
 def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
     """Return the community; with ADA_VK_LONG_POLL, or `polls`, it is polled."""
     client = VkClient(settings.token, settings.api_url)
     source = VkLongPoll(client) if polls or settings.long_poll else None
-    return Receiver(client, TokenRefused, client.close, source=source, make=VkCalls(client).make)
+    files = VkFiles(client, MessageFiles(MOST_BYTES, allow_private=settings.allow_private))
+    return Receiver(client, TokenRefused, files.close, source=source, make=VkCalls(client).make, fetch=files.fetch)

@@ -9,17 +9,23 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Annotated, Literal
 
+from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.admission.quotas import ADMIN
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, write_time
+from core.model.content import AttachmentType
+from core.model.field_types import UploadId
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.threads import Inbox, Thread, ThreadMessage
+from core.threads.files import ThreadFiles, as_words
 from core.threads.relay import USER, Written
 from core.threads.typed_addresses import typed_addresses
+from core.uploads import not_found
 from delivery.api.deliveries.delivery_request import Text
+from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
@@ -37,10 +43,19 @@ InboxName = Annotated[
 ]
 
 
+class ThreadFileView(Struct):
+    """A file of a message. `bytes`: its size, without what a camera had written into it."""
+
+    id: str
+    name: str
+    type: AttachmentType
+    bytes: int
+
+
 class MessageView(Struct):
     """A message of a thread. `side`: person or staff; `by`: the id of who has written it. `files`: how many files its
-    author had added, which are not passed on. `delivery`: by which an answer went out. `corrects`: it is an edit of an
-    earlier message of its author.
+    author had added that are not passed on; `attachments`: those that are. `delivery`: by which an answer went out.
+    `corrects`: it is an edit of an earlier message of its author.
     """
 
     number: int
@@ -52,6 +67,7 @@ class MessageView(Struct):
     files: int
     delivery: str | None
     corrects: bool = False
+    attachments: Sequence[ThreadFileView] = ()
 
     @classmethod
     def of(cls, one: ThreadMessage) -> "MessageView":
@@ -66,6 +82,7 @@ class MessageView(Struct):
             one.files,
             one.delivery or None,
             one.corrects,
+            [ThreadFileView(file.id, file.name, file.type, file.bytes) for file in one.attachments],
         )
 
 
@@ -139,13 +156,21 @@ class MessagesQuery(RequestModel, frozen=True):
     limit: Limit | UnsetType = UNSET
 
 
+MOST_FILES = 10
+"""Of an answer: as many as Telegram and VK show together."""
+
+
 class ThreadAnswer(RequestModel, frozen=True):
-    """An answer to the person of a thread. `with_addresses`: it may have addresses, telephones or @names in it; else
-    one with them is refused.
+    """An answer to the person of a thread: a text, files, or both. `files`: ids of uploaded files; pictures are stored
+    again without what a camera has written into them. `with_addresses`: it may have addresses, telephones or @names in
+    it, also in the names of files; else one with them is refused.
     """
 
-    text: Text
+    text: Text | UnsetType = UNSET
     with_addresses: bool = False
+    files: (
+        Annotated[list[UploadId], Meta(max_length=MOST_FILES, extra={"long": "TOO_MANY_ATTACHMENTS"})] | UnsetType
+    ) = UNSET
 
 
 class ThreadMute(RequestModel, frozen=True):
@@ -196,13 +221,31 @@ async def show(request: Request[None, MessagesQuery]) -> Response:
 async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
     """Send an answer to the person of a thread."""
     thread, person, body = await _thread(request), request.identity.person, request.body
-    if not body.with_addresses and (found := typed_addresses(body.text)):
+    if not body.text and not body.files:
+        raise Invalid("TEXT_EMPTY", "An answer has a text, files, or both.", "text")
+    services, text = request.services.core, body.text or ""
+    stored = ThreadFiles(services.store, services.client, request.services.uploads)
+    files = [await stored.store_again(request.tenant, one) for one in body.files or ()]
+    typed = f"{text}\n{as_words([one.name for one in files])}"
+    if not body.with_addresses and (found := typed_addresses(typed)):
         raise Conflict("ADDRESS_IN_TEXT", f"The person would see this: {', '.join(found)}.", "text")
     by = person.id if person else request.key.name
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
-    added = await request.services.core.relay.to_person(thread, person, by, Written(event, body.text), "")
+    written = Written(event, text, attachments=files)
+    added = await services.relay.to_person(thread, person, by, written, "")
     return Response(MessageView.of(added.message), 201)
+
+
+async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
+    """Return a file of a message."""
+    thread, place = await _thread(request), request.http.match_info
+    number = int(place["message"]) if place["message"].isdecimal() else 0
+    found = await request.services.core.threads.messages(thread, number + 1, 1) if number else []
+    file = next((file for one in found for file in one.attachments if file.id == place["file"]), None)
+    if file is None:
+        raise not_found(place["file"])
+    return await send_content(request, file.id, file.name)
 
 
 async def mark_read(request: Request[None, NoParameters]) -> Response:
@@ -273,6 +316,8 @@ ROUTES: Routes = (
           show, 200, ThreadDetails, query=MessagesQuery, headers=NEXT_PAGE, people=People.OWN),
     Route("POST", "/v1/threads/{thread}/messages", "Answer the person of a thread, in the channel it wrote from",
           "send", answer, 201, MessageView, body=ThreadAnswer, repeats=Repeats.STORED, people=People.OWN),
+    Route("GET", "/v1/threads/{thread}/messages/{message}/files/{file}", "Download a file of a message", "read",
+          show_file, 200, OCTETS, people=People.OWN),
     Route("POST", "/v1/threads/{thread}:read", "Mark the messages of a thread as read", "send",
           mark_read, 200, ThreadRead, people=People.OWN),
     Route("POST", "/v1/threads/{thread}:mute", "Mute the person of a thread, or end that", "send",

@@ -41,10 +41,15 @@ class PeopleActions:
         contact = {"phone_number": (phone or person.phone).lstrip("+"), "first_name": person.first_name}
         return self._send(user, {"contact": {**contact, "user_id": person.id}}, None)
 
-    def send_file(self, user: int, kind: str, file: Upload, chat: int | None = None, **more: Any) -> int:
-        """Send a file as `photo`, `document`, `voice`, …; return the message id. `more`: further fields of the message,
-        such as `caption`, `media_group_id` of an album, `forward_origin`.
+    def send_file(
+        self, user: int, kind: str, file: Upload, chat: int | None = None, *, reply_to: int = 0, **more: Any
+    ) -> int:
+        """Send a file as `photo`, `document`, `voice`, …; return the message id. `reply_to`: the id of the message that
+        it quotes. `more`: further fields of the message, such as `caption`, `media_group_id` of an album,
+        `forward_origin`.
         """
+        if reply_to:
+            more["reply_to_message"] = self._chat(chat or user).messages[reply_to]
         about = {"file_id": self._bot.store_file(file), "file_unique_id": token_hex(8), "file_size": len(file.content)}
         if kind == "photo":
             small = {"file_id": self._bot.store_file(file), "file_unique_id": token_hex(8), "file_size": 1}

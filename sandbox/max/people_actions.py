@@ -32,18 +32,22 @@ class PeopleActions:
 
     def write(self, person: int, text: str, chat: int = 0, *, name: str = "", reply_to: str = "") -> str:
         """Write to the bot, or in a group; return the mid."""
-        link = None
-        if reply_to:
-            _, message = self._find(reply_to)
-            link = {"type": "reply", "sender": message["sender"], "message": message["body"]}
-        return self._send(person, {"text": text}, chat, name, link)
+        return self._send(person, {"text": text}, chat, name, self._quoted(reply_to))
 
-    def send_file(self, person: int, file: UploadedFile, text: str = "", chat: int = 0) -> str:
+    def _quoted(self, mid: str) -> Json | None:
+        if not mid:
+            return None
+        _, message = self._find(mid)
+        return {"type": "reply", "sender": message["sender"], "message": message["body"]}
+
+    def send_file(
+        self, person: int, file: UploadedFile, text: str = "", chat: int = 0, *, name: str = "", reply_to: str = ""
+    ) -> str:
         self._bot.uploads.store(file)
-        payload = {"token": file.token, "url": f"https://i.oneme.ru/{file.token}"}
+        payload = {"token": file.token, "url": self._bot.uploads.url.replace("/upload/", "/files/") + file.token}
         about = {"photo_id": 1} if file.type == "image" else {}
         attachment = {"type": file.type, "payload": {**payload, **about}, **file.about()}
-        return self._send(person, {"text": text, "attachments": [attachment]}, chat)
+        return self._send(person, {"text": text, "attachments": [attachment]}, chat, name, self._quoted(reply_to))
 
     def share_contact(self, person: int, phone: str) -> str:
         """Press a button that asks for the contact; return the mid."""

@@ -13,6 +13,7 @@ from sandbox.max.errors import ApiError, malformed, unauthorized
 from sandbox.max.faults import CONNECTION, Refusals, respond
 from sandbox.max.people_actions import PeopleActions
 from sandbox.max.updates import Subscription, Updates
+from sandbox.max.uploads import Uploads
 from sandbox.state import SandboxState
 
 TOKEN = "max-sandbox-token"
@@ -44,6 +45,7 @@ class MaxServer(HttpListener):
         self.people = PeopleActions(self._bot)
         app = web.Application(client_max_size=_MAX_FILE)
         app.router.add_post("/upload/{key}", self._upload)
+        app.router.add_get("/files/{token}", self._send_file)
         app.router.add_route("*", "/{path}", self._handle)
         app.router.add_route("*", "/chats/{chat_id}/{path}", self._handle)
         super().__init__(app, host, port, "")
@@ -63,6 +65,10 @@ class MaxServer(HttpListener):
             ("DELETE", "subscriptions"): ("unsubscribe", self._unsubscribe),
         }
 
+    @property
+    def uploads(self) -> Uploads:
+        return self._bot.uploads
+
     async def start(self) -> None:
         await super().start()
         self._bot.uploads.url = f"{self.url}/upload/"
@@ -75,6 +81,14 @@ class MaxServer(HttpListener):
     async def drop_subscription(self) -> None:
         """Unsubscribe the bot, as MAX does after eight hours without a success."""
         await self._updates.subscribe(None)
+
+    async def _send_file(self, request: web.Request) -> web.StreamResponse:
+        """Return a file, at the address that a message names."""
+        try:
+            file = self._bot.uploads.get(request.match_info["token"])
+        except LookupError:
+            return web.Response(status=404)
+        return web.Response(body=file.data, content_type=file.media_type)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self._state.count(CHANNEL, "http")

@@ -193,10 +193,16 @@ class ApiRequest:
         ]
 
     def _get_by_number(self, parameters: Parameters) -> Value:
-        """Return messages of the community by their numbers in the dialog; those that do not exist are left out."""
+        """Return messages by their numbers in the dialog; those that do not exist are left out, also those of people
+        without files.
+        """
         peer, name = read_number(parameters, "peer_id"), "conversation_message_ids"
-        found = [self._community.dialogs.get(str(peer), one) for one in read_ids(parameters.get(name), name)]
+        numbers = read_ids(parameters.get(name), name)
+        found = [self._community.dialogs.get(str(peer), one) for one in numbers]
         items: list[Value] = [message.item() for message in found if message is not None]
+        items += [
+            self._people.with_files[str(peer), one] for one in numbers if (str(peer), one) in self._people.with_files
+        ]
         return {"count": len(items), "items": items}
 
     def _answer_event(self, parameters: Parameters) -> Value:

@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from sandbox.state import SandboxState
@@ -27,16 +28,21 @@ class PeopleActions:
         self._state = state
         self._community = community
         self._events = events
+        self.with_files: dict[tuple[str, int], dict[str, Any]] = {}
         self._denied: set[str] = set()
         self._presses: dict[str, str] = {}
         self._answers: dict[str, deque[dict[str, str]]] = {}
 
-    def write(self, peer: str, text: str, payload: str = "", *, reply_to: int = 0) -> int:
+    def write(
+        self, peer: str, text: str, payload: str = "", *, reply_to: int = 0, files: Sequence[dict[str, Any]] = ()
+    ) -> int:
         """Write as a person; return the number of the message in the dialog. `payload`: of a button that wrote it.
-        `reply_to`: the number of a message of the community, 0 for none. Raises LookupError if there is none.
+        `reply_to`: the number of a message of the community, 0 for none. `files`: as `VkServer.file_of_person` returns
+        them. Raises LookupError if there is none.
         """
         quoted = {"reply_message": self._quoted(peer, reply_to)} if reply_to else {}
-        number = self._say(peer, peer, text=text, **({"payload": payload} if payload else {}), **quoted)
+        pressed = {"payload": payload} if payload else {}
+        number = self._say(peer, peer, text=text, attachments=list(files), **pressed, **quoted)
         self._state.count("vk", "written")
         self._state.write("vk", peer, text)
         return number
@@ -78,6 +84,8 @@ class PeopleActions:
         actions = ["text", "callback", "open_link"]
         client = {"keyboard": True, "inline_keyboard": True, "button_actions": actions, "lang_id": 0}
         self._events.push("message_new", {"message": message, "client_info": client})
+        if message["attachments"]:
+            self.with_files[peer, number] = message
         return number
 
     def press(self, peer: str, number: int, button: str) -> str:

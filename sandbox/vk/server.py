@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
@@ -37,6 +38,7 @@ class VkServer(HttpListener):
         app.router.add_route("*", "/method/{method}", self._handle)
         app.router.add_route("*", "/longpoll", self._handle_long_poll)
         app.router.add_post("/upload/{key}", self._handle_upload)
+        app.router.add_get("/files/{attachment}", self._send_file)
         super().__init__(app, host, port, "/method/")
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -75,6 +77,29 @@ class VkServer(HttpListener):
         self._state.count("vk", "uploads")
         key = request.match_info["key"]
         return web.json_response(self.uploads.upload(key, field, file.filename, file.content_type, data))
+
+    async def _send_file(self, request: web.Request) -> web.StreamResponse:
+        """Return a file, at the address that a message names."""
+        saved = self.uploads.get(request.match_info["attachment"])
+        if saved is None:
+            return web.Response(status=404)
+        return web.Response(body=saved.data, content_type=saved.media_type)
+
+    def file_of_person(self, kind: str, name: str, media_type: str, data: bytes) -> dict[str, Any]:
+        """Store a file of a person; return it as an attachment of a message. `kind`: photo, doc or audio_message."""
+        saved = self.uploads.store(kind, name, media_type, data)
+        url = self.url.removesuffix("method/") + f"files/{saved.attachment}"
+        if kind == "photo":
+            small = {"type": "s", "width": 75, "height": 56, "url": f"{url}_small"}
+            return {
+                "type": kind,
+                kind: {
+                    **saved.fields(),
+                    "sizes": [small, {**small, "type": "w", "width": 800, "height": 600, "url": url}],
+                },
+            }
+        where = {"link_ogg": url} if kind == "audio_message" else {"url": url, "title": name}
+        return {"type": kind, kind: {**saved.fields(), **where}}
 
     async def start(self) -> None:
         await super().start()

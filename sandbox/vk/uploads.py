@@ -89,6 +89,10 @@ class Uploads:
         saved = self._save(kind, uploaded, title)
         return {"type": saved.type, saved.type: {**saved.fields(), "title": saved.name}}
 
+    def store(self, kind: str, name: str, media_type: str, data: bytes) -> SavedFile:
+        """Store a file that a person sends."""
+        return self._save(kind, _Uploaded(name, media_type, data))
+
     def _save(self, kind: str, uploaded: _Uploaded, title: str = "") -> SavedFile:
         self._last += 1
         # A voice message is attached as a document.

@@ -59,6 +59,7 @@ RULES = [
     ("GET", "/v1/threads", "read", "none"),
     ("GET", "/v1/threads/{thread}", "read", "none"),
     ("POST", "/v1/threads/{thread}/messages", "send", "stored"),
+    ("GET", "/v1/threads/{thread}/messages/{message}/files/{file}", "read", "none"),
     ("POST", "/v1/threads/{thread}:read", "send", "none"),
     ("POST", "/v1/threads/{thread}:mute", "send", "none"),
     ("POST", "/v1/threads/{thread}:hide", "send", "none"),

@@ -1,11 +1,17 @@
 """Threads over HTTP: who reads which inbox, answers, reasons."""
 
+from functools import partial
+
 import pytest
 
+from core.model.content import Feature
+from core.threads.metadata import without_metadata
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, ThreadMessage
+from tests.core.threads.test_metadata import photograph
 from tests.delivery.conftest import Api, Couriers
 from tests.delivery.test_people_signed_in import as_person, people
 from tests.support.servers import several_shards
+from tests.support.stack import FakeCourier
 from tests.support.waiting import until
 
 __all__ = ["people", "several_shards"]
@@ -54,6 +60,29 @@ async def test_an_answer_with_an_idempotency_key_goes_out_once(api: Api, courier
     assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     await until(lambda: sms.attempted)
     assert [one.text for one in sms.attempted] == ["P1 отвечает:\nOnce"]
+
+
+@pytest.mark.usefixtures("people")
+async def test_an_answer_has_files_that_its_readers_may_save(api: Api, courier: Couriers) -> None:
+    sms = await courier("sms", kind=partial(FakeCourier, shows=frozenset({Feature.PHOTO})))
+    added, browser, ids = await written(api), await as_person(api, 1), []
+    where = f"/v1/threads/{added.thread}"
+    for name, content in (("me.jpg", photograph()), ("79991234567.pdf", b"%PDF"), ("raw.tif", b"II*\0raw")):
+        ids.append((await browser.call("POST", f"/v1/files?name={name}", content)).json["id"])
+    refused = await browser.call("POST", f"{where}/messages", {"text": "Look", "files": ids[2:]})
+    assert (refused.status, refused.code) == (400, "FILE_NOT_PASSED_ON")
+    refused = await browser.call("POST", f"{where}/messages", {"files": ids[:2]})
+    assert (refused.status, refused.code) == (409, "ADDRESS_IN_TEXT")
+    assert (await browser.call("POST", f"{where}/messages", {"files": []})).code == "TEXT_EMPTY"
+    answered = (await browser.call("POST", f"{where}/messages", {"files": ids[:2], "with_addresses": True})).json
+    (file,) = answered["attachments"]
+    assert (file["name"], file["type"], answered["files"]) == ("photo.jpg", "photo", 1)
+    await until(lambda: sms.attempted)
+    assert sms.attempted[0].text == "P1 отвечает:\n(Файлы не переданы: 1.)"
+    saved = await browser.call("GET", f"{where}/messages/2/files/{file['id']}")
+    assert saved.body == without_metadata(photograph())
+    for place in (f"1/files/{file['id']}", f"2/files/{ids[0]}", f"x/files/{ids[0]}"):
+        assert (await browser.call("GET", f"{where}/messages/{place}")).code == "FILE_NOT_FOUND"
 
 
 @pytest.mark.usefixtures("people")

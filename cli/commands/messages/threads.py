@@ -76,8 +76,9 @@ def _thread_lines(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"{_name(thread)} and {thread['inbox']}, in {thread['channel']}"
     for one in reversed(details["messages"]):
         who = _name(thread) if one["side"] == "person" else one["by"]
+        names = "".join(f" [{file['name']}]" for file in one["attachments"])
         files = f" (with {one['files']} files that were not passed on)" if one["files"] else ""
-        yield f"{one['at']}  {who}: {one['text']}{files}"
+        yield f"{one['at']}  {who}: {one['text']}{names}{files}"
 
 
 COMMANDS: Mapping[str, Command] = {

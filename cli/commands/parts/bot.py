@@ -37,8 +37,10 @@ from cli.settings.settings import Configuration, load
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services, open_services
+from core.threads.files import ThreadFiles, files_worker, open_files_tube
 from core.updates.bot_calls import BotCalls, calls_tube, calls_worker
 from core.updates.ingress import Ingress
+from core.uploads import MiB, Uploads
 from couriers.channel import receiving
 from couriers.inbound import events_ingress, gathering
 from couriers.receiving.receiver import Receiver, open_receiver
@@ -87,7 +89,8 @@ def is_ready(process: NotedProcess, **facts: str) -> None:
 
 class ReceivingBots:
     """The bots of a channel in this process: that of the settings, or those of the folders of bots. They get what
-    people write, and make the calls of `core.updates.bot_calls`. What a provider posts goes to `serve`.
+    people write, fetch its files, and make the calls of `core.updates.bot_calls`. What a provider posts goes to
+    `serve`.
     """
 
     def __init__(self, configuration: Configuration, channel: str, core: Services) -> None:
@@ -166,11 +169,17 @@ class ReceivingBots:
         await self._folders.note(tenant, reason)
 
     async def _parts(self) -> Sequence[Part]:
-        """Return what makes the calls of the bots."""
+        """Return what makes the calls of the bots, and fetches files for them."""
         if not self._receiving.makes_calls:
             return []
         await BotCalls(self._client, "", self._channel).open()
-        return [calls_worker(self._client, calls_tube(self._channel), self._receivers.makers)]
+        await open_files_tube(self._client, self._channel)
+        uploads = Uploads(self._store, self._configuration.settings.files_total_mb * MiB)
+        files = ThreadFiles(self._store, self._client, uploads)
+        return [
+            calls_worker(self._client, calls_tube(self._channel), self._receivers.makers),
+            files_worker(self._client, self._channel, self._receivers.fetchers, files),
+        ]
 
 
 async def _begun(receiver: Receiver) -> str:

@@ -68,6 +68,13 @@ CONVERSATIONS = (
         "what a person has written with an address in it, as JSON, until it confirms that it may be sent",
     ),
     Key(
+        "fetched_files",
+        "replies:{s}:files:<tenant>:<channel>:<address>:<event>",
+        "string",
+        Lifetime.TTL,
+        "the files of what a person has written that are stored, as JSON",
+    ),
+    Key(
         "passed_on",
         "replies:{s}:from:<tenant>:<channel>:<address>:<message>",
         "string",

@@ -1,7 +1,6 @@
 """Answers to the question of a delivery: a table by person with totals, CSV, entering on behalf, closing."""
 
 import secrets
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -32,8 +31,7 @@ from core.model.question import (
     RecipientAnswer,
     Revision,
 )
-from core.uploads import not_found
-from delivery.api.files import IN_MEMORY, OCTETS
+from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
@@ -42,7 +40,6 @@ from delivery.http.responses.csv import (
     ForExcel,
     RawFormat,
     Rows,
-    download_headers,
     is_for_excel,
     respond_csv,
 )
@@ -350,21 +347,11 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
 
 async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamResponse:
     """Return the file that a recipient has answered with."""
-    key, services = request.senders_history_key, request.services
+    key, answers = request.senders_history_key, request.services.core.answers
     _, question = await _asked(request)
     if question.visible is AnswerVisibility.HIDDEN and not await _opened(request, question):
         raise Forbidden("ANSWERS_HIDDEN", "Only an administrator sees them, with a reason in the header Ada-Reason.")
-    file_id, name = await services.core.answers.file(key, request.tenant, request.query.recipient)
-    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
-        if not await services.uploads.load(request.tenant, file_id, file):
-            raise not_found(file_id)
-        file.seek(0)
-        response = web.StreamResponse(headers=download_headers(name, OCTETS))
-        await response.prepare(request.http)
-        while piece := file.read(IN_MEMORY):
-            await response.write(piece)
-    await response.write_eof()
-    return response
+    return await send_content(request, *await answers.file(key, request.tenant, request.query.recipient))
 
 
 async def close(request: AnyRequest) -> Response:

@@ -266,6 +266,7 @@ CODES = {
     "MAIL_REFUSED": ProblemType(502, "The mail server refused the mail"),
     "MAIL_UNAVAILABLE": ProblemType(503, "The mail server cannot be reached"),
     # uploaded files
+    "FILE_NOT_PASSED_ON": ProblemType(400, "A file may say more of its author than its author knows"),
     "FILE_EMPTY": ProblemType(400, "The file is empty"),
     "FILE_NOT_FOUND": ProblemType(404, "No such file"),
     "FILE_GONE": ProblemType(409, "A file of the delivery is no longer stored"),
@@ -346,7 +347,7 @@ BEYOND_SCHEMA = frozenset(
         *("TOO_MANY_BUTTONS", "BUTTON_MALFORMED", "CONTENT_TOO_LARGE"),
         *("TIME_MALFORMED", "TIME_OUT_OF_RANGE", "DELIVER_AT_PAST", "DELIVER_AT_FAR", "EXPIRES_BEFORE_DUE"),
         *("OPTIONS_MISSING", "OPTIONS_NOT_ALLOWED", "OPTION_MALFORMED", "OPTION_REPEATED", "OPTION_UNKNOWN"),
-        *("ANSWER_MALFORMED", "FILE_UNKNOWN", "NEED_NOT_ALLOWED", "TOO_MANY_IN_WAVES"),
+        *("ANSWER_MALFORMED", "FILE_NOT_PASSED_ON", "FILE_UNKNOWN", "NEED_NOT_ALLOWED", "TOO_MANY_IN_WAVES"),
         "ANONYMOUS_NOT_ALLOWED",
         *("UNTIL_PAST", "UNTIL_BEFORE_DUE", "TOO_SOON_TO_ASK_AGAIN", "TOO_LATE_TO_ASK_AGAIN"),
         "ESCALATE_CHANNEL_REPEATED",

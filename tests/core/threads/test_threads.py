@@ -3,8 +3,9 @@ the real one.
 """
 
 import asyncio
+import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +16,7 @@ import pytest
 
 from core.deliveries.received import ReceivedMessages
 from core.errors import Conflict, Invalid, NotFound
-from core.model.content import Feature
+from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.people import Group, User
 from core.orders import Caller, Order
@@ -25,13 +26,25 @@ from core.redis.keys import KEYS
 from core.redis.server_checks import configure
 from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
+from core.threads.files import (
+    LONGEST,
+    ReceivedFile,
+    ThreadFiles,
+    fetchable,
+    files_worker,
+    open_files_tube,
+    type_of,
+)
+from core.threads.metadata import without_metadata
 from core.threads.relay import Written
-from core.updates.events import Events, encode
+from core.updates.events import Event, Events, encode
 from core.updates.reachability import OptOuts
+from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Sent
+from tests.core.threads.test_metadata import photograph
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
 
@@ -42,6 +55,34 @@ MARIA = User(1, "Maria", role="student", contacts={BOT: ["100001"]})
 BORIS = User(2, "Boris", role="student", locale="en", contacts={BOT: ["100002"]})
 ANNAS = Inbox("user", "7")
 OFFICE = Inbox("office", "dean")
+
+
+CONTACT = {"type": "contact", "phone": "+79991234567", "is_own": True}
+
+
+def attached(files: Mapping[str, bytes], kind: str, **more: str) -> list[dict[str, str]]:
+    return [{"type": kind, "file_id": one, **more} for one in files]
+
+
+@asynccontextmanager
+async def fetching(school: "School", files: Mapping[str, bytes]) -> AsyncIterator[asyncio.Event]:
+    """Fetch files as the process of a bot does, while the event is set; the provider has these."""
+    allowed = asyncio.Event()
+    allowed.set()
+
+    async def fetch(event: Event, most: int) -> AsyncIterator[ReceivedFile]:
+        await allowed.wait()
+        for one in fetchable(event)[:most]:
+            yield ReceivedFile(type_of(one), str(one.get("file_name") or ""), files[one["file_id"]] or b"%PDF")
+
+    core = school.core
+    await open_files_tube(core.client, BOT)
+    stored = ThreadFiles(core.store, core.client, Uploads(core.store))
+    worker = files_worker(core.client, BOT, {TENANT: fetch}, stored)
+    working = asyncio.create_task(worker.run())
+    yield allowed
+    worker.stop()
+    await working
 
 
 @dataclass
@@ -111,6 +152,19 @@ class School:
         address = user.contacts[BOT][0]
         return str(max(n for n, one in enumerate(self.courier.attempted, 1) if one.address == address))
 
+    def files_of(self, message: Message) -> Sequence[Attachment]:
+        return message.content.attachments if message.content else ()
+
+    async def has(self, tube: str, state: str) -> bool:
+        counts = (await self.core.queue.inspector.stats()).tubes
+        return tube in counts and bool(getattr(counts[tube].states, state))
+
+    async def content_of(self, upload: str) -> bytes:
+        """Return the content of an uploaded file."""
+        target = io.BytesIO()
+        assert await Uploads(self.core.store).load(TENANT, upload, target)
+        return target.getvalue()
+
     async def threads(self, inbox: Inbox = ANNAS) -> list[Thread]:
         return (await self.core.threads.page(TENANT, inbox, None, 10))[0]
 
@@ -128,7 +182,9 @@ async def school_on(stack: Stack, office: str = "dean") -> AsyncIterator[School]
     def respond(message: Message) -> Outcome:
         return Sent(str(next(numbers)))
 
-    courier = FakeCourier(BOT, respond, shows=frozenset({Feature.ANSWER, Feature.INLINE}))
+    courier = FakeCourier(
+        BOT, respond, shows=frozenset({Feature.ANSWER, Feature.INLINE, Feature.PHOTO, Feature.DOCUMENT})
+    )
     for user in (ANNA, OLGA, MARIA, BORIS):
         await core.directory.users.create(TENANT, user)
     await core.directory.groups.create(TENANT, Group("dean", "Dean's office"), [8, 2])
@@ -268,7 +324,74 @@ async def test_files_and_long_words_are_named_and_not_cut(school: School) -> Non
     head, body = school.got(ANNA)
     assert head.startswith("Maria отвечает на «No classes»:\n(Файлы не переданы: 2.)")
     assert body.startswith(words)
-    assert school.got(MARIA)[-1] == "Передано: Anna Petrova.\nФайлы не переданы, только текст. Файлов: 2."
+    assert school.got(MARIA)[-1].startswith("Передано: Anna Petrova.\nНе передано файлов: 2. Передаются до 10")
+
+
+async def test_the_files_of_a_message_go_out_together_without_what_a_camera_wrote(school: School) -> None:
+    message = await school.send()
+    album = {"a": photograph(), "b": photograph(1), "c": b"II*\0raw", "d": b"%PDF"}
+    async with fetching(school, album):
+        await school.write(MARIA, "My work", quoted=message, attachments=[*attached(album, "photo"), CONTACT])
+        (relayed,) = (one for one in school.courier.attempted if one.text.startswith("Maria"))
+        assert relayed.text.startswith("Maria отвечает на «No classes»:\nMy work\n(Файлы не переданы: 2.)")
+        assert [(one.type, one.name) for one in school.files_of(relayed)] == [("photo", "photo.jpg")] * 3
+        (thread,) = await school.threads()
+        assert thread.newest
+        assert thread.newest.files == 2
+        stored = [await school.content_of(one.id) for one in thread.newest.attachments]
+        assert stored == [without_metadata(photograph()), without_metadata(photograph(1)), b"%PDF"]
+        answer = attached({"a": b""}, "document", file_name="Marks.pdf")
+        await school.write(ANNA, "", quoted=school.last_to(ANNA), attachments=answer)
+    last = school.courier.attempted[-1]
+    assert (last.text, [one.name for one in school.files_of(last)]) == ("Anna Petrova отвечает:", ["Marks.pdf"])
+
+
+async def test_a_text_waits_for_the_files_written_before_it_and_not_for_longer_than_that(school: School) -> None:
+    message, files = await school.send(), {"a": b"%PDF"}
+    async with fetching(school, files) as fetches:
+        fetches.clear()
+        for text, event in (("First", "e1"), ("Second", "e2")):
+            about = {"id": event, "channel": BOT, "kind": "text", "user_id": "100001", "chat_id": "100001"}
+            file = attached(files if text == "First" else {}, "document")
+            await school.put({**about, "event_text": text, "reply_message_id": message, "attachments": file})
+        await until(lambda: school.has(f"bot_files.{BOT}", "taken"))
+        assert await school.threads() == []
+        fetches.set()
+        await until(school.is_idle)
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "First"), ("person", "Second")]
+
+
+async def test_files_that_no_process_fetches_are_named_as_not_passed_on(school: School) -> None:
+    message = await school.send()
+    await open_files_tube(school.core.client, BOT)
+    about = {"id": "e1", "channel": BOT, "kind": "text", "user_id": "100001", "chat_id": "100001", "event_text": "Here"}
+    await school.put({**about, "reply_message_id": message, "attachments": attached({"a": b""}, "photo")})
+    await until(lambda: school.has("replies", "waiting"))
+    school.stack.advance_clock(LONGEST)
+    await until(school.is_idle)
+    assert school.got(ANNA)[0].startswith("Maria отвечает на «No classes»:\nHere\n(Файлы не переданы: 1.)")
+    assert school.got(MARIA)[-1].startswith("Передано: Anna Petrova.\nНе передано файлов: 1.")
+
+
+async def test_a_person_sends_ten_files_a_day_and_is_asked_about_an_address_in_a_name(school: School) -> None:
+    message, files = await school.send(), {f"f{n}": b"%PDF" for n in range(8)}
+    async with fetching(school, files):
+        for _ in range(2):
+            await school.write(MARIA, "Here", quoted=message, attachments=attached(files, "document"))
+        (thread,) = await school.threads()
+        said = await school.core.threads.messages(thread, 0, 9)
+        assert [(one.files, len(one.attachments)) for one in said] == [(6, 2), (0, 8)]
+        school.stack.advance_clock(timedelta(days=1, minutes=5))
+        named = attached({"f1": b""}, "document", file_name="my_79991234567.pdf")
+        await school.write(MARIA, "", quoted=message, attachments=named)
+        assert school.got(MARIA)[-1].startswith("В сообщении есть контакты: 79991234567. Получатель")
+        asked = school.courier.attempted[-1].content
+        assert asked
+        await school.press(MARIA, asked.inline[0][0].data)
+        (thread,) = await school.threads()
+        assert thread.newest
+        assert [one.name for one in thread.newest.attachments] == ["my_79991234567.pdf"]
 
 
 async def test_a_thread_counts_what_is_unread_and_goes_with_its_person(school: School) -> None:

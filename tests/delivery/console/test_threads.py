@@ -1,9 +1,12 @@
 """Replies in the console: a teacher reads and answers them, on a phone."""
 
+import io
 import uuid
 
 from core.redis.store import Store
+from core.threads.files import ThreadFile
 from core.threads.threads import Correspondent, Inbox, ReplyRoute, ThreadMessage, Threads
+from core.uploads import Uploads
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_daily_work import signed_in
 from tests.support.waiting import until
@@ -14,7 +17,10 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.visit("inbox", language="ru", width=390)
     await teacher.sees("Ответов пока нет")
     student, phone = f"student-{uuid.uuid4().hex[:6]}", f"+7997{uuid.uuid4().int % 10**7:07d}"
-    inbox, message = Inbox("user", own), ThreadMessage(0, "person", 0, student, "А в пятницу будут пары?", "sms", 2)
+    uploaded = await Uploads(store).store("default", "Реферат.pdf", io.BytesIO(b"%PDF"))
+    file = ThreadFile(uploaded.id, uploaded.type, uploaded.name, uploaded.bytes)
+    words = "А в пятницу будут пары?"
+    inbox, message = Inbox("user", own), ThreadMessage(0, "person", 0, student, words, "sms", 2, attachments=[file])
     about = (Correspondent(student, "Мария Иванова"), ReplyRoute("sms", phone), "", uuid.uuid4().hex)
     added = await Threads(store).add_of_person("default", inbox, *about, message)
     await teacher.visit("inbox", language="ru", width=390)
@@ -23,6 +29,7 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.go(f"thread/{added.thread}")
     await teacher.sees("А в пятницу будут пары?")
     await teacher.sees("Не передано файлов: 2")
+    await teacher.sees("Реферат.pdf")
     await teacher.writes("Ваш ответ", "Да, в 10:00")
     await teacher.presses("Ответить")
     await teacher.sees("Ответ отправлен")

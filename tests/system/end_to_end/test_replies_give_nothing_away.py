@@ -28,8 +28,11 @@ from core.services import Services
 from core.threads import ReplyWorker
 from couriers.email import LinkCodeMailer
 from couriers.inbound import events_ingress
+from sandbox.bot_api.state.parameters import Upload
+from sandbox.max.uploads import UploadedFile
 from sandbox.sandbox import Sandbox
 from scenarios.execution.opening import ScenarioOptions
+from tests.core.threads.test_metadata import GREY
 from tests.couriers.relay import Relay
 from tests.support.outbox import Outbox
 from tests.support.receiving import answering, running
@@ -38,6 +41,8 @@ from tests.support.waiting import until
 
 URLS = {"telegram-bot": "ADA_BOT_API_URL", "vk": "ADA_VK_API_URL", "max": "ADA_MAX_API_URL", "sms": "ADA_SMS_URL"}
 ADDRESSES = {"telegram-bot": "100071", "vk": "200072", "max": "300073", "sms": "+79995550074"}
+DOTS = GREY[-40:]
+"""The dots of the photographs, as they go out."""
 Json = dict[str, Any]
 
 
@@ -91,6 +96,25 @@ class OneSide:
             case "max":
                 writer, name = int(self.address), self.secrets[3]
                 self.sandbox.max.people.write(writer, text, name=name, reply_to=quoted)
+
+    def send_photograph(self, text: str, quoted: str) -> None:
+        """Reply with a photograph in which the camera has written who its owner is."""
+        said = b"\xff\xfe" + (len(self.owner) + 2).to_bytes(2) + self.owner
+        data, name = GREY[:2] + said + GREY[2:] + self.owner, f"{self.secrets[1]}.jpg"
+        match self.channel:
+            case "telegram-bot":
+                file, person = Upload(name, "image/jpeg", data), int(self.address)
+                self.sandbox.bot_api.people.send_file(person, "photo", file, reply_to=int(quoted), caption=text)
+            case "vk":
+                photo = self.sandbox.vk.file_of_person("photo", name, "image/jpeg", data)
+                self.sandbox.vk.people.write(self.address, text, reply_to=int(quoted), files=[photo])
+            case "max":
+                image = UploadedFile("image", "token-of-a-file", name, "image/jpeg", data)
+                self.sandbox.max.people.send_file(int(self.address), image, text, reply_to=quoted)
+
+    @property
+    def owner(self) -> bytes:
+        return " ".join(self.secrets).encode()
 
     def corrects(self, text: str) -> None:
         """Edit the last message that the person has written to Telegram's bot."""
@@ -164,9 +188,14 @@ async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: 
         relay = Relay(urlsplit(environment[name]).port or 0)
         await relay.start()
         until_closed.push_async_callback(relay.stop)
-        environment[name] = environment[name].replace(str(urlsplit(environment[name]).port), str(relay.port))
+        port = str(urlsplit(environment[name]).port)
+        environment[name] = environment[name].replace(port, str(relay.port))
+        if channel in ("vk", "max"):  # files go to an address that the provider names
+            uploads = sandbox.vk.uploads if channel == "vk" else sandbox.max.uploads
+            uploads.url = uploads.url.replace(port, str(relay.port))
         sides[channel] = OneSide(sandbox, relay, channel)
     settings = {**environment, "ADA_BOT_TENANT": TENANT, "ADA_INBOUND_SMS_SECRET": "secret-of-the-gateway"}
+    settings["ADA_WEBHOOK_ALLOW_PRIVATE"] = "true"
     configuration = load(settings, Path("/nowhere"))
     for channel, side in sides.items():
         await core.directory.users.create(TENANT, side.user)
@@ -197,6 +226,20 @@ async def town(stack: Stack, tmp_path: Path) -> AsyncIterator[Neighbours]:
         for runtime in stack.runtimes:
             await stack.stop(runtime)
     await sandbox.stop()
+
+
+async def test_a_photograph_says_nothing_of_its_owner_to_the_other_side(town: Neighbours) -> None:
+    sides = town.sides
+    pairs = [("telegram-bot", "vk"), ("vk", "max"), ("max", "telegram-bot")]
+    for number, (teacher, student) in enumerate((sides[a], sides[b]) for a, b in pairs):
+        text, question, answer = f"Show me, {number}", f"My work, {number}", f"Look, {number}"
+        await town.order(teacher, student, text)
+        for here, there, quoted, words in ((student, teacher, text, question), (teacher, student, question, answer)):
+            before = there.sent().count(DOTS)
+            here.send_photograph(words, await town.gets(here, quoted))
+            await there.gets(words)
+            assert there.sent().count(DOTS) > before
+            assert [secret for secret in here.secrets if secret.encode() in there.sent()] == []
 
 
 async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(town: Neighbours) -> None:

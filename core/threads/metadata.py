@@ -1,0 +1,223 @@
+"""Takes out of pictures, videos and sounds what a camera or a program has written about its owner: place, time, device,
+names. Pure.
+
+The pixels and sounds stay as they are: nothing is decoded. Of EXIF only the orientation stays, without which a
+photograph lies on its side. Sources: ITU T.81 (JPEG), PNG (W3C), GIF89a, the container of WebP, ISO/IEC 14496-12 (MP4).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+_BOXES = {b"moov", b"trak", b"mdia"}
+"""Boxes of MP4 whose inner boxes are looked at."""
+_ABOUT = {b"udta", b"meta", b"uuid", b"iods"}
+"""Boxes that say something of the file."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_OF_PNG = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"bKGD", b"pHYs"} | {
+    b"acTL",
+    b"fcTL",
+    b"fdAT",
+}
+_OF_WEBP = {b"VP8 ", b"VP8L", b"VP8X", b"ANIM", b"ANMF", b"ALPH"}
+_EXIF_AND_XMP = 0b1100
+"""Flags in VP8X: there is EXIF, there is XMP."""
+_ORIENTATION = 0x0112
+
+
+class MetadataUnreadable(Exception):
+    """It is a picture or a video whose metadata cannot be taken out: it is broken, or of an unknown form."""
+
+
+def without_metadata(data: bytes) -> bytes:
+    """Return a file without its metadata; one that is no picture, video or sound as it is. Raises
+    MetadataUnreadable.
+    """
+    if data.startswith(_UNKNOWN):
+        raise MetadataUnreadable("unknown form")
+    try:
+        return next((clean(data) for place, mark, clean in _FORMS if data.startswith(mark, place)), data)
+    except (IndexError, ValueError) as error:
+        raise MetadataUnreadable(type(error).__name__) from None
+
+
+def _jpeg(data: bytes) -> Iterator[bytes]:
+    """Yield the segments that the picture needs: it ends at its end mark, whatever follows."""
+    yield data[:2]
+    if orientation := _orientation(data):
+        yield _exif(orientation)
+    place = 2
+    while (marker := _marker(data, place)) != 0xD9:
+        end = place + 2 + int.from_bytes(data[place + 2 : place + 4])
+        if not place + 4 <= end <= len(data):
+            raise ValueError
+        yield _needed(marker, data[place:end])
+        place = _end_of_scan(data, end) if marker == 0xDA else end
+        yield data[end:place]
+    yield b"\xff\xd9"
+
+
+def _marker(data: bytes, place: int) -> int:
+    if data[place] != 0xFF or data[place + 1] == 0xFF:
+        raise ValueError
+    return data[place + 1]
+
+
+def _needed(marker: int, segment: bytes) -> bytes:
+    """Return a segment if the picture needs it: of those of applications the head of JFIF without its preview, and the
+    colours of Adobe.
+    """
+    if marker == 0xE0 and segment[4:9] == b"JFIF\0":
+        return b"\xff\xe0\x00\x10" + segment[4:16] + b"\0\0"
+    is_said = 0xE0 <= marker <= 0xEF or marker == 0xFE
+    return segment if not is_said or (marker == 0xEE and segment[4:9] == b"Adobe") else b""
+
+
+def _end_of_scan(data: bytes, place: int) -> int:
+    """Return where the coded picture ends: at a mark that is no restart and no stuffed byte."""
+    while True:
+        place = data.index(b"\xff", place)
+        if data[place + 1] == 0 or 0xD0 <= data[place + 1] <= 0xD7:
+            place += 2
+        elif data[place + 1] == 0xFF:
+            place += 1
+        else:
+            return place
+
+
+def _orientation(data: bytes) -> int:
+    """Return how the picture of a JPEG is turned, 2 to 8; 0 if it is not, or nothing says so."""
+    place = 2
+    while data[place] == 0xFF and data[place + 1] not in (0xDA, 0xD9):
+        size = int.from_bytes(data[place + 2 : place + 4])
+        if data[place + 1] == 0xE1 and data[place + 4 : place + 10] == b"Exif\0\0":
+            return _orientation_in(data[place + 10 : place + 2 + size])
+        place += 2 + max(size, 2)
+    return 0
+
+
+def _orientation_in(tiff: bytes) -> int:
+    is_little = tiff[:2] == b"II"
+
+    def number(place: int, size: int) -> int:
+        return int.from_bytes(tiff[place : place + size], "little" if is_little else "big")
+
+    first = number(4, 4)
+    for entry in range(first + 2, first + 2 + 12 * min(number(first, 2), 100), 12):
+        if number(entry, 2) == _ORIENTATION:
+            found = number(entry + 8, 2)
+            return found if 2 <= found <= 8 else 0
+    return 0
+
+
+def _exif(orientation: int) -> bytes:
+    """Return a segment with the orientation alone."""
+    tiff = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0" + bytes([orientation]) + b"\0\0\0\0\0\0"
+    body = b"Exif\0\0" + tiff
+    return b"\xff\xe1" + (len(body) + 2).to_bytes(2) + body
+
+
+def _png(data: bytes) -> Iterator[bytes]:
+    yield _PNG
+    place = len(_PNG)
+    while True:
+        end = place + 12 + int.from_bytes(data[place : place + 4])
+        kind = data[place + 4 : place + 8]
+        if end > len(data):
+            raise ValueError
+        if kind in _OF_PNG:
+            yield data[place:end]
+        if kind == b"IEND":
+            return
+        place = end
+
+
+def _gif(data: bytes) -> Iterator[bytes]:
+    """Yield the blocks of the pictures, and how often they are repeated; no comments, texts or other extensions."""
+    place = 13 + _colours(data[10])
+    yield data[:place]
+    while data[place] != 0x3B:
+        start = place
+        if data[place] == 0x21:
+            place += 2
+            is_shown = data[start + 1] == 0xF9 or data[place + 1 : place + 12] == b"NETSCAPE2.0"
+        elif data[place] == 0x2C:
+            place += 10 + _colours(data[place + 9]) + 1
+            is_shown = True
+        else:
+            raise ValueError
+        while data[place]:
+            place += 1 + data[place]
+        place += 1
+        if is_shown:
+            yield data[start:place]
+    yield b"\x3b"
+
+
+def _colours(flags: int) -> int:
+    """Return the bytes of the table of colours that the flags announce."""
+    return int(3 * 2 ** ((flags & 7) + 1)) if flags & 0x80 else 0
+
+
+def _webp(data: bytes) -> bytes:
+    chunks, place = [], 12
+    end = 8 + int.from_bytes(data[4:8], "little")
+    if end > len(data):
+        raise ValueError
+    while place < end:
+        kind, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
+        after = place + 8 + size + size % 2
+        if kind == b"VP8X":
+            chunks.append(data[place : place + 8] + bytes([data[place + 8] & ~_EXIF_AND_XMP]) + data[place + 9 : after])
+        elif kind in _OF_WEBP:
+            chunks.append(data[place:after])
+        place = after
+    body = b"WEBP" + b"".join(chunks)
+    return b"RIFF" + len(body).to_bytes(4, "little") + body
+
+
+def _mp4(data: bytes) -> bytes:
+    """Return a video or sound with zeros in place of what is said of it, so that everything else keeps its place.
+    Pictures in such a container (HEIC, AVIF) cannot be taken apart without moving.
+    """
+    brand = data[8:12]
+    if brand[:3] in (b"hei", b"hev", b"avi", b"mif", b"msf", b"crx"):
+        raise MetadataUnreadable(brand.decode(errors="replace"))
+    cleaned = bytearray(data)
+    _clear(cleaned, 0, len(cleaned))
+    return bytes(cleaned)
+
+
+def _clear(data: bytearray, place: int, end: int) -> None:
+    while place < end:
+        size, kind, head = int.from_bytes(data[place : place + 4]), bytes(data[place + 4 : place + 8]), 8
+        if size == 1:
+            size, head = int.from_bytes(data[place + 8 : place + 16]), 16
+        size = size or end - place
+        if size < head or place + size > end:
+            raise ValueError
+        if kind in _BOXES:
+            _clear(data, place + head, place + size)
+        elif kind in _ABOUT:
+            data[place + 4 : place + 8] = b"free"
+            data[place + head : place + size] = bytes(size - head)
+        elif kind in (b"mvhd", b"tkhd", b"mdhd"):  # when it was made and changed
+            times = 16 if data[place + head] == 1 else 8
+            data[place + head + 4 : place + head + 4 + times] = bytes(times)
+        place += size
+
+
+def _mp3(data: bytes) -> bytes:
+    """Return a sound without the tags before it: their size has seven bits in each byte."""
+    return data[10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9]) :]
+
+
+_FORMS: Sequence[tuple[int, bytes, Callable[[bytes], bytes]]] = (
+    (0, b"\xff\xd8\xff", lambda data: b"".join(_jpeg(data))),
+    (0, _PNG, lambda data: b"".join(_png(data))),
+    (0, b"GIF8", lambda data: b"".join(_gif(data))),
+    (8, b"WEBP", _webp),
+    (4, b"ftyp", _mp4),
+    (0, b"ID3", _mp3),
+)
+"""Where a file has a mark, the mark, and what takes its metadata out."""
+_UNKNOWN = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"FUJIFILM", b"\0\0\0\x0cJXL ", b"\xff\x0a")
+"""How pictures begin whose metadata stay unread: TIFF and raw pictures, JPEG XL."""
