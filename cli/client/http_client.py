@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from math import inf
 from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -215,16 +216,21 @@ def _place(error: JsonObject) -> str:
     return f"row {error['row']}, column {error['column']}" if error.get("column") else f"row {error['row']}"
 
 
-_PAGE = "500"
+_PAGE = 500
 
 
-async def items(api: HttpClient, path: str, name: str, query: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    """Emit all items of a list, in the order of the API. `name`: the field of a page that has them."""
+async def items(
+    api: HttpClient, path: str, name: str, query: Mapping[str, str], most: float = inf
+) -> AsyncIterator[dict[str, Any]]:
+    """Emit the first `most` items of a list, in the order of the API. `name`: the field of a page that has them."""
     cursor: str | None = ""
-    while cursor is not None:
-        page = await api.call("GET", path, query={**query, "limit": _PAGE, **({"cursor": cursor} if cursor else {})})
-        for item in page[name]:
+    while cursor is not None and most > 0:
+        page = await api.call(
+            "GET", path, query={**query, "limit": str(_PAGE), **({"cursor": cursor} if cursor else {})}
+        )
+        for item in page[name][: int(min(most, _PAGE))]:
             yield item
+        most -= len(page[name])
         cursor = page["next"]
 
 

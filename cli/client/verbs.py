@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,6 +13,7 @@ from cli.client.http_client import HttpClient, open_client
 from cli.command import SUCCESS
 from cli.settings.settings import load
 
+Item = TypeVar("Item")
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
 
 
@@ -28,4 +30,25 @@ def print_result(arguments: Namespace, result: Any, text: str) -> int:
     """Print a result: as JSON in one line with `--json`, as text for people without. Returns SUCCESS."""
     shown = json.dumps(msgspec.to_builtins(result), ensure_ascii=False) if arguments.json else text
     print(shown, flush=True)
+    return SUCCESS
+
+
+def print_all(arguments: Namespace, found: Iterable[Item], line: Callable[[Item], str]) -> int:
+    """Print one line per item, also with `--json`; to people who see none it is said on stderr. Returns SUCCESS."""
+    printed = [print_result(arguments, item, line(item)) for item in found]
+    return SUCCESS if printed else print_nothing(arguments)
+
+
+async def print_stream(arguments: Namespace, found: AsyncIterable[Item], line: Callable[[Item], str]) -> int:
+    """Print items as `print_all` does, each as soon as it is read."""
+    is_empty = True
+    async for item in found:
+        is_empty = False
+        print_result(arguments, item, line(item))
+    return print_nothing(arguments) if is_empty else SUCCESS
+
+
+def print_nothing(arguments: Namespace) -> int:
+    if not arguments.json:
+        print("nothing found", file=sys.stderr, flush=True)
     return SUCCESS

@@ -22,7 +22,7 @@ def runs_under_up(configuration: Configuration, channel: str, verb: str) -> bool
     """
     if UP_PART in os.environ or any(name in configuration.raw for name in channels()[channel].settings_of_account):
         return False
-    return _part(configuration.settings.data, verb) is not None
+    return part_that_runs(configuration.settings.data, verb) is not None
 
 
 def start_by_up(data: Path, verb: str) -> int:
@@ -31,7 +31,7 @@ def start_by_up(data: Path, verb: str) -> int:
 
 
 async def _start_by_up(data: Path, verb: str) -> int:
-    before = _part(data, verb)
+    before = part_that_runs(data, verb)
     ask_to_start(data, verb)  # also one that runs: it may be about to end
     if before and before.state in (PartState.RUNNING, PartState.STARTING):
         print(f"`./ada up` runs {verb} with its own account")
@@ -39,7 +39,7 @@ async def _start_by_up(data: Path, verb: str) -> int:
     async with asyncio.timeout(_PATIENCE):
         while True:
             await asyncio.sleep(_LOOK)
-            part = _part(data, verb)
+            part = part_that_runs(data, verb)
             if part and part.state is PartState.RUNNING:
                 print(f"`./ada up` has started {verb} again, with its own account")
                 return SUCCESS
@@ -58,7 +58,7 @@ async def start_verb(data: Path, verb: str) -> None:
     await asyncio.to_thread(ask_to_start, data, verb)
 
 
-def _part(data: Path, verb: str) -> UpPart | None:
+def part_that_runs(data: Path, verb: str) -> UpPart | None:
     """Return the part of `up` that runs a verb: a process, or a thread of one."""
     note = read_note(data)
     names = (verb, verb.removeprefix("courier "))

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cli.client.http_client import HttpClient, quoted
-from cli.client.verbs import over_http, print_result
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.client.verbs import over_http, print_all, print_result
+from cli.command import WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.users import split_contact
 from cli.commands.messages.deliveries import parse_id
 
@@ -30,9 +30,7 @@ async def list_of_person(
 ) -> int:
     """Print one line per object of `/v1/<collection>`, also with `--json`."""
     found = await api.call("GET", f"/v1/{collection}", query={"user": arguments.user})
-    for one in found[collection]:
-        print_result(arguments, one, line(one))
-    return SUCCESS
+    return print_all(arguments, found[collection], line)
 
 
 def declare_contact(parser: ArgumentParser) -> None:

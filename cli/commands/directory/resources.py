@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.client.http_client import HttpClient, items, quoted
-from cli.client.verbs import print_result
+from cli.client.verbs import print_result, print_stream
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.messages.deliveries import parse_id
 
@@ -46,9 +46,7 @@ class Resource:
     async def list_all(self, api: HttpClient, arguments: Namespace) -> int:
         """Print one line per object, also with `--json`."""
         query = {name: value for name in self.filters if (value := getattr(arguments, name)) is not None}
-        async for found in items(api, f"/v1/{self.path}", self.path, query):
-            print_result(arguments, found, self.line(found))
-        return SUCCESS
+        return await print_stream(arguments, items(api, f"/v1/{self.path}", self.path, query), self.line)
 
     async def show(self, api: HttpClient, arguments: Namespace) -> int:
         found = await api.call("GET", self.path_of(arguments))
@@ -81,9 +79,8 @@ class Members:
 
     async def list_all(self, api: HttpClient, arguments: Namespace) -> int:
         """Print one line per person, also with `--json`."""
-        async for user in items(api, f"{self.of.path_of(arguments)}/{self.name}", "users", {}):
-            print_result(arguments, user, self.line(user))
-        return SUCCESS
+        users = items(api, f"{self.of.path_of(arguments)}/{self.name}", "users", {})
+        return await print_stream(arguments, users, self.line)
 
     async def add(self, api: HttpClient, arguments: Namespace) -> int:
         return await self._each(api, arguments, "PUT", "added")

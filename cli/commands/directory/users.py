@@ -2,12 +2,11 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from itertools import count
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject, items
-from cli.client.verbs import over_http, print_result
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.client.verbs import over_http, print_result, print_stream
+from cli.command import WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.resources import Resource, format_user, format_user_line
 from cli.commands.messages.deliveries import parse_id
 
@@ -126,13 +125,13 @@ def describe_merge(merged: JsonObject) -> str:
 
 async def deliveries(api: HttpClient, arguments: Namespace) -> int:
     """Print one line per delivery, also with `--json`."""
-    numbers = count(1)
-    async for one in items(api, f"{USERS.path_of(arguments)}/deliveries", "deliveries", {}):
-        if next(numbers) > arguments.limit:
-            break
-        outcomes = ", ".join(f"{channel} {outcome['status']}" for channel, outcome in one["outcomes"].items())
-        print_result(arguments, one, f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}")
-    return SUCCESS
+    found = items(api, f"{USERS.path_of(arguments)}/deliveries", "deliveries", {}, arguments.limit)
+    return await print_stream(arguments, found, describe_delivery)
+
+
+def describe_delivery(one: JsonObject) -> str:
+    outcomes = ", ".join(f"{channel} {outcome['status']}" for channel, outcome in one["outcomes"].items())
+    return f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}"
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:

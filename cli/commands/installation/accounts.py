@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from getpass import getpass
 
 from cli.client.http_client import HttpClient, JsonObject
-from cli.client.verbs import over_http, print_result
-from cli.command import SUCCESS, Command, CommandFailed
+from cli.client.verbs import over_http, print_all, print_result
+from cli.command import Command, CommandFailed
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -26,9 +26,7 @@ def declare(parser: ArgumentParser) -> None:
 async def run(api: HttpClient, arguments: Namespace) -> int:
     accounts = (await api.call("GET", "/v1/accounts"))["accounts"]
     if not arguments.action:
-        for one in accounts:
-            print_result(arguments, one, describe(one))
-        return SUCCESS
+        return print_all(arguments, accounts, describe)
     texts = read_texts(arguments.settings) if arguments.action == "set" else [""] * len(arguments.settings)
     return await change(api, arguments, accounts, texts)
 

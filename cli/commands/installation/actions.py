@@ -3,11 +3,10 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import datetime
-from itertools import count
 
 from cli.client.http_client import HttpClient, JsonObject, items
-from cli.client.verbs import over_http, print_result
-from cli.command import SUCCESS, Command
+from cli.client.verbs import over_http, print_stream
+from cli.command import Command
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -20,12 +19,7 @@ def declare(parser: ArgumentParser) -> None:
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Print one line per action."""
     query = {name: value for name in ("who", "what", "since") if (value := getattr(arguments, name))}
-    numbers = count(1)
-    async for action in items(api, "/v1/actions", "actions", query):
-        if next(numbers) > arguments.limit:
-            break
-        print_result(arguments, action, describe(action))
-    return SUCCESS
+    return await print_stream(arguments, items(api, "/v1/actions", "actions", query, arguments.limit), describe)
 
 
 def describe(action: JsonObject) -> str:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
-from cli.client.verbs import print_result
+from cli.client.verbs import print_nothing, print_result
 from cli.command import SUCCESS, Command
 from cli.services.store import open_store
 from cli.settings.settings import load
@@ -50,7 +50,9 @@ async def create(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
 
 
 async def list_all(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
-    for key in await keys.list():
+    if not (found := await keys.list()):
+        print_nothing(arguments)
+    for key in found:
         print_result(arguments, key.as_json(), describe(key))
 
 

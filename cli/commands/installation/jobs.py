@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.client.format_jobs import format_job_line, format_log_line
-from cli.client.verbs import print_result
+from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.installation.api_keys import user_action
 from cli.commands.installation.jobs_many import declare_filter, declare_many, many, wanted_by
@@ -244,8 +244,7 @@ async def stop(jobs: Jobs, arguments: Namespace) -> int:
 async def show_log(jobs: Jobs, arguments: Namespace) -> int:
     job = await jobs.find(job_of(arguments))
     lines = await jobs.log.last(job.id, arguments.limit)
-    for line in lines:
-        print_result(arguments, line, format_log_line(line))
+    print_all(arguments, lines, format_log_line)
     if arguments.follow:
         async for line in jobs.log.follow(job.id, lines[-1].id if lines else BEGIN):
             print_result(arguments, line, format_log_line(line))

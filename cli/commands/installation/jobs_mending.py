@@ -1,19 +1,19 @@
 """The actions of `jobs` that look into a job and mend it, and what all its actions have in common."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from cli.client.format_jobs import format_job, format_plan, format_step, format_unit
-from cli.client.verbs import print_result
+from cli.client.verbs import print_result, print_stream
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, StoredJob
 from core.jobs.queries import ask
 from core.jobs.steps import point_of
-from core.jobs.units import UnitOutcome, UnitStatus
+from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import view_of
 from core.model.json_form import compact_json
 from core.queue import QueueClient
@@ -84,15 +84,17 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 async def list_units(jobs: Jobs, arguments: Namespace) -> int:
     """Return one line per unit or effect, also with `--json`."""
-    job = await jobs.find(job_of(arguments))
+    return await print_stream(arguments, units_of(jobs, await jobs.find(job_of(arguments)), arguments), format_unit)
+
+
+async def units_of(jobs: Jobs, job: StoredJob, arguments: Namespace) -> AsyncIterator[UnitView]:
     status = UnitStatus(arguments.status) if arguments.status else None
     left, cursor = arguments.limit, None
     while cursor != "" and left > 0:
         units, cursor = await jobs.units.page(job.id, status, cursor or "", _LIMIT)
         for unit in units[:left]:
-            print_result(arguments, unit, format_unit(unit))
+            yield unit
         left -= len(units)
-    return SUCCESS
 
 
 async def resolve(jobs: Jobs, arguments: Namespace) -> int:

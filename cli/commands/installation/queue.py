@@ -7,7 +7,7 @@ from getpass import getuser
 
 import msgspec
 
-from cli.client.verbs import print_result
+from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.installation.api_keys import user_action
 from cli.services.store import open_store
@@ -140,9 +140,8 @@ async def stats(queue: Queue, arguments: Namespace) -> int:
 
 async def list_tasks(queue: Queue, arguments: Namespace) -> int:
     """Return one line per task, also with `--json`."""
-    for task in await find_tasks(queue, task_filter(arguments), arguments.limit):
-        print_result(arguments, task, format_task_line(task))
-    return SUCCESS
+    found = await find_tasks(queue, task_filter(arguments), arguments.limit)
+    return print_all(arguments, found, format_task_line)
 
 
 async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
@@ -166,9 +165,8 @@ def task_filter(arguments: Namespace) -> TaskFilter:
 
 async def list_lanes(queue: Queue, store: Store, arguments: Namespace) -> int:
     """Print one line per lane, also with `--json`."""
-    for lane in (await Lanes(store, queue).longest(arguments.tube, arguments.limit)).lanes:
-        print_result(arguments, lane, f"{lane.tasks:>8}  {lane.tube}  {lane.lane}")
-    return SUCCESS
+    found = await Lanes(store, queue).longest(arguments.tube, arguments.limit)
+    return print_all(arguments, found.lanes, lambda lane: f"{lane.tasks:>8}  {lane.tube}  {lane.lane}")
 
 
 async def peek(queue: Queue, arguments: Namespace) -> int:

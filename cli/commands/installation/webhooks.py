@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
 from cli.client.http_client import HttpClient, JsonObject, quoted
-from cli.client.verbs import over_http, print_result
+from cli.client.verbs import over_http, print_all, print_result
 from cli.command import FAILURE, SUCCESS, Command
 from core.model.text.characters import counted
 from core.webhooks.webhook import EventType
@@ -45,9 +45,7 @@ async def add(api: HttpClient, arguments: Namespace) -> int:
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Return one line per webhook, also with `--json`."""
-    for webhook in (await api.call("GET", PATH))["webhooks"]:
-        print_result(arguments, webhook, describe(webhook))
-    return SUCCESS
+    return print_all(arguments, (await api.call("GET", PATH))["webhooks"], describe)
 
 
 async def remove(api: HttpClient, arguments: Namespace) -> int:

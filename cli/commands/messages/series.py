@@ -6,8 +6,8 @@ from typing import Any
 
 from cli.client.format_history import format_series
 from cli.client.http_client import HttpClient, items, quoted
-from cli.client.verbs import over_http, print_result
-from cli.command import SUCCESS, Command
+from cli.client.verbs import over_http, print_result, print_stream
+from cli.command import Command
 
 
 def declare_series(parser: ArgumentParser) -> None:
@@ -26,9 +26,7 @@ def declare_series(parser: ArgumentParser) -> None:
 async def series(api: HttpClient, arguments: Namespace) -> int:
     """List the series, or show, change, stop or remove one."""
     if not arguments.series:
-        async for one in items(api, "/v1/series", "series", {}):
-            print_result(arguments, one, format_series(one))
-        return SUCCESS
+        return await print_stream(arguments, items(api, "/v1/series", "series", {}), format_series)
     path = f"/v1/series/{quoted(arguments.series)}"
     if arguments.remove:
         await api.call("DELETE", path)

@@ -4,8 +4,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from cli.client.http_client import HttpClient, JsonObject, quoted
-from cli.client.verbs import over_http, print_result
-from cli.command import SUCCESS, Command, CommandFailed
+from cli.client.verbs import over_http, print_all, print_result
+from cli.command import Command, CommandFailed
 
 _PATH = "/v1/templates"
 
@@ -27,9 +27,8 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Print one line per template, also with `--json`."""
-    for template in (await api.call("GET", _PATH))["templates"]:
-        print_result(arguments, template, f"{template['id']}  {template['title']}")
-    return SUCCESS
+    found: list[JsonObject] = (await api.call("GET", _PATH))["templates"]
+    return print_all(arguments, found, lambda one: f"{one['id']}  {one['title']}")
 
 
 async def show(api: HttpClient, arguments: Namespace) -> int:

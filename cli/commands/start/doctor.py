@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.start.store_findings import Finding, check_replication, facts_of
+from cli.processes.part_of_up import part_that_runs
 from cli.processes.parts import now_ms, read_note
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key
@@ -259,6 +260,8 @@ async def check_bots(store: Store) -> AsyncIterator[Finding]:
 
 async def check_channel(configuration: Configuration, channel: str, sign_in: bool) -> Finding:
     if not configuration.has_channel(channel):
+        if part_that_runs(configuration.settings.data, f"courier {channel}"):
+            return Finding(channel, True, "runs under `./ada up`, with the settings that `up` was given")
         return Finding(channel, None, "not set up")
     try:
         settings = configuration.channel(channel)
