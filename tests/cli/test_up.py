@@ -196,6 +196,7 @@ def test_doctor_reports_a_running_installation_as_good(running: Installation) ->
     assert done.returncode == 0
     assert found["redis"]
     assert found["clock"]
+    assert found["vk"], "it runs under `up`, though its settings are those of `up` alone"
     assert running.ada("courier", "vk", "--healthy").returncode == 0
 
 
