@@ -35,7 +35,6 @@ from scenarios.sending.following import statuses_tube
 log = logging.getLogger(__name__)
 
 _MAINTAIN_EVERY = 3600.0
-_GRACE = timedelta(seconds=5)
 _MOMENTS = 10
 """Moments of schedules that a process handles at once."""
 
@@ -46,13 +45,15 @@ Handle = Callable[[TenantBot, Attempt], Awaitable[Result]]
 class ProcessOptions:
     """`lease`: after the death of a process its people wait so long. `concurrency`: events that are handled at once.
     `patience`: seconds that a run waits for a delivery in place. `adopt_every`: seconds between two searches for runs
-    that other processes have parked. `secrets`: those of the process, by the names of their variables.
+    that other processes have parked. `grace`: what is in progress at a stop has so long to be finished. `secrets`:
+    those of the process, by the names of their variables.
     """
 
     lease: timedelta = timedelta(seconds=5)
     concurrency: int = 200
     patience: float = PATIENCE
     adopt_every: float = 5.0
+    grace: timedelta = timedelta(seconds=5)
     secrets: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -123,7 +124,7 @@ class Process:
             on_ready()
             done, _ = await asyncio.wait({ends, stopping, *beside, *working}, return_when=asyncio.FIRST_COMPLETED)
             for worker in workers:
-                worker.stop(_GRACE)
+                worker.stop(self._options.grace)
             await asyncio.gather(*working)
             for ended in done:
                 ended.result()

@@ -20,8 +20,8 @@ from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
 
 SHARDS = 16
-PEOPLE = [f"{number}" for number in range(100, 160)]
-LINES = [f"line {number}" for number in range(5)]
+PEOPLE = [f"{number}" for number in range(100, 130)]
+LINES = [f"line {number}" for number in range(3)]
 
 COUNTS = """
     - {type: set, variables: {person.lines: {add: 1}}}

@@ -97,7 +97,7 @@ async def test_a_process_that_stops_gives_its_slow_work_to_the_next(
     """The call is cancelled after a short while; the task goes back to the queue at once, not at the end of a lease."""
     state.add_rule(Rule("models", Fault("timeout"), method="completion"))
     speaking.actions(ASK_AND_SEND)
-    first = await speaking.start()
+    first = await speaking.start(grace=timedelta(milliseconds=100))
     run = await speaking.put("x")
     await until(lambda: state.counter("models", "completion") == 1, within=WITHIN)
     await first.stop()

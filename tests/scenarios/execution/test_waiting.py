@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 
@@ -68,7 +69,7 @@ async def killed_while_parked(installation: Installation) -> tuple[Gate, str]:
     gate = Gate()
     installation.courier.respond = gate.respond
     installation.actions(TWO_MESSAGES)
-    first = await installation.start(patience=0.05)
+    first = await installation.start(patience=0.05, lease=timedelta(seconds=1))
     run = await installation.put()
     await until(lambda: parked(installation), within=WITHIN)
     await first.kill()
