@@ -201,8 +201,10 @@ def _given(
 
 
 def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared) -> Mapping[str, Data] | None:
-    """Return the message of a step that sends one."""
-    if kind.message is None:
+    """Return the message of a step that sends one, unless it has failed before it was ordered."""
+    results = step.ending.returned.results if step.ending else {}
+    is_refused = step.state is State.FAILED and "delivery_id" not in results and step.path not in stored.waits
+    if kind.message is None or is_refused:
         return None
     try:
         said = kind.message(stored.version.bot, step, kind.converted(prepared, UTC))

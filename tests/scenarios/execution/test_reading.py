@@ -1,6 +1,6 @@
 """What became of a run: over HTTP and on the command line."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -8,6 +8,8 @@ import pytest
 
 from cli.commands.bots.scenario_runs import lines
 from core.errors import Conflict, NotFound
+from core.model.states import Reason
+from couriers.sending.interface import Rejected
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.execution.secrets import HIDDEN, secret_variables
@@ -57,18 +59,33 @@ async def test_a_run_is_shown_on_the_command_line(installation: Installation) ->
     assert "  2. drop      s.main: send (action 1 ended as completed; the chain is failed)" in printed
 
 
-async def test_the_text_of_a_message_whose_condition_did_not_hold_is_not_shown(installation: Installation) -> None:
-    """It was printed like the message that was sent."""
+async def test_only_messages_that_were_ordered_are_shown_as_messages(installation: Installation) -> None:
+    """A text whose condition did not hold, and one that was refused, were printed like those that were sent."""
     installation.actions("""
     - {type: send, text: left out, when: {event_text: {rule: equals, value: bye}}}
     - {type: send, text: sent, when: {event_text: {rule: equals, value: hi}}}
+    - {type: send, text: not for you, required_role: chief}
+    - {type: send, text: blocked}
+    - {type: ask, text: "When?", timeout: 1h}
 """)
+    respond = installation.courier.respond
+    installation.courier.respond = lambda one: Rejected(Reason.BLOCKED) if one.text == "blocked" else respond(one)
     await installation.start()
-    run = await installation.play("hi")
-    assert [action.send and action.send["text"] for action in run.actions] == [None, "sent"]
-    printed = "\n".join(lines(msgspec.to_builtins(run)))
+    run = await installation.put("hi")
+    await until(lambda: "When?" in installation.texts)
+    await until(lambda: has_waits(installation, run))
+    await installation.pass_time(timedelta(hours=2))
+    view = await installation.over(run)
+    assert [action.state for action in view.actions] == ["drop", "completed", "failed", "failed", "failed"]
+    assert [one.send and one.send["text"] for one in view.actions] == [None, "sent", None, "blocked", "When?"]
+    printed = "\n".join(lines(msgspec.to_builtins(view)))
     assert "» sent" in printed
     assert "left out" not in printed
+    assert "» not for you" not in printed
+
+
+async def has_waits(installation: Installation, run: str) -> bool:
+    return (await installation.read(run)).actions[-1].waits_for is not None
 
 
 SECRET, LINK = "s3cret-of-the-club", "https://login.example/once/abc"
