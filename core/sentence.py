@@ -48,7 +48,7 @@ class Sentence(Struct, frozen=True):
 
 
 Text = str | Sentence
-"""What an outside program has said is a str, in whatever language."""
+"""Words of an outside program are a str, in any language."""
 
 
 class Told(Exception):

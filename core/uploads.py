@@ -26,9 +26,9 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 UNUSED = timedelta(days=1)
-"""How long a file lives that no delivery names."""
+"""Time to live of a file that no delivery names."""
 KEPT = timedelta(days=7)
-"""How long a file lives after its delivery was due, or was attempted last."""
+"""Time to live of a file after its delivery was due, or was attempted last."""
 
 MiB = 2**20
 _PART = 256 * 1024
@@ -46,7 +46,7 @@ class Upload(Struct, frozen=True):
 
     @property
     def type(self) -> AttachmentType:
-        """How channels show it: by the ending of its name."""
+        """The form in which channels show the file, by the extension of its name."""
         return TYPES_BY_ENDING.get(PurePath(self.name).suffix.lower(), AttachmentType.DOCUMENT)
 
 

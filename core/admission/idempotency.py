@@ -22,7 +22,7 @@ _RETENTION_MS = 24 * 3600 * 1000
 # repeat.
 _IN_PROGRESS = timedelta(minutes=1)
 _RENEWALS = 3
-"""How often the mark of a request in progress is renewed before it would end."""
+"""Number of extensions of the mark of a request in progress before it would end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How often Ada writes by itself to an address where a machine may answer, such as a telephone number.
+"""Limits Ada's own messages to an address where a machine may answer, such as a telephone number.
 
 Called by `scenarios.sending.orders`, `scenarios.sending.following` and `core.updates.presses`.
 """

@@ -1,4 +1,4 @@
-"""How a server proves to a client on its machine that it is the one of a data directory, before it gets a key. Pure.
+"""Proof of a server to a client on its machine that it is the one of a data directory, before it gets a key. Pure.
 
     client ─▶ a nonce ─▶ server;   server ─▶ HMAC(secret of the data directory, nonce and address) ─▶ client compares
 

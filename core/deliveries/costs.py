@@ -1,4 +1,4 @@
-"""What a tenant has sent and has to pay, by month, channel and sender (W-27).
+"""Messages and costs of a tenant, by month, channel and sender (W-27).
 
 `lua/delivery/modules/costs.lua` counts in the step that writes an outcome, so the numbers are those of the histories,
 and stay when these are dropped. A message counts that was sent or may have been; a part as often as it was sent. Months
@@ -23,9 +23,9 @@ _Counts = Mapping[tuple[str, str], int]
 
 
 class Cost(Struct, frozen=True):
-    """What a sender has sent over a channel in a month. `sender`: its id; "" in a total of all. `parts`: what is paid;
-    0 if the channel is not paid in parts. `sums`: one for each currency, in the form in which the operator has written
-    the price of a part, such as "58.80 ₽"; empty without a price. `unpriced`: parts that were sent without one.
+    """Messages and costs of a sender over a channel in a month. `sender`: its id; "" in a total of all. `parts`: what
+    is paid; 0 if the channel is not paid in parts. `sums`: one for each currency, in the form in which the operator has
+    written the price of a part, such as "58.80 ₽"; empty without a price. `unpriced`: parts that were sent without one.
     """
 
     month: str

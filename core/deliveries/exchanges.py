@@ -52,7 +52,7 @@ _decode_calls = msgspec.json.Decoder(list[ProviderCall]).decode
 
 
 class Exchange(NamedTuple):
-    """What the provider said about one attempt, or the last of `times` in a row that ended in the same way.
+    """The provider's answer to one attempt, or to the last of `times` in a row that ended in the same way.
     `contact`: which of the recipient's contacts in the channel, from 0.
     """
 

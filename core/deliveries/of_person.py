@@ -39,7 +39,7 @@ class PersonDelivery(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Where a person stands in a delivery."""
+    """The place of a person in a delivery."""
 
     position: DeliveryPosition
     number: int

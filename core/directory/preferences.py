@@ -26,7 +26,7 @@ _SIGNATURE_BYTES = 16
 
 
 class LinkedPerson(NamedTuple):
-    """Whom a link shows. `channel`: that of its contact."""
+    """The person behind a link. `channel`: that of its contact."""
 
     tenant: str
     channel: str
@@ -76,7 +76,7 @@ class Preferences:
         return await self._tokens.seal(tenant, channel, address)
 
     async def open(self, token: str) -> LinkedPerson:
-        """Return whom a link shows; nothing changes. Raises Forbidden PREFERENCES_TOKEN_WRONG, NotFound
+        """Return the person behind a link; nothing changes. Raises Forbidden PREFERENCES_TOKEN_WRONG, NotFound
         PREFERENCES_UNKNOWN.
         """
         tenant, channel, address = await self._tokens.open(token)

@@ -1,4 +1,4 @@
-"""What an iteration has stored, in the order in which it was stored first: steps, waits, items, effects.
+"""The record of an iteration, in the order in which its entries were stored first: steps, waits, items, effects.
 
 It is there while the iteration runs, waits or is paused, and of a job that has ended for the retention of histories.
 An iteration can be reset to one of its steps: `plan` returns what that drops, and what stays because it came from

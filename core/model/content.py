@@ -18,7 +18,7 @@ class ParseMode(StrEnum):
 
 
 class AttachmentType(StrEnum):
-    """How a file is shown."""
+    """The form in which a channel shows a file."""
 
     PHOTO = "photo"
     VIDEO = "video"
@@ -63,7 +63,7 @@ class Feature(StrEnum):
 
 
 EVERY_FEATURE = frozenset(Feature) - {Feature.ANSWER}
-"""What a message can have. A channel that receives presses shows `ANSWER`, too."""
+"""The parts that a message can have. A channel that receives presses shows `ANSWER`, too."""
 
 
 class Button(Struct, frozen=True, omit_defaults=True):

@@ -91,8 +91,8 @@ class Following(StrEnum):
 
 
 class LeavesOut(NamedTuple):
-    """Whoever was reached by a delivery, or has answered it, is left out of the follow-up. `numbers`: of its recipients
-    in that delivery, -1 for one that is none there.
+    """A delivery whose recipients are left out of a follow-up if it has reached them, or they have answered it.
+    `numbers`: of its recipients in that delivery, -1 for one that is none there.
     """
 
     suffix: str
@@ -101,8 +101,8 @@ class LeavesOut(NamedTuple):
 
 
 class FollowUp(Struct, frozen=True):
-    """What a delivery follows, in the same shard. `leaves_out`: of the delivery with this key first, then of others
-    whose success counts as well.
+    """The delivery that a follow-up follows, in the same shard. `leaves_out`: of the delivery with this key first, then
+    of others whose success counts as well.
     """
 
     key: HistoryKey

@@ -1,4 +1,4 @@
-"""How a channel shows a delivery: what it has besides texts, and how much of them. Frozen values, pure.
+"""The parts of a delivery that a channel shows besides texts, and their limits. Frozen values, pure.
 
 A courier declares it, the register of channels keeps it, and a preview shows a delivery by it.
 """

@@ -47,7 +47,7 @@ class RecipientRecord(Struct, frozen=True):
 
 
 class ReminderRecord(Struct, frozen=True):
-    """What became of a reminder for one recipient. `wave`: which one, from 1."""
+    """The outcome of a reminder for one recipient. `wave`: which one, from 1."""
 
     wave: int
     channel: str

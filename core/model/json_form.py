@@ -16,7 +16,7 @@ def compact_json(value: Any) -> str:
 
 
 FAULTS = (TypeError, ValueError, OverflowError, RecursionError)
-"""What `encoded` raises."""
+"""The errors that `encoded` raises."""
 
 
 def encoded(data: Any) -> bytes:

@@ -35,8 +35,8 @@ class AnswerKind(StrEnum):
 
 
 class AnswerVisibility(StrEnum):
-    """Who sees what a person has answered. `hidden`: an administrator who gives a reason; others see the totals.
-    `anonymous`: nobody: who took part and what was said are stored apart.
+    """Visibility of a person's answer. `hidden`: to an administrator who gives a reason; others see the totals.
+    `anonymous`: to nobody: participants and answers are stored apart.
     """
 
     NAMED = "named"
@@ -45,7 +45,7 @@ class AnswerVisibility(StrEnum):
 
 
 class Late(StrEnum):
-    """What becomes of an answer after the closing: it is only kept, or counted as well."""
+    """Treatment of an answer after the closing: it is only kept, or counted as well."""
 
     KEEP = "keep"
     COUNT = "count"
@@ -65,7 +65,9 @@ class AnswerState(StrEnum):
 
 
 class Remind(Struct, frozen=True):
-    """Who has not answered is reminded `after` the release, then `every` so often, `most` times. Milliseconds."""
+    """Reminders for recipients without an answer: `after` the release, then `every` so often, `most` times.
+    Milliseconds.
+    """
 
     after: int
     every: int
@@ -73,15 +75,15 @@ class Remind(Struct, frozen=True):
 
 
 class Escalate(Struct, frozen=True):
-    """Who has not answered `after` the release is asked in these channels as well. Milliseconds."""
+    """Further channels in which recipients without an answer are asked, `after` the release. Milliseconds."""
 
     after: int
     channels: Sequence[str]
 
 
 class Need(Struct, frozen=True):
-    """How many people have to confirm, that is to choose the first option. As many are asked at first; who declines is
-    followed by the next at once, and `every` so often (ms) as many more are asked as are missing.
+    """The number of people who have to confirm, that is, choose the first option. As many are asked at first. A refusal
+    asks the next person at once; `every` so often (ms) as many more are asked as are missing.
     """
 
     people: int
@@ -144,7 +146,7 @@ class Revision(Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerRow(Struct, frozen=True):
-    """What a recipient has answered, as the history stores it. `value`: the key of an option, a number, a date, the id
+    """The answer of a recipient, as the history stores it. `value`: the key of an option, a number, a date, the id
     of a file; "" for a text. `text`: the words of a text, the name of a file, a note. `at`: Unix ms. `by`: press, or
     on_behalf, then `who` has entered it. `waiting`: its ticket in the line for a place; 0 if it has one, or none is
     needed.
@@ -174,14 +176,14 @@ def shown_row(question: Question | None, row: AnswerRow | None) -> AnswerRow | N
 
 
 class RecipientAnswer(Struct, frozen=True):
-    """What became of the question for one recipient. `row`: None if it has not answered."""
+    """The state of the question for one recipient. `row`: None if it has not answered."""
 
     state: AnswerState
     row: AnswerRow | None = None
 
 
 class AnswerTotals(Struct, frozen=True):
-    """How many recipients have each state; `options`: key → answers that count. `closed_at`: Unix ms, 0 if open.
+    """The numbers of recipients by state. `options`: key → answers that count. `closed_at`: Unix ms, 0 if open.
     `waiting`: key → how many wait for a place, of the options that have places. `sum`: of the numbers that count, in
     hundredths; None for other kinds. `counted`: how many answers count.
     `withheld`: `options` is empty, because an anonymous question is not closed yet, or has too few answers.
@@ -197,7 +199,7 @@ class AnswerTotals(Struct, frozen=True):
 
 
 class Pressed(Struct, frozen=True):
-    """What the token of a button names: the option of a question, for one entry of a parcel."""
+    """The content of a button's token: an option of a question, for one entry of a parcel."""
 
     shard: int
     code: str
@@ -209,7 +211,7 @@ class Pressed(Struct, frozen=True):
 
 
 class LinkPlace(Struct, frozen=True):
-    """What the token of a link names: one entry of a parcel. `channel`: two bytes of the hash of its name."""
+    """The content of a link's token: one entry of a parcel. `channel`: two bytes of the hash of its name."""
 
     shard: int
     code: str

@@ -17,7 +17,7 @@ PERSON = "person"
 
 
 class Choice(Struct, frozen=True):
-    """What a person may write to. `kind`: `group`, `supergroup` or `person`; `ref`: `<kind>:<id>`."""
+    """A group or person that a sender may write to. `kind`: `group`, `supergroup` or `person`; `ref`: `<kind>:<id>`."""
 
     kind: str
     id: Id

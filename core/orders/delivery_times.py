@@ -7,7 +7,7 @@ from core.directory.records import raise_first
 from core.errors import Invalid
 
 PAST = timedelta(minutes=5)
-"""How long ago a time may be: clocks differ, and a call takes a while."""
+"""The greatest age of a time: clocks differ, and a call takes a while."""
 FAR = timedelta(days=366)
 
 

@@ -1,8 +1,8 @@
 """Makes addressees of the people of another delivery who were not reached, or have not answered it (D-50).
 
-Who counts as reached is decided twice: here, for the people who are named at all, and again when a parcel is claimed
-(lua/delivery/modules/follow_up.lua), for those who were reached meanwhile. Whoever was reached by the delivery, by an
-earlier follow-up of it, or by what it follows itself, is left out.
+A person is left out who was reached by the delivery, by an earlier follow-up of it, or by the delivery that it follows
+itself. This is decided twice: here for all people of the delivery, and again when a parcel is claimed
+(lua/delivery/modules/follow_up.lua) for those who were reached meanwhile.
 """
 
 import json
@@ -37,8 +37,8 @@ _REASONS = {Following.UNREACHED: Reason.REACHED_MEANWHILE, Following.UNANSWERED:
 
 
 class FollowedPeople(Struct, frozen=True):
-    """Whom a follow-up goes to. `left_out`: why → how many people of the other delivery it does not go to. `waiting`:
-    people it goes to whom the other delivery may still reach.
+    """The recipients of a follow-up. `left_out`: why → the number of people of the other delivery that it omits.
+    `waiting`: recipients whom the other delivery may still reach.
     """
 
     addressees: Placed
@@ -78,7 +78,7 @@ class FollowUps:
         self._open_to_staff = open_to_staff
 
     async def people(self, order: Order, caller: Caller) -> FollowedPeople | None:
-        """Return whom an order goes to that is a follow-up, else None. Raises Invalid FOLLOWED_NOT_FOUND,
+        """Return the recipients of a follow-up; None for another order. Raises Invalid FOLLOWED_NOT_FOUND,
         HISTORY_KEY_MALFORMED, FOLLOWED_ASKS_NOTHING, FOLLOW_UP_LANE, NOBODY_LEFT; Conflict NOT_RELEASED,
         FOLLOW_UPS_TOO_MANY.
         """

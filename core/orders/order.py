@@ -91,8 +91,8 @@ class Order(Struct, frozen=True):
 
 
 class Caller(Struct, frozen=True):
-    """Who orders. `is_admin`: the sender's role is what the order says. `may_be_urgent`: may send in quiet hours.
-    `person`: who is signed in and sends only in its own name; None: a program.
+    """The author of an order. `is_admin`: the sender's role is what the order says. `may_be_urgent`: may send in quiet
+    hours. `person`: who is signed in and sends only in its own name; None: a program.
     """
 
     tenant: str

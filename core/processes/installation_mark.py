@@ -26,7 +26,7 @@ TOLERANCE = timedelta(minutes=1)
 lack: `core.redis.primary` sees to it."""
 
 KEPT = timedelta(days=30)
-"""How long a loss is shown if no operator accepts it."""
+"""Time for which a loss is shown if no operator accepts it."""
 
 ACCEPT_LOSS = "./ada doctor --accept-loss"
 """Shows a loss no longer."""

@@ -19,13 +19,13 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 BEAT = timedelta(seconds=10)
-"""How often a process writes its entry."""
+"""Interval at which a process writes its entry."""
 SILENT_AFTER = timedelta(seconds=35)
 """Without a beat for so long a process is taken to be dead, or unable to reach the server."""
 SILENT_KEPT = timedelta(minutes=10)
-"""How long after its last beat the entry of a process that has vanished stays."""
+"""Time to live of the entry of a vanished process after its last beat."""
 ENDED_KEPT = timedelta(days=1)
-"""How long an operator can read why a process has ended."""
+"""Retention of the reason why a process has ended."""
 
 _ENTRIES, _REQUESTS = KEYS["processes"].at(0), KEYS["process_requests"].at(0)
 

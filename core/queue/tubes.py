@@ -21,7 +21,7 @@ from core.redis.store import Store
 KEEP, PARK = "keep", "park"
 
 JOBS = ("jobs.", "job-notices")
-"""How the tubes of jobs begin. A cancellation leaves their tasks unless it names the tube: a job without its task
+"""Prefix of the tubes of jobs. A cancellation leaves their tasks unless it names the tube: a job without its task
 stands still until it is missed."""
 
 _RETRIES = (KEEP, PARK)

@@ -15,7 +15,7 @@ EVENTS_KEPT = 20_000
 
 DAY_MS = 86_400_000
 REPLY_MS = 3_600_000
-"""How long the reply stream of a client outlives its last entry."""
+"""Time to live of the reply stream of a client after its last entry."""
 
 COUNTED = tuple(str(status) for status in Status if status is not Status.QUEUED)
 """Statuses that a history counts by channel; `queued` is what is left."""

@@ -1,4 +1,4 @@
-"""Where the primary is, and the one place where connections to it are opened.
+"""The address of the primary, and the one place where connections to it are opened.
 
     redis://host:port/0                                     one server
     redis+sentinel://host:26379,host:26379/name/0           the primary that these Sentinels call `name`

@@ -31,7 +31,7 @@ ANSWERS_TUBE = "answers"
 REPLIES_TUBE = "replies"
 """The tube of replies to deliveries: `core.threads.replies`."""
 SEND_REPLY = "send_reply."
-"""What the data of a button begin with that sends a reply which was held: then its name."""
+"""Prefix of the data of a button that sends a reply after its author has confirmed it; the reply's name follows."""
 ANSWER_RESULT = "answer_result"
 """The field of an event that was the press of an anonymous button: `AnonymousPress`."""
 ANSWER_TO = "answer_to"
@@ -52,7 +52,7 @@ Event = Mapping[str, Any]
 
 
 class AnonymousPress(Struct, frozen=True):
-    """What came of a press. `refused`: the code of a refusal; "" if there is a `result`. `locale`: of the question."""
+    """The effect of a press. `refused`: the code of a refusal; "" if there is a `result`. `locale`: of the question."""
 
     result: str = ""
     locale: str = "ru"

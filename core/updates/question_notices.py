@@ -1,5 +1,5 @@
-"""What people are told about a question: its sender the result, when it is closed; who has waited for a place, that it
-has one. The closing also removes the buttons.
+"""Notices about a question: its result to the sender when it is closed; a free place to the person who has waited for
+it. The closing also removes the buttons.
 
     lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in
     the tube `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender

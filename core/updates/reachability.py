@@ -1,5 +1,4 @@
-"""Who stopped a bot and who started it again, or wrote STOP or START: a channel in which a person wants no messages
-(`User.opt_out`).
+"""Opting out of a channel (`User.opt_out`) by stopping its bot or writing STOP, and in again by starting it or START.
 
 So a sender learns before sending that the person cannot be reached there. A person with several addresses in the
 channel is not changed: another one may work.

@@ -114,7 +114,7 @@ class ClosedData(msgspec.Struct):
 
 
 class ReplyData(msgspec.Struct):
-    """What a person has written to an inbox, without its words. `number`: of the message in the thread. `delivery`: the
+    """A message of a person to an inbox, without its words. `number`: of the message in the thread. `delivery`: the
     one that it replies to. `files`: how many files were not passed on; `attached`: how many were.
     """
 

@@ -155,7 +155,7 @@ _LEFT: Mapping[tuple[bool, bool], tuple[Holds, str]] = {
     (True, False): (lambda found: found != _UNLIMITED, "a TTL: the job has ended"),
     (True, True): (lambda found: found != _UNLIMITED, "a TTL: the job has ended"),
 }
-"""Whether a job has ended and its iteration has begun → what the time to live of its steps is."""
+"""(the job has ended, its iteration has begun) → the time to live of its steps."""
 
 
 def _is_there(found: str | None) -> bool:

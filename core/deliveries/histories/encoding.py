@@ -1,4 +1,4 @@
-"""How a delivery is stored in its history's hash: its fields, its recipients in pages, the plan of its parcels. Pure.
+"""The form of a delivery in its history's hash: fields, recipients in pages, the plan of the parcels. Pure.
 
     people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?], …]
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`

@@ -39,7 +39,7 @@ class PaidParts(NamedTuple):
 
 
 class StoredReference(NamedTuple):
-    """What a stored outcome says behind its numbers. `parts`: in how many it was paid, 0 if it was not paid in parts.
+    """The part of a stored outcome behind its numbers. `parts`: in how many it was paid, 0 if it was not paid in parts.
     `detail`: what the provider said.
     """
 

@@ -21,7 +21,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 LEASE_MS = 30_000
-"""How long an import that is being checked outlives its process."""
+"""Time for which an import that is being checked outlives its process."""
 IDLE_MS = 3_000
 """An import that is being written is continued by another process if no page was written for this long."""
 

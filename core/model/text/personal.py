@@ -37,8 +37,8 @@ _IN_MARKDOWN = re.compile(rf"\\(\{{\{{)|\\[\s\S]|{_MARK}")
 
 
 class Personal(Struct, frozen=True):
-    """What makes the text of a delivery personal. `values`: of each recipient, in the order of `fields`; None where it
-    has none.
+    """The fields and values of a delivery with a personal text. `values`: of each recipient, in the order of `fields`;
+    None where it has none.
     """
 
     fields: Sequence[str]

@@ -1,4 +1,4 @@
-"""What a pipeline remembers of its server: the calls that note the primary of a shard (`core.redis.primary`), as far as
+"""Notes of a pipeline about its server: the calls that note the primary of a shard (`core.redis.primary`), as far as
 they go before other calls; for how long the server, or one slot of it, has refused calls, because a fail-over and a
 move of slots take a while.
 """
