@@ -1,4 +1,4 @@
-"""How long to wait where MAX does not say: after a 429 without Retry-After, and for what is there a moment later.
+"""Pauses where MAX names none: after a 429 without Retry-After, and for data that appears a moment later.
 
 Two messages a second in one dialog, and thirty in all: a 429 does not say which limit it means. If the dialog got its
 last two messages within the second, it is that of the dialog, which then waits alone; otherwise that of the bot.

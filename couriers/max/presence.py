@@ -17,7 +17,7 @@ from couriers.sending import KnownIds
 
 _LOOKED_AT = 50
 _EARLIER_MS = 1000
-"""How far MAX's clock may be behind ours."""
+"""The greatest lag of MAX's clock behind ours."""
 _KEPT = 10_000
 
 Json = dict[str, Any]

@@ -253,7 +253,7 @@ class ReadMarkSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReceivedText:
-    """What a person has written to the account of a courier. `id`: of the message, unique in the account. `quoted`: the
+    """A message of a person to the account of a courier. `id`: of the message, unique in the account. `quoted`: the
     id of the message that it replies to, "" for none.
     """
 

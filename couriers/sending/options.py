@@ -1,4 +1,4 @@
-"""How a courier process works."""
+"""Options of a courier process."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta

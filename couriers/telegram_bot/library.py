@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 NAMES = {**vars(types), "Default": Default}
-"""What the annotations of the models name."""
+"""The names in the annotations of the models."""
 
 
 def build(model: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What VK's callback API posts. Pure."""
+"""Reads the posts of VK's callback API. Pure."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

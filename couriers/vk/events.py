@@ -23,7 +23,7 @@ _MEMBERS = {
     "chat_invite_user_by_link": "new_member",
     "chat_kick_user": "left_member",
 }
-"""What has happened in a chat → the kind of the event."""
+"""VK's action in a chat → the kind of the event."""
 
 Json = Mapping[str, Any]
 

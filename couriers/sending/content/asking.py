@@ -1,4 +1,4 @@
-"""How a channel asks the question of a delivery: by buttons, by numbers, or by a link to a page. Pure.
+"""Forms of the question of a delivery in a channel: buttons, numbers, or a link to a page. Pure.
 
     buttons that count a press, or a reply ─▶ numbers in the text ─▶ buttons with links ─▶ a link in the text ─▶ not
     at all

@@ -1,4 +1,4 @@
-"""What the provider said about each message of an attempt: in short for its outcome, in full for seven days (D-48).
+"""The provider's answers to each message of an attempt: in short for its outcome, in full for seven days (D-48).
 
 A failure is noted with all calls of its attempt, a success only behind a failure. Everything passes the filter of
 `couriers.exchanges` first. `lua/delivery/modules/exchanges.lua` keeps the notes, in the same step as the outcomes.

@@ -73,7 +73,7 @@ class EntrySelection:
         )
 
     async def _skip_answered(self) -> None:
-        """End the entries of those who have answered before a parcel that asks again is sent. Who answers later is left
+        """End the entries of recipients with an answer before a parcel that asks again is sent. Later answers are left
         out in the step that writes `sending` (lua/answers/modules/reminders.lua).
         """
         if not self._parcel.asks_again:
