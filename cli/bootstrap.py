@@ -30,7 +30,7 @@ COLLECTING, INSTALLING = re.compile(r"(?:Collecting|Processing \S*/)\s*([\w.]+)"
 """Lines of pip: one for each library, from an index or a folder, and one for all."""
 
 SHOWN_LINES, SHOWN_WIDTH = 15, 300
-"""How much of the output of a failed command is shown."""
+"""The part of a failed command's output that is shown."""
 
 
 def main(root: Path, lock: str, name: str = ".venv", *, verbose: bool = False) -> int:

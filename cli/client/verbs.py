@@ -1,4 +1,4 @@
-"""What verbs have in common: a call of the API, and the printing of what it returns."""
+"""Common parts of the verbs: a call of the API, and the printing of its response."""
 
 import asyncio
 import json

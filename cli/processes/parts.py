@@ -1,4 +1,4 @@
-"""What `./ada up` notes of its parts, in a file of the data directory: `up` itself has no connection to the store.
+"""Notes of `./ada up` about its parts, in a file of the data directory: `up` itself has no connection to the store.
 
     supervisor ─▶ up.json, at each change and every ten seconds ─▶ doctor, and the entries of the processes
 

@@ -241,6 +241,6 @@ CHANGES: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
     "cancel": cancel,
 }
 TUBE_CHANGES: Mapping[str, Callable[[Tubes, Namespace], Awaitable[bool]]] = {"pause": pause, "resume": resume}
-"""What changes something returns how much, and is written to the action log."""
+"""Commands that change something return how much, and are written to the action log."""
 
 COMMANDS: Mapping[str, Command] = {"queue": Command(declare, run)}
