@@ -48,7 +48,7 @@ class ProfileReportQuery(Struct, frozen=True):
 
 
 class DeliveryReportResponse(Struct):
-    """Whether the delivery report changed anything; a repeat or a late report does not."""
+    """The effect of a delivery report; a repeat or a late report changes nothing."""
 
     changed: bool
 

@@ -30,7 +30,8 @@ class OwnedGroup(Struct):
 
 
 class Me(Struct):
-    """Who is signed in. `id`, `name`: of the person, or of the API key. `rights`: what the console offers.
+    """The author of the request. `id`, `name`: of the signed-in person, or of the API key. `rights`: what the console
+    offers.
 
     `owns_all`: writes to every group, without owning it. `quota` is null for a key, which has none of its own.
     `quiet_hours`: begin and end on the clock of `timezone`, such as 22:00 and 07:00; null: there are none.

@@ -128,7 +128,7 @@ class ProcessStart(RequestModel, frozen=True):
 
 
 class ProcessQuestion(RequestModel, frozen=True):
-    """What is asked of a process."""
+    """A request to a process."""
 
     request: RequestKind
 

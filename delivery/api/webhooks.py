@@ -112,7 +112,7 @@ class WebhookAttempts(Struct):
 
 
 class WebhookReplayed(Struct):
-    """How many messages are sent again."""
+    """The number of messages that are sent again."""
 
     replayed: int
 

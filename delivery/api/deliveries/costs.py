@@ -1,4 +1,4 @@
-"""What the tenant has sent and has to pay, by month, channel and sender: as a list, and as a table."""
+"""Messages and costs of the tenant, by month, channel and sender: as a list, and as a table."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
@@ -50,8 +50,7 @@ class CostTableQuery(MonthQuery, frozen=True):
 
 
 class CostView(Struct):
-    """What was sent over a channel in a month, by one sender or by all. A message counts that was sent or may
-    have been.
+    """Messages over a channel in a month, of one sender or of all. A message counts that was sent or may have been.
 
     `parts`: what is paid, 0 if the channel is not paid in parts. `sums`: one for each currency, in the form of the
     price that was set when it was sent; empty without one. `unpriced`: parts that were sent while no price was set.

@@ -142,7 +142,9 @@ AskAgainWait = Annotated[
 
 
 class RemindRequest(RequestModel, frozen=True):
-    """Who has not answered is reminded `after` the sending, then `every` so often (default: `after`), `most` times."""
+    """Reminders for recipients without an answer: `after` the sending, then `every` so often (default: `after`), `most`
+    times.
+    """
 
     after: AskAgainWait
     every: AskAgainWait | UnsetType = UNSET
@@ -155,7 +157,7 @@ class RemindRequest(RequestModel, frozen=True):
 
 
 class EscalateRequest(RequestModel, frozen=True):
-    """Who has not answered `after` the sending is asked in these channels as well."""
+    """Further channels in which recipients without an answer are asked, `after` the sending."""
 
     after: AskAgainWait
     channels: ChannelNames
@@ -165,12 +167,12 @@ class EscalateRequest(RequestModel, frozen=True):
 
 
 class QuestionRequest(RequestModel, frozen=True):
-    """What the delivery asks. `confirm`: one button, "I have read it"; `choice`: a button for each option; `text`,
-    `number`, `date`: people write it; `file`: they send it on the page of their link. `until`:
-    when it closes. `change`: until then the last answer counts. `late`: whether answers after it count. `remind`,
-    `escalate`: how those who do not answer are asked again. `need`: people are asked wave by wave, in their order,
-    until so many have chosen the first option; `wave`: how long one waits for the next (default: PT1H). `visible`:
-    who sees what a person has answered: named, hidden (an administrator with a reason), anonymous (nobody).
+    """The question of a delivery. `confirm`: one button, "I have read it"; `choice`: a button for each option; `text`,
+    `number`, `date`: people write it; `file`: they send it on the page of their link. `until`: when it closes.
+    `change`: until then the last answer counts. `late`: whether answers after it count. `remind`, `escalate`: how those
+    who do not answer are asked again. `need`: people are asked wave by wave, in their order, until so many have chosen
+    the first option; `wave`: the time between two waves (default: PT1H). `visible`: who sees a person's answer: named,
+    hidden (an administrator with a reason), anonymous (nobody).
     """
 
     kind: AnswerKind

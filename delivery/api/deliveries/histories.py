@@ -52,7 +52,7 @@ class OutcomeView(Struct):
 
 
 class ReminderView(Struct):
-    """What became of a reminder for one recipient. `wave`: which one, from 1."""
+    """The outcome of a reminder for one recipient. `wave`: which one, from 1."""
 
     wave: int
     channel: str

@@ -1,4 +1,4 @@
-"""What was sent to a person."""
+"""Deliveries to a person."""
 
 from collections.abc import Mapping
 from typing import Any

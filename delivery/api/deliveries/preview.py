@@ -137,8 +137,8 @@ class PreviewShown(Struct):
 
 
 class PreviewFollowUp(Struct):
-    """What a follow-up follows. `left_out`: why → how many of its recipients are left out: `reached_meanwhile`,
-    `answered`, `gone`. `waiting`: those who are not, and whom it may still reach itself.
+    """The delivery that a follow-up follows. `left_out`: why → the number of its recipients that are left out:
+    `reached_meanwhile`, `answered`, `gone`. `waiting`: the others whom it may still reach itself.
     """
 
     id: str

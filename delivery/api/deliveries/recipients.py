@@ -219,7 +219,7 @@ class ExchangeView(Struct):
 
 
 class ExchangesResponse(Struct):
-    """What the providers said about one recipient, in the order of time: at most five lines for each contact."""
+    """The providers' answers about one recipient, in the order of time: at most five lines for each contact."""
 
     exchanges: list[ExchangeView]
 

@@ -1,4 +1,4 @@
-"""What a sender has to choose from: its channels, its quota, and the people that it may address, by name."""
+"""Choices of a sender: its channels, its quota, and the people that it may address, by name."""
 
 import asyncio
 import math

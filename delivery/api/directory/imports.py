@@ -53,8 +53,8 @@ class ImportQuery(RequestModel, frozen=True):
 
 
 class ImportResult(Struct):
-    """How many rows were about something new, changed what existed, or changed nothing. `dry_run`: they would have, and
-    `changes` are the first of them; `more_changes`: how many others there are.
+    """The numbers of rows that created a record, changed one, or changed nothing. `dry_run`: they would have, and
+    `changes` are the first of them; `more_changes`: the number of others.
     """
 
     created: int

@@ -113,7 +113,7 @@ class MergeRequest(RequestModel, frozen=True):
 
 
 class MergeQuery(RequestModel, frozen=True):
-    """Whether the merge is only shown."""
+    """The query of a merge."""
 
     dry_run: (
         Annotated[

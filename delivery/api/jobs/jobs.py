@@ -94,7 +94,7 @@ class JobRequest(RequestModel, frozen=True):
 
 
 class JobChange(RequestModel, frozen=True):
-    """Who changes the job; `admin` needs the scope admin. A pause of an administrator is not ended by a user."""
+    """The author of a change; `admin` needs the scope admin. A user cannot end a pause of an administrator."""
 
     by: By = "user"
     reason: ShortText = ""

@@ -72,7 +72,7 @@ class JobQuestion(RequestModel, frozen=True):
 
 
 class JobAnswer(Struct):
-    """What the query has returned."""
+    """The result of the query."""
 
     answer: Any
 

@@ -1,4 +1,5 @@
-"""What the pages behind links share: handlers whose refusals are pages, too, and the frame of a page, without scripts.
+"""Common parts of the pages behind links: handlers whose refusals are pages, too, and the frame of a page, without
+scripts.
 
 There is no API key and no cookie: the token in the address is the secret, and a form of another site does not know it.
 GET and HEAD change nothing: scanners of mail and previews of messengers open links, too. A page sends no referrer, and

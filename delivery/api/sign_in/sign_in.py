@@ -89,7 +89,7 @@ def _filled(page: str, **values: str) -> str:
 
 
 class SignInRequest(RequestModel, frozen=True):
-    """Who signs in to which service; the services are in the file ADA_SIGN_IN."""
+    """A person and the service to sign in to; the services are in the file ADA_SIGN_IN."""
 
     service: ShortText
     user: IdField
