@@ -1,4 +1,4 @@
-"""What an attempt at an iteration leaves: the next iteration, its continuation, another try, a pause, or the end."""
+"""Endings of an attempt at an iteration: the next iteration, its continuation, another try, a pause, or the end."""
 
 import logging
 from datetime import datetime, timedelta

@@ -30,7 +30,7 @@ _SHARD = 0
 """All slots and turns are in one shard, so that one step decides on all limits of a job."""
 
 _EXTENSIONS = 3
-"""How often slots are extended before they would end."""
+"""Number of extensions of slots before they would end."""
 
 WAITS = Suspend(timedelta(minutes=5), leaves_lane=True)
 """A job that waits is woken; it looks again after this time, should nothing have woken it."""

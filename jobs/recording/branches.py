@@ -1,4 +1,4 @@
-"""What runs beside an iteration: jobs that it starts, which end with it; branches, which run at the same time, up to a
+"""Concurrency in an iteration: jobs that it starts, which end with it; branches, which run at the same time, up to a
 limit.
 
 start_child ─▶ its name in the record of the parent ─▶ the child ─▶ the step

@@ -1,4 +1,4 @@
-"""How a step or an effect is called: again after an error, within a time limit, with a heartbeat.
+"""Calls of steps and effects: repeated after an error, within a time limit, with a heartbeat.
 
 call ─▶ error that the policy names ─▶ the number of failures is stored ─▶ the iteration sleeps ─▶ the call again
 """

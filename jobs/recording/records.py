@@ -1,4 +1,4 @@
-"""What an iteration stores of its steps, and under which names. Each name is used once in an iteration.
+"""Records of the steps of an iteration, and their names. Each name is used once in an iteration.
 
 A name has the place of the code, the item of `each` and the branch of `gather`, so that a repetition finds it again.
 Results are stored as JSON. What a job gets has passed through this form also at the first run, so a repeated iteration
