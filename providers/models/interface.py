@@ -1,5 +1,5 @@
-"""What a model or a speech service offers: its protocols, the values that it takes and returns, its errors; a service
-that is not set up, which raises AiNotSetUp at every call, while the process goes on (C-86).
+"""Interface of models and speech services: protocols, the values that they take and return, errors; a service that is
+not set up, which raises AiNotSetUp at every call, while the process goes on (C-86).
 
 AiError
 ├── AiNotSetUp        no service is chosen, or a program is missing; the text says what to do

@@ -25,7 +25,7 @@ from providers.sign_in.tokens import KeyLost, Tokens
 log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(minutes=10)
-"""How long a user has from the address to the confirmation, and from there to the callback."""
+"""Time limit of a user from the address to the confirmation, and from there to the callback."""
 
 PAGE, CALLBACK = "/v1/sign-in/link/", "/v1/sign-in/callback"
 

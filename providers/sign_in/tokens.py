@@ -77,7 +77,7 @@ class StoredTokens(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _TokenPlace(NamedTuple):
-    """Whose tokens for which service."""
+    """Names the tokens of a user for a service."""
 
     tenant: str
     service: str
