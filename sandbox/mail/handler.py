@@ -14,7 +14,7 @@ from sandbox.rate_limit import RateLimit
 from sandbox.state import SandboxState
 
 NEWEST = 100
-"""How many mails are kept as they were transferred."""
+"""Number of mails that are kept as they were transferred."""
 
 OK = "250 2.0.0 OK"
 SIGN_IN_FIRST = "530 5.7.0 Authentication required"

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Where updates are posted. `types`: those that are wanted; all if there is none."""
+    """An address to which updates are posted. `types`: the wanted types; all if there is none."""
 
     url: str
     types: Sequence[str] = ()

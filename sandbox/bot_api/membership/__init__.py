@@ -1,1 +1,1 @@
-"""Who is in a group: its members and their rights, invite links, joining and leaving."""
+"""Members of a group and their rights, invite links, joining and leaving."""
