@@ -1,4 +1,4 @@
-"""Whether luacheck is installed. `tools.lua_linter` runs it."""
+"""Looks for luacheck. `tools.lua_linter` runs it."""
 
 import shutil
 

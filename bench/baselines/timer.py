@@ -1,4 +1,4 @@
-"""How late the machine itself wakes a process: `python -m bench.baselines.timer FIRST COUNT SPACING`.
+"""Measures how late the machine itself wakes a process: `python -m bench.baselines.timer FIRST COUNT SPACING`.
 
 Sleeps until FIRST (Unix ms), then COUNT times in all every SPACING ms, and announces how late (ms) it woke each time.
 """

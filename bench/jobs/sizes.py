@@ -1,4 +1,4 @@
-"""How much each part of `bench jobs` does: full sizes for figures, short ones to show that it runs."""
+"""Sizes of the parts of `bench jobs`: full ones for figures, short ones to show that it runs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How many tasks each part of `bench queue` uses: full sizes for figures, short ones to show that it runs."""
+"""Tasks of the parts of `bench queue`: full sizes for figures, short ones to show that it runs."""
 
 from dataclasses import dataclass
 

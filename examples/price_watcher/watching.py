@@ -17,7 +17,7 @@ ONCE: Any = {"idempotent_for": DAY, "retry": PATIENT}
 
 @dataclass
 class Alerts:
-    """How many were sent on a day."""
+    """The number of messages on a day."""
 
     day: date = date.min
     sent: int = 0

@@ -17,7 +17,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass
 class Sent:
-    """How many were sent on a day."""
+    """The number of messages on a day."""
 
     day: date = date.min
     today: int = 0

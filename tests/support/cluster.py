@@ -74,12 +74,12 @@ class ClusterNode(Program):
 
     @property
     def offset(self) -> int:
-        """How much it has of what its primary has written, or has written itself; 0 if it does not answer."""
+        """Bytes that it has of its primary's writes, or has written itself; 0 if it does not answer."""
         return self._replication("slave_repl_offset") or self._replication("master_repl_offset")
 
     @property
     def began_at(self) -> int:
-        """How much a replica had of what its primary had written when it was promoted."""
+        """Bytes that a replica had of its primary's writes when it was promoted."""
         return self._replication("second_repl_offset") - 1
 
     def _replication(self, field: str) -> int:
@@ -89,7 +89,7 @@ class ClusterNode(Program):
 
     @property
     def is_replicated(self) -> bool:
-        """Whether its replica has all that it has written."""
+        """Return whether its replica has all of its writes."""
         role = self.ask("ROLE") or []
         return len(role) == 3 and any(int(replica[2]) == role[1] for replica in role[2])
 

@@ -29,7 +29,7 @@ PRELOADED = (
     "scenarios.execution.process",
     forked_process.PRELOADED,
 )
-"""What Ada's own fork server imports, and what the other programs need."""
+"""The modules that Ada's own fork server imports, and those that the other programs need."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where the tests find the files of the project."""
+"""Paths of the files of the project."""
 
 from pathlib import Path
 

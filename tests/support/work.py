@@ -1,4 +1,4 @@
-"""How much work Python does, in calls: the same on every machine, where seconds are not."""
+"""Measures the work of Python in calls: the same on every machine, where seconds are not."""
 
 import sys
 from collections.abc import Callable

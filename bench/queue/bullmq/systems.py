@@ -1,4 +1,4 @@
-"""How the programs of Ada and of BullMQ are started, and when their work is over."""
+"""Starts the programs of Ada and of BullMQ, and waits for the end of their work."""
 
 import asyncio
 import shutil

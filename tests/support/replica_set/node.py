@@ -115,12 +115,12 @@ class Node(Program):
 
     @property
     def follows(self) -> bool:
-        """Whether it is a replica with a link to its primary."""
+        """Return whether it is a replica with a link to its primary."""
         return _follows(self.facts())
 
     @property
     def offset(self) -> int:
-        """How much it has of what its primary has written; 0 if it is a primary or does not answer."""
+        """Bytes that it has of its primary's writes; 0 if it is a primary or does not answer."""
         return int(self.facts().get("slave_repl_offset", 0))
 
     def has_caught_up(self, port: int, offset: int) -> bool:
