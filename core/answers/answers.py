@@ -39,7 +39,7 @@ from core.uploads import Uploads
 
 PRESS, ON_BEHALF, NUMBER, TEXT = "press", "on_behalf", "number", "text"
 FILE_KEPT = timedelta(days=30)
-"""How long the file of an answer is kept."""
+"""Retention of the file of an answer."""
 
 
 class PressedAnswer(NamedTuple):

@@ -23,7 +23,7 @@ CORRECTION_MS = 60_000
 
 
 class LinkedQuestion(NamedTuple):
-    """What the page shows. `row`: None before an answer."""
+    """The content of the page. `row`: None before an answer."""
 
     asked: AskedRecipient
     message: AnsweredMessage
@@ -49,8 +49,8 @@ class AnswerLinks:
         self._tokens = AnswerTokens(store)
 
     async def open(self, token: str) -> LinkedQuestion:
-        """Return what a link leads to; nothing changes. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_PERSON_DELETED,
-        NotFound QUESTION_NOT_FOUND.
+        """Return the question behind a link; nothing changes. Raises Forbidden ANSWER_TOKEN_WRONG,
+        ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
         """
         place = await self._tokens.read_link(token)
         row_name = row_field(place.number)

@@ -33,7 +33,7 @@ _DAY_MS = in_ms(timedelta(days=1))
 
 
 class TextMeaning(Struct, frozen=True, omit_defaults=True):
-    """What a text answers, as its event keeps it. `place`: "" if that is unclear. `option`: from 0. `is_number`: the
+    """The answer in a text, as its event keeps it. `place`: "" if that is unclear. `option`: from 0. `is_number`: the
     text has said a number. `value`: what was written to a question without options, and whether it `is_wrong`.
     `is_free_to_reply`: a reply to the address costs nothing.
     """

@@ -1,4 +1,4 @@
-"""What a text means as an answer to open questions: a number, the text of an option, yes or no, and a note; or the
+"""The meaning of a text as an answer to open questions: a number, the text of an option, yes or no, and a note; or the
 value that a question without options asks for. Pure.
 
 3                    the option with the number 3
