@@ -69,8 +69,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What somebody has written. `event`: names it, without spaces; a repeat has the same one. `files`: how many files
-    cannot be passed on; `attachments`: those that can. `corrects`: it is an edit of an earlier message.
+    """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
+    many files cannot be passed on; `attachments`: those that can. `corrects`: it is an edit of an earlier message.
     """
 
     event: str

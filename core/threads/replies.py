@@ -53,7 +53,7 @@ from core.webhooks.webhook import EventType
 log = logging.getLogger(__name__)
 
 MOST, PERIOD = 5, timedelta(minutes=5)
-"""What one person may write to all inboxes (R-27)."""
+"""Limit of the messages of one person to all inboxes (R-27)."""
 MOST_FILES, FILES_PERIOD = 10, timedelta(days=1)
 """The files that one person may send to them."""
 
@@ -69,7 +69,7 @@ class _FilesAwaited(Exception):
 
 
 class _Delivery(Struct, frozen=True):
-    """What a reply has to know of its delivery. `recipient`, `name`: of the one who replies."""
+    """Facts of its delivery that a reply needs. `recipient`, `name`: of the author of the reply."""
 
     key: HistoryKey
     replies: str
@@ -80,7 +80,7 @@ class _Delivery(Struct, frozen=True):
 
 
 class _Incoming(Struct, frozen=True):
-    """What somebody has written over `way`. `author`: None if the directory does not know it. `source`: the message
+    """A message that arrived over `way`. `author`: None if the directory does not know it. `source`: the message
     that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent. `attempt`: of its task.
     """
 

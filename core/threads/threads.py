@@ -47,7 +47,7 @@ class Inbox(NamedTuple):
 
 
 class Correspondent(Struct, frozen=True):
-    """Who writes to an inbox. `id`: of the directory, else of the recipient of a delivery."""
+    """A person who writes to an inbox. `id`: of the directory, else of the recipient of a delivery."""
 
     id: Id
     name: str | None = None
@@ -55,7 +55,7 @@ class Correspondent(Struct, frozen=True):
 
 
 class ReplyRoute(NamedTuple):
-    """Where the last message of a person came from, and where answers go."""
+    """The origin of a person's last message, to which answers go."""
 
     channel: str
     address: str
