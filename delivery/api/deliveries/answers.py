@@ -120,7 +120,7 @@ class RemindersView(Struct):
 
 
 class AnswerCounts(Struct):
-    """How many recipients have each state of the question. `options`: key → answers that count. `waiting`: key → how
+    """The numbers of recipients by state of the question. `options`: key → answers that count. `waiting`: key → how
     many wait for a place, of options that have places; absent if none has. `sum`, `mean`: of the numbers that count;
     absent if the question asks for none. `withheld`: true while the options of an anonymous question are not shown.
     """
@@ -173,7 +173,7 @@ class RevisionView(Struct):
 
 
 class AnswerView(Struct):
-    """What became of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
+    """The state of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
     file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
     number, text, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own words.
     `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise absent.
@@ -276,13 +276,13 @@ class AnswerOnBehalf(RequestModel, frozen=True):
 
 
 class AnswerFileQuery(RequestModel, frozen=True):
-    """Whose file: the id of a recipient."""
+    """Selects the file of a recipient, by its id."""
 
     recipient: Label
 
 
 class AnswerCounted(Struct):
-    """What an answer has led to: answered, changed, late; same, closed, final, many: the answer before stays."""
+    """The effect of an answer: answered, changed, late; same, closed, final, many: the answer before stays."""
 
     result: str
     answer: AnswerView
