@@ -1,4 +1,4 @@
-"""Who may run an action, by the roles of the bot (C-68). Pure."""
+"""Permission to run an action, by the roles of the bot (C-68). Pure."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""What authors write, events have and actions return: values as in YAML and JSON, moments, and what is missing."""
+"""Values of authors, events and actions: those of YAML and JSON, moments, and the missing value."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 MAX_EVENT_AGE = "max_event_age_seconds"
-"""How old an event may be at the start of the process."""
+"""The greatest age of an event at the start of the process."""
 
 STATE_EXPIRE = "state_expire"
-"""How long a state of the action `user` lasts without `expire`, in seconds or as a duration."""
+"""Duration of a state of the action `user` without `expire`, in seconds or as a duration."""
 
 EVENTS_SECTIONS = ("event_manager", "tg_event_bot")
 STATES_SECTION = "user_manager"

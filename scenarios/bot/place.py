@@ -1,10 +1,10 @@
-"""Where something is written."""
+"""Places in the files of a bot."""
 
 from msgspec import Struct
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Where something is written. `file` is relative to the bot's folder; lines and columns count from 1."""
+    """A place in a file. `file` is relative to the bot's folder; lines and columns count from 1."""
 
     file: str
     line: int = 1

@@ -1,4 +1,4 @@
-"""What scenarios need of a client of Telegram's Bot API; `cli` hands it in."""
+"""The protocol of the Telegram Bot API client that scenarios use; `cli` supplies the client."""
 
 from typing import IO, Any, Protocol
 

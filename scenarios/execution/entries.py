@@ -1,4 +1,4 @@
-"""How a run is stored: what began it, and one entry for each action that has ended, in order. Pure.
+"""The stored form of a run: its beginning, and one entry for each action that has ended, in order. Pure.
 
 The engine makes the run of these again: the same beginning and the same endings give the same steps, results and moves.
 So a step costs one small entry, whatever it releases.

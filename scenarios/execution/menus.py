@@ -30,7 +30,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 
 class Scope(Struct, frozen=True, omit_defaults=True, order=True):
-    """Where a menu is shown."""
+    """The message that shows a menu."""
 
     type: str
     chat_id: str = ""

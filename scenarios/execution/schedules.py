@@ -36,11 +36,11 @@ log = logging.getLogger(__name__)
 
 TUBE = "schedules"
 LOOK_EVERY = timedelta(minutes=5)
-"""How often people are looked at who are due before a date of their own."""
+"""Interval between two searches for people who are due before a date of their own."""
 MADE_UP_FOR = timedelta(days=7)
 """A date that passed longer ago, while no process was there, starts nothing any more."""
 _MARK_KEPT = 2 * MADE_UP_FOR
-"""How long it is kept until when people were looked at: longer than dates are made up for."""
+"""Retention of the moment of the last search: longer than dates are made up for."""
 _RETRY = 1.0
 _BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=60))
 

@@ -67,7 +67,7 @@ class TriggerView(Struct, frozen=True):
 
 
 class ScheduleView(Struct, frozen=True):
-    """What the bot does by itself. `words`: the time as written. `target`: people, or which group or chat; null: once.
+    """A schedule of the bot. `words`: the time as written. `target`: people, or which group or chat; null: once.
     `before`: the date variable that the time is counted back from, null for a time that recurs. `next`: its next
     moments, at most three, as they are when this is read; none with `before`.
     """

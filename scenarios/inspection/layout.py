@@ -1,4 +1,4 @@
-"""Where the boxes and lines of a graph are drawn: layers from top to bottom, few crossings. Pure.
+"""Places the boxes and lines of a graph: layers from top to bottom, few crossings. Pure.
 
 The method of Sugiyama, Tagawa and Toda (1981): edges that close a loop are turned round; each node stands below all
 that lead to it (longest path); long edges get a bend in each layer; the order within a layer is by barycentres.

@@ -26,7 +26,7 @@ _OTHER_SPACE = re.compile(r"(?:^[ \t-]*|[:-])([^\S \t\r\n])")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Where and what: `line` and `column` count from 1."""
+    """A syntax error and its place: `line` and `column` count from 1."""
 
     line: int
     column: int

@@ -29,7 +29,7 @@ class Escaping:
 
     @property
     def code(self) -> tuple[str, str]:
-        """What is written before and behind code; empty without markup."""
+        """The marks before and behind code; empty without markup."""
         return _CODE.get(self.mode, ("", ""))
 
     @property

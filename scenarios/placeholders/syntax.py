@@ -1,4 +1,4 @@
-"""Where a literal ends, outside and inside placeholders and in regular expressions. Pure.
+"""Finds the end of a literal, outside and inside placeholders and in regular expressions. Pure.
 
 A backslash before `{`, `}` or (in a placeholder) `|` takes their meaning away; before these, two backslashes are one.
 Elsewhere a backslash is itself, so `C:\\dir` needs no doubling. In a regular expression every backslash belongs to it,

@@ -1,5 +1,5 @@
-"""What actions need to be played without Redis and providers: a memory in place of the store, and samples in place of
-what a provider returns (C-89, C-99). `scenarios.check` plays the bot.
+"""Plays actions without Redis and providers: a memory in place of the store, and samples in place of a provider's
+responses (C-89, C-99). `scenarios.check` plays the bot.
 """
 
 from scenarios.rehearsal.memory import Memory

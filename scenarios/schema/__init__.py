@@ -1,4 +1,4 @@
-"""How an action type declares its fields: name, type, default, help. Once, in one place.
+"""Declarations of action types: each field once, with name, type, default and help.
 
 From a declaration come the check of an author's files, the JSON Schema for editors, the reference page, and the struct
 with which an action runs. Neighbours:

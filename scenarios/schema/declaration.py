@@ -30,8 +30,8 @@ action ends, None if it waits.
 
 
 class Hearing(Struct, frozen=True):
-    """How an action that waits for a person hears it. `is_for`: of the step (a `Context` or a `RehearsedStep`) and an
-    event, whether that is for the step; any other text or press begins something else. `hear`: of the context, the
+    """The reaction of a waiting action to a person. `is_for`: of the step (a `Context` or a `RehearsedStep`) and an
+    event, whether the event is for the step; any other text or press begins something else. `hear`: of the context, the
     event and the id that a run of it would have, returns an `Ending`, None if the step goes on waiting. It may be
     repeated. `rehearse`: the same without a server, of the step and the event.
     """

@@ -1,4 +1,4 @@
-"""Who is due by a schedule, and the event that starts it (C-96). Pure."""
+"""The people who are due by a schedule, and the event that starts it (C-96). Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
@@ -20,8 +20,8 @@ def due_before(schedule: Schedule, seen: Mapping[str, Mapping[str, Data]], zone:
 
 
 LATEST = timedelta(hours=23)
-"""How long after its time a schedule starts for a date that was set too late: less than the day for which a task that
-was put once is known, so that it starts once.
+"""Time after which a schedule no longer starts for a date that was set too late: less than the day for which a task
+that was put once is known, so that it starts once.
 """
 
 

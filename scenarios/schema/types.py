@@ -155,7 +155,7 @@ def button_complaints(node: Node) -> Iterator[Complaint]:
 
 
 REQUEST_CONTACT = "request_contact"
-"""What stands in a keyboard behind the text of a button that asks for the person's contact."""
+"""The word of a keyboard behind the text of a button that asks for the person's contact."""
 
 ATTACHMENT_TYPES = ("photo", "video", "document", "animation", "audio", "voice")
 

@@ -46,7 +46,9 @@ def choice_press(data: str) -> ChoicePress | None:
 
 
 class AddresseeSelection(Struct, frozen=True, omit_defaults=True):
-    """How far a person is. `chosen`: the selected choices, in the order of selection. `query`: what it searches for."""
+    """The state of a person's selection. `chosen`: the selected choices, in the order of selection. `query`: what it
+    searches for.
+    """
 
     kind: str = "group"
     page: int = 0

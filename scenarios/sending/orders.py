@@ -91,7 +91,7 @@ AT_ONCE = Terms()
 
 
 class Chat(Struct, frozen=True):
-    """Where a reply goes. `origin`: of the event that it answers. `name`: of the person, as the provider has it."""
+    """The target of a reply. `origin`: of the event that it answers. `name`: of the person, as the provider has it."""
 
     tenant: str
     channel: str

@@ -1,7 +1,7 @@
-"""Whether a person may run an action, on the server: roles (C-68) and administrators of the group (C-69).
+"""Permission of a person to run an action, on the server: roles (C-68) and administrators of the group (C-69).
 
-Who the person is must be known: of an event that was handed in with an API key, only a key with the scope admin may
-say so (I21).
+The person must be known: in an event that was submitted with an API key, only a key with the scope admin may name it
+(I21).
 
 The roles of bot.yaml list Telegram ids. A person who writes elsewhere has those of its Telegram contacts in the
 directory. The role that a person has in the directory counts, too, as a role of the bot with that name.

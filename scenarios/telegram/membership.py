@@ -1,4 +1,4 @@
-"""Who is in a group, and who administers it, as Telegram's Bot API knows it (C-62, C-69)."""
+"""Members and administrators of a group, as Telegram's Bot API knows them (C-62, C-69)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _STRANGERS = ("user not found", "member not found", "PARTICIPANT_ID_INVALID", "U
 
 @dataclass(frozen=True, slots=True)
 class MemberQuestion:
-    """Whether a person is in `chats`: in each of them, or in one. None: in that of the event. `person`: an id or @name,
-    "" for the event's.
+    """The question whether a person is in `chats`: in each of them, or in one. None: in that of the event. `person`: an
+    id or @name, "" for the event's.
     """
 
     chats: tuple[str, ...]

@@ -45,7 +45,7 @@ _NAMES = 10
 """Titles in an error."""
 
 _SAMPLES = (Choice("group", "A-1", "A-1"), Choice("group", "A-2", "A-2"), Choice("supergroup", "A", "A"))
-"""What a rehearsed person owns."""
+"""The groups of a rehearsed person."""
 
 Event = Mapping[str, Data]
 

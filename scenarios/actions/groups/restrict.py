@@ -83,7 +83,7 @@ class RestrictAttributes(Attributes, frozen=True):
 
     @property
     def lasts(self) -> timedelta | None:
-        """How long the restriction lasts, at least 30 seconds; None: without end."""
+        """Duration of the restriction, at least 30 seconds; None: without end."""
         duration = None if self.can_send_messages else self.duration or self.duration_seconds
         return max(duration, SHORTEST) if duration else None
 

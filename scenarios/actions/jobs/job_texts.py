@@ -1,4 +1,4 @@
-"""How jobs read in a message: HTML. Pure."""
+"""Texts about jobs in a message: HTML. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

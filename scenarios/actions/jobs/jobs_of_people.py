@@ -26,7 +26,7 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Whose jobs an action controls, and as what."""
+    """The user whose jobs an action controls, and the actor in whose name."""
 
     user: str
     actor: Actor

@@ -1,4 +1,4 @@
-"""What an author writes in an action about a promo code: its name, its person, when it is valid.
+"""Attributes of an action about a promo code: its name, its person, its validity.
 
 What an earlier action of the chain has returned is not this one's, so only what the author wrote counts.
 """
@@ -25,7 +25,7 @@ RETURNS = {
 }
 FROM_PERSON = ("promo_name", "promo_code")
 ALL_PEOPLE = ("", "any", "all", "null", "none", "0")
-"""How authors write that a code is for all people."""
+"""The author's word for a code that is for all people."""
 
 SAMPLE = "SAMPLE-22"
 """The code of a rehearsal."""

@@ -56,7 +56,7 @@ async def execute(context: Context, written: RequestManagementAttributes) -> End
 
 
 def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Ending:
-    """What people have asked is not known; the person of the event stands for them."""
+    """Play the action. Requests of people are not known; the person of the event stands for them."""
     event, zone = step.event, step.memory.zone
     names = {name: str(event.get(name) or "") for name in ("username", "first_name", "last_name", "chat_id")}
     is_one = written.operation == "details"

@@ -1,1 +1,1 @@
-"""How runs wait: for the end of a delivery, for a slow step, for a moment."""
+"""Waiting of runs: for the end of a delivery, for a slow step, for a moment."""
