@@ -13,7 +13,7 @@ from core.orders.series import MISSED
 from delivery.http.responses.problem_types import CODES
 
 CONSOLE = Path("delivery/console/static")
-PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many", "other"}}
+PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many"}}  # "other" is for fractions, and counts are whole
 TABLES = ("delivery_state.", "status.", "reason.", "verdict.", "problem.")
 """Words for values of the API: complete, whichever of them a page shows."""
 OPTIONAL = ("problem.", "said.")

@@ -5,8 +5,8 @@
 
 export const LANGUAGES = { en: "English", ru: "Русский" };
 const CHOICE = "ada.language";
-/** The plural forms of a text, in their order. */
-const FORMS = { en: ["one", "other"], ru: ["one", "few", "many", "other"] };
+/** The plural forms of a text, in their order; no count is a fraction. */
+const FORMS = { en: ["one", "other"], ru: ["one", "few", "many"] };
 
 let language = "en";
 let words = {};
