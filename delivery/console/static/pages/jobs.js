@@ -40,6 +40,8 @@ export default {
   right: "inspect",
   render(root, parameters, context) {
     const counts = h("ul", { class: "chips" }), everything = h("div", { class: "actions" }), place = h("div");
+    const showCounts = (found) => paint(counts, STATES.map((state) => count(state, found ? number(found[state] || 0) : "…")));
+    showCounts(); // what stands below does not move when they are known
     paint(root, h("h1", {}, t("page.jobs")), counts, everything, place);
     const list = table(place, {
       label: t("page.jobs"), context, id: (row) => row.id, href: (row) => `#/job/${encodeURIComponent(row.id)}`,
@@ -62,7 +64,7 @@ export default {
         const isKind = !kind || KIND.test(kind), chosen = kind ? { ...filters, kind } : filters;
         if (mayManage(context.me)) paint(everything, isKind && buttons(chosen, context.me, () => list.reload()));
         if (!isKind) return { rows: [], next: null };
-        return load(chosen, cursor, signal, (found) => paint(counts, STATES.map((state) => count(state, found[state] || 0))));
+        return load(chosen, cursor, signal, showCounts);
       },
       actions: mayManage(context.me) ? ["pause", "resume", "stop", "start"].map((verb) => ({
         title: t(`jobs.${verb}`), danger: verb === "stop", run: (ids) => change(verb, ids, context.me),
@@ -123,7 +125,7 @@ async function changeSome(verb, body, options) {
   return { changed, next, unchanged: unchanged + Object.values(refused).reduce((sum, one) => sum + one, 0) };
 }
 
-const count = (state, n) => h("li", { key: state }, h("a", { href: `#/jobs?state=${state}` }, t("jobs.count", { state: word("job_state", state), n: number(n) })));
+const count = (state, n) => h("li", { key: state }, h("a", { href: `#/jobs?state=${state}` }, t("jobs.count", { state: word("job_state", state), n })));
 
 /** A page of the API ends with a shard and may be short, even empty: more are read until there are enough rows. */
 async function load(filters, cursor, signal, showCounts) {
