@@ -18,7 +18,7 @@ from aiohttp import ClientSession
 from cli.processes.embedded_valkey import running_url
 from core.redis.store import Store
 from tests.cli.installation import Installation
-from tests.support.browser import Browser, Chromium
+from tests.support.browser import Browser, Chromium, LeftPage
 from tests.support.paths import ROOT
 from tests.support.waiting import until
 
@@ -117,16 +117,38 @@ class Person:
         """Waits until this text can be read."""
         await self.browser.wait_for(f"document.body?.innerText.includes({json.dumps(text)})")
 
+    async def sees_below(self, text: str) -> None:
+        """As `sees`, of a list that ends below the window: its rows are laid out when they come into view."""
+        to_end = "document.body && scrollTo(0, document.body.scrollHeight)"
+        await self.browser.wait_for(f"{to_end}, document.body?.innerText.includes({json.dumps(text)})")
+
     async def sees_no(self, text: str) -> None:
         """Waits until this text is gone."""
         await self.browser.wait_for(f"document.body && !document.body.innerText.includes({json.dumps(text)})")
 
     async def presses(self, name: str) -> None:
-        """Clicks with the mouse on the visible button, link or summary with this text, or the choice with this name."""
-        said = "(one.querySelector('span[dir]') ?? one).innerText.trim()"
-        x, y = await self.middle_of(f"[...document.querySelectorAll('button, a, summary, label.check')].filter({SEEN})"
-                                 f".find((one) => {said} === {json.dumps(name)})")  # fmt: skip
-        await self.browser.click_at(x, y)
+        """Clicks with the mouse on the visible button, link or summary with this text, or the choice with this name.
+
+        Who misses it, because the page was laid out anew at this moment, presses again.
+        """
+        pressable, said = "button, a, summary, label.check", "(one.querySelector('span[dir]') ?? one).innerText.trim()"
+        element = f"[...document.querySelectorAll('{pressable}')].filter({SEEN})"
+        element += f".find((one) => {said} === {json.dumps(name)})"
+        note = f"({{target}}) => {{ const one = target.closest('{pressable}'); "
+        note += f"window.hit = Boolean(one) && {said} === {json.dumps(name)} }}"
+
+        async def is_hit() -> bool:
+            x, y = await self.middle_of(element)
+            await self.browser.run(
+                f"window.hit = null; window.addEventListener('click', {note}, {{capture: true, once: true}})"
+            )
+            await self.browser.click_at(x, y)
+            try:
+                return await self.browser.run("window.hit") is not False
+            except LeftPage:
+                return True
+
+        await until(is_hit)
 
     async def writes(self, label: str, text: str) -> None:
         """Replaces what is in the field with this label."""

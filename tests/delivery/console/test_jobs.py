@@ -96,6 +96,7 @@ class Order(Job):
 
     name = "order"
     schedule = Schedule()
+    most_failures = 2  # the second finds out that the end of the effect is unclear
 
     async def run(self, iteration: Iteration) -> dict[str, Any]:
         prices = await iteration.step("look", self._prices)
