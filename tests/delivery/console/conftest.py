@@ -114,13 +114,10 @@ class Person:
         await self.browser.wait_for("document.querySelector('#content h1') && !document.querySelector('.loading')")
 
     async def sees(self, text: str) -> None:
-        """Waits until this text can be read."""
-        await self.browser.wait_for(f"document.body?.innerText.includes({json.dumps(text)})")
-
-    async def sees_below(self, text: str) -> None:
-        """As `sees`, of a list that ends below the window: its rows are laid out when they come into view."""
-        to_end = "document.body && scrollTo(0, document.body.scrollHeight)"
-        await self.browser.wait_for(f"{to_end}, document.body?.innerText.includes({json.dumps(text)})")
+        """Waits until this text can be read; scrolls to a row with it, which is laid out when it comes into view."""
+        has_text, row = f"innerText.includes({json.dumps(text)})", f"textContent.includes({json.dumps(text)})"
+        scrolls = f"[...document.querySelectorAll('.rows .row')].find((one) => one.{row})?.scrollIntoView()"
+        await self.browser.wait_for(f"document.body?.{has_text} || void {scrolls}")
 
     async def sees_no(self, text: str) -> None:
         """Waits until this text is gone."""

@@ -33,7 +33,7 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.confirms()
     await person.sees("Напоминание уходит, людей: 1.")
     await person.sees("Напоминание ")
-    await person.sees_below("напоминание 1")
+    await person.sees("напоминание 1")
     await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[1]["id"], "value": "yes"})
     await person.sees("Приду: 1 из 1, ждут места: 1")
     await person.sees("ждёт места")
@@ -43,7 +43,7 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     assert await person.sideways() <= 0
     await person.visit(f"message/{made['id']}", width=1280)
     await person.sees("Close the question")
-    await person.sees_below("waits for a place")
+    await person.sees("waits for a place")
     await person.keeps_picture("message-answers-en-1280")
     await person.visit(f"message/{made['id']}", language="ru", width=390)
     await person.sees("Закрыть вопрос")

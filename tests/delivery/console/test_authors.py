@@ -223,7 +223,7 @@ async def test_an_author_sees_times_buttons_and_a_change_of_the_bot_without_load
     (bot.folder / "scenarios" / "club.yaml").write_text(CLUB + menu)
     await LastGood(store, Versions(store), TENANT, ActiveBot(bot.folder)).store()
     await person.sees("By itself")
-    await person.sees_below("Monday 8:00")
+    await person.sees("Monday 8:00")
     await person.sees("all people of the bot")
     await person.keeps_picture("bot-schedule")
     await person.has_no_barrier_on_a_phone(axe_source, "bot-schedule")

@@ -165,7 +165,7 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
     for number, name in enumerate((names[0], names[2])):
         await person.writes("Имя, номер или адрес почты", name)
         await takes(person, name)
-        await person.sees(f"Выбрано {number + 2}")
+        await person.sees(f"Выбрано: {number + 2}")
     await confirms(person)
     await person.sees("Всего: 3")
     shown = await person.browser.run("[...document.querySelectorAll('.rows .row a')].map((one) => one.innerText)")
@@ -212,7 +212,7 @@ async def test_a_workbook_names_the_wrong_value_and_its_unknown_groups_are_creat
     await person.keeps_picture("import-value-ru-390")
     await person.browser.choose_files("input[type=file]", tmp_path / "good.xlsx")
     await person.presses("Проверить файл")
-    await person.sees("Группы 9К ещё нет.")
+    await person.sees("Ещё нет групп (1): 9К.")
     await person.keeps_picture("import-unknown-groups-ru-390")
     await person.presses("Создать эту группу")
     await person.presses("Загрузить 1 строку")
