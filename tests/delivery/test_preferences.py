@@ -146,6 +146,7 @@ async def test_messages_of_a_courier_that_links_to_the_page_have_the_link_of_the
     for address, url in urls.items():
         start, _, token = url.partition("/p/")
         assert (start, await tokens.open(token)) == ("https://ada.example", ("default", "mail", address))
+        assert await tokens.seal("default", "mail", address) == token, "a contact has always the same link"
     assert len(set(urls.values())) == 2
     runtime.stop()
     await running
