@@ -24,7 +24,7 @@ COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class ChannelWebhook:
     """The provider posts updates to `path`. A header contains the secret of the setting `secret`. `title`: says what
     is posted, in the OpenAPI document. `url`: the setting by which the bot has updates posted, "" if it is not the bot
     that asks for it.
@@ -73,7 +73,7 @@ class Receiving:
     gathers: bool = False
     source: str = ""
     receiver: str = ""
-    webhook: Webhook | None = None
+    webhook: ChannelWebhook | None = None
     callback: Callback | None = None
     needs: frozenset[str] = frozenset()
     reads_section: bool = False

@@ -35,7 +35,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class PageCost:
     """`valkey`, `api`: percent of a core. `pings`: ms. `reads`: responses that consoles have read per second."""
 
     valkey: float
@@ -81,17 +81,17 @@ async def record_an_hour(env: QueueEnvironment) -> None:
     await store.close()
 
 
-async def cost_of_consoles(env: QueueEnvironment, api: ChildProcess, url: str, seconds: float) -> Cost:
+async def cost_of_consoles(env: QueueEnvironment, api: ChildProcess, url: str, seconds: float) -> PageCost:
     program = "bench.delivery.open_consoles"
     consoles = await env.base.start("consoles", program, url, API_KEY, str(CONSOLES))
     await consoles.facts(START_TIMEOUT)
     began = time.monotonic()
     cost = await cost_within(env, api, seconds)
     reads = (await env.stop(consoles))["reads"] / (time.monotonic() - began)
-    return Cost(cost.valkey, cost.api, cost.pings, reads)
+    return PageCost(cost.valkey, cost.api, cost.pings, reads)
 
 
-async def cost_within(env: QueueEnvironment, api: ChildProcess, seconds: float) -> Cost:
+async def cost_within(env: QueueEnvironment, api: ChildProcess, seconds: float) -> PageCost:
     """Returns what the server and the API process use within `seconds`, while another client sends PINGs."""
     pings = await env.start("pings")
     log_progress(f"measuring for {seconds:g} s")
@@ -100,7 +100,7 @@ async def cost_within(env: QueueEnvironment, api: ChildProcess, seconds: float) 
     ended, after = time.time(), (await valkey_seconds(env), cpu_seconds(api.pid))
     waits = values_between((await env.stop(pings))["waits"], 1000 * began, 1000 * ended)
     valkey, python = (100 * (late - early) / (ended - began) for early, late in zip(before, after, strict=True))
-    return Cost(valkey, python, waits)
+    return PageCost(valkey, python, waits)
 
 
 async def valkey_seconds(env: QueueEnvironment) -> float:
@@ -109,7 +109,7 @@ async def valkey_seconds(env: QueueEnvironment) -> float:
     return float(facts["used_cpu_sys"]) + float(facts["used_cpu_user"])
 
 
-def report(without: Cost, beside: Cost) -> None:
+def report(without: PageCost, beside: PageCost) -> None:
     valkey, python = beside.valkey - without.valkey, beside.api - without.api
     ping = percentile(beside.pings, 0.99)
     each = f"{CONSOLES} consoles"

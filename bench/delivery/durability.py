@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from redis.asyncio import Redis
 
-from bench.delivery.enqueue import Load, loads_of, measure_load
+from bench.delivery.enqueue import EnqueueLoad, loads_of, measure_load
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.report import Rows, log_progress, median
@@ -43,7 +43,7 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
     show(rates, rows, arguments.connections)
 
 
-async def rate_of(env: Environment, load: Load, api: ChildProcess, seconds: float) -> float:
+async def rate_of(env: Environment, load: EnqueueLoad, api: ChildProcess, seconds: float) -> float:
     return (await measure_load(env, load, api, seconds)).rate
 
 

@@ -41,7 +41,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class EnqueueLoad:
     """One kind of request. `deliveries`: how many are in one request."""
 
     name: str
@@ -69,7 +69,7 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
     show(measurements, rows)
 
 
-async def run_round(arguments: Namespace) -> AsyncIterator[tuple[Load, Measurement]]:
+async def run_round(arguments: Namespace) -> AsyncIterator[tuple[EnqueueLoad, Measurement]]:
     async with environment() as env:
         api, api_facts = await env.start_command("serve")
         bare = await env.start("bare", "bench.baselines.aiohttp", str(ANSWER_BYTES))
@@ -79,18 +79,18 @@ async def run_round(arguments: Namespace) -> AsyncIterator[tuple[Load, Measureme
             yield load, await measure_load(env, load, http_server, arguments.seconds)
 
 
-def loads_of(bare: str, api: str, arguments: Namespace) -> Sequence[Load]:
+def loads_of(bare: str, api: str, arguments: Namespace) -> Sequence[EnqueueLoad]:
     body = json.dumps(delivery(arguments.due == "later"), ensure_ascii=False).encode()
     lines = (body + b"\n") * arguments.lines
     path = "/v1/deliveries"
     return (
-        Load("bare handler", bare + path, body, arguments.connections),
-        Load("bare JSON", bare + "/json", body, arguments.connections),
-        Load("one by one", api + path, body, arguments.connections),
-        Load("one client", api + path, body, 1),
-        Load("bulk", f"{api}{path}/bulk", lines, 1, arguments.lines),
-        Load(SHARED, api + path, to_many(arguments, is_personal=False), 1),
-        Load(PERSONAL, api + path, to_many(arguments, is_personal=True), 1),
+        EnqueueLoad("bare handler", bare + path, body, arguments.connections),
+        EnqueueLoad("bare JSON", bare + "/json", body, arguments.connections),
+        EnqueueLoad("one by one", api + path, body, arguments.connections),
+        EnqueueLoad("one client", api + path, body, 1),
+        EnqueueLoad("bulk", f"{api}{path}/bulk", lines, 1, arguments.lines),
+        EnqueueLoad(SHARED, api + path, to_many(arguments, is_personal=False), 1),
+        EnqueueLoad(PERSONAL, api + path, to_many(arguments, is_personal=True), 1),
     )
 
 
@@ -115,7 +115,7 @@ def delivery(later: bool) -> Mapping[str, Any]:
     return {"sender": {"id": 42, "name": "Иванов И. И."}, "text": SHORT, "recipients": [recipient], "deliver_at": at}
 
 
-async def measure_load(env: Environment, load: Load, http_server: ChildProcess, seconds: float) -> Measurement:
+async def measure_load(env: Environment, load: EnqueueLoad, http_server: ChildProcess, seconds: float) -> Measurement:
     before = cpu_seconds(http_server.pid), cpu_seconds(env.server.pid)
     facts = await generate(env, load, seconds)
     after = cpu_seconds(http_server.pid), cpu_seconds(env.server.pid)
@@ -123,7 +123,7 @@ async def measure_load(env: Environment, load: Load, http_server: ChildProcess, 
     return Measurement(facts["answers"] * load.deliveries / facts["seconds"], *shares)
 
 
-async def generate(env: Environment, load: Load, seconds: float) -> Mapping[str, Any]:
+async def generate(env: Environment, load: EnqueueLoad, seconds: float) -> Mapping[str, Any]:
     """Runs the load generator and returns what it announced."""
     file = env.directory / "body"
     file.write_bytes(load.body)

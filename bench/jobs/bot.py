@@ -28,7 +28,7 @@ _PROCESSES = (("courier", "telegram-bot"), ("scenarios",), ("bot", "telegram"))
 _TIMEOUT = 120.0
 
 
-class Killed(NamedTuple):
+class BotKilled(NamedTuple):
     """The jobs (users) whose iteration was interrupted, and when (Unix ms)."""
 
     held: set[str]
@@ -63,7 +63,7 @@ async def measure_answers(sandbox: ClientSession, people: Iterator[int], sizes: 
     return await answers_to(sandbox, list(islice(people, updates)), sizes.updates_per_s)
 
 
-async def run_again(bench: Bench, killed: Killed) -> Row:
+async def run_again(bench: Bench, killed: BotKilled) -> Row:
     """Waits until the interrupted jobs have begun another iteration: how many, and after how long the last one."""
     begun: dict[str, float] = {}
 
@@ -95,11 +95,11 @@ async def usual_load(bench: Bench, sizes: Sizes) -> None:
     await next_round(first, period)
 
 
-async def kill_one(bench: Bench, sizes: Sizes) -> Killed:
+async def kill_one(bench: Bench, sizes: Sizes) -> BotKilled:
     return await kill(bench, await busy_process(bench))
 
 
-async def kill_and_start(bench: Bench, sizes: Sizes) -> Killed:
+async def kill_and_start(bench: Bench, sizes: Sizes) -> BotKilled:
     """Kill the busy process, and start the processes anew without waiting for them."""
     killed = await kill(bench, await busy_process(bench))
     for _ in range(PROCESSES):
@@ -107,14 +107,14 @@ async def kill_and_start(bench: Bench, sizes: Sizes) -> Killed:
     return killed
 
 
-async def kill(bench: Bench, pid: int) -> Killed:
+async def kill(bench: Bench, pid: int) -> BotKilled:
     victim = next(process for process in bench.processes if process.pid == pid)
     await victim.kill()
     bench.processes.remove(victim)
-    return Killed(held_by(bench.notes(), pid), time.time() * 1000)
+    return BotKilled(held_by(bench.notes(), pid), time.time() * 1000)
 
 
-SITUATIONS: Mapping[str, Callable[[Bench, Sizes], Awaitable[Killed | None]]] = {
+SITUATIONS: Mapping[str, Callable[[Bench, Sizes], Awaitable[BotKilled | None]]] = {
     "none": no_jobs,
     "under load": usual_load,
     "a process killed": kill_one,

@@ -33,7 +33,7 @@ _WARM_UP = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PeerFigures:
     """`puts`, `done`: per second; `bytes`: of a pending task."""
 
     puts: float
@@ -73,7 +73,7 @@ async def run(*command: str) -> None:
         raise CommandFailed(f"{' '.join(command)} failed; is PyPI reachable from here? Its output: {lines[-1]}")
 
 
-async def measure_ada(sizes: Sizes) -> Figures:
+async def measure_ada(sizes: Sizes) -> PeerFigures:
     async with queue_environment() as env:
         put = await env.put("own", sizes.put, CALLERS, 1)
     async with queue_environment() as env:
@@ -81,10 +81,10 @@ async def measure_ada(sizes: Sizes) -> Figures:
     async with queue_environment() as env:
         lags = await measure_lags(env, sizes.latency_s)
     each = await bytes_of_each("tens", sizes.weighed, None)
-    return Figures(put.count / put.seconds, cost.count / cost.seconds, lags, each)
+    return PeerFigures(put.count / put.seconds, cost.count / cost.seconds, lags, each)
 
 
-async def measure_peer(name: str, program: Path, sizes: Sizes) -> Figures:
+async def measure_peer(name: str, program: Path, sizes: Sizes) -> PeerFigures:
     """Return each figure on a fresh server."""
     async with environment() as env:
         puts = sizes.put / (await put(env, name, program, sizes.put))["seconds"]
@@ -102,7 +102,7 @@ async def measure_peer(name: str, program: Path, sizes: Sizes) -> Figures:
         before = await server_size(env.redis)
         await put(env, name, program, sizes.weighed)
         each = ((await server_size(env.redis)).bytes - before.bytes) / sizes.weighed
-    return Figures(puts, rate, lags, each)
+    return PeerFigures(puts, rate, lags, each)
 
 
 async def start(env: Environment, name: str, program: Path, what: str, count: int, option: object) -> ChildProcess:

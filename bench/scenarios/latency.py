@@ -26,7 +26,7 @@ FIRST_PERSON, WARM_UP = 100_001, 10
 
 async def measure(sizes: Sizes, rows: Rows) -> None:
     waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    people = People()
+    people = LatencyPeople()
     async with bench_environment() as env:
         page = await start_sandbox(env)
         async with ClientSession(page, raise_for_status=True) as sandbox:
@@ -38,7 +38,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
     show(waits, rows)
 
 
-class People:
+class LatencyPeople:
     """People who have not written yet."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class People:
 async def measure_round(
     sandbox: ClientSession,
     sizes: Sizes,
-    people: People,
+    people: LatencyPeople,
     waits: defaultdict[tuple[str, str], list[float]],
     system: str,
 ) -> None:

@@ -1,7 +1,7 @@
 """The record of the channel: MAX."""
 
 from core.model.contacts.addresses import PERSON_OR_GROUP
-from couriers.channel import Channel, Receiving, Webhook
+from couriers.channel import Channel, ChannelWebhook, Receiving
 
 CHANNEL = Channel(
     name="max",
@@ -22,7 +22,7 @@ CHANNEL = Channel(
         process="max",
         events="couriers.max.events",
         receiver="couriers.max.receive",
-        webhook=Webhook(
+        webhook=ChannelWebhook(
             path="/v1/updates/max",
             header="X-Max-Bot-Api-Secret",
             secret="ADA_MAX_WEBHOOK_SECRET",

@@ -1,7 +1,7 @@
 """The record of the channel: Telegram's Bot API."""
 
 from core.model.contacts.addresses import BOT_CHAT
-from couriers.channel import Channel, Receiving, Webhook
+from couriers.channel import Channel, ChannelWebhook, Receiving
 
 CHANNEL = Channel(
     name="telegram-bot",
@@ -26,7 +26,7 @@ CHANNEL = Channel(
         events="couriers.telegram_bot.events",
         gathers=True,
         receiver="couriers.telegram_bot.receive",
-        webhook=Webhook(
+        webhook=ChannelWebhook(
             path="/v1/inbound/telegram",
             header="X-Telegram-Bot-Api-Secret-Token",
             secret="ADA_INBOUND_TELEGRAM_SECRET",

@@ -117,7 +117,7 @@ def no_triggers() -> Triggers:
     return Triggers(**{name: dict.fromkeys(kinds, ()) for name, kinds in SECTIONS.items()})
 
 
-class Command(Struct, frozen=True):
+class BotCommand(Struct, frozen=True):
     """A command of the bot's menu."""
 
     command: str
@@ -149,7 +149,7 @@ class Bot(Struct, frozen=True):
     short_names: Mapping[str, tuple[str, ...]] = {}
     triggers: Triggers = no_triggers()
     group_triggers: Triggers = no_triggers()
-    commands: tuple[Command, ...] = ()
+    commands: tuple[BotCommand, ...] = ()
     roles: Mapping[str, Role] = {}
     settings: Mapping[str, Any] = {}
     variables: Mapping[str, str] = {}

@@ -9,7 +9,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.foreign_settings import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.engine.beside import TEACHER_SECTION
 from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
 from scenarios.loader.problem import Problems
@@ -24,7 +24,7 @@ from scenarios.words import Sentence, placed, sentence
 _BAD_PATTERN = "pattern_cannot_used"
 
 
-def check_action(step: Step, actions: Actions, problems: Problems) -> None:
+def check_action(step: CheckedStep, actions: Actions, problems: Problems) -> None:
     reader = Reader(step.action.place.file, problems)
     kind = actions.types.get(step.action.type)
     if kind is None:
@@ -45,7 +45,7 @@ def _needs(kind: ActionType) -> Sentence:
     return sentence("needs_field", action=kind.name, words=", ".join(kind.one_of))
 
 
-def report_unknown_action(reader: Reader, step: Step, actions: Actions) -> None:
+def report_unknown_action(reader: Reader, step: CheckedStep, actions: Actions) -> None:
     name = step.action.type
     node = step.node.get("type") or step.node
     if name in actions.broken:

@@ -15,7 +15,7 @@ from scenarios.check.paths.reachability import check_loops, check_reachability, 
 from scenarios.check.paths.references import References
 from scenarios.check.paths.starts import check_starts, check_triggers
 from scenarios.check.sending import check_attachments, check_sending, tags_of
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.check.texts import check_texts
 from scenarios.check.variables import check_variables
 from scenarios.check.visible import Visible
@@ -68,8 +68,8 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     return Checked(loaded.bot, tuple(problems.in_order()))
 
 
-def steps_of(loaded: Loaded, visible: Visible) -> Iterator[Step]:
+def steps_of(loaded: Loaded, visible: Visible) -> Iterator[CheckedStep]:
     for name, nodes in loaded.actions.items():
         scenario = loaded.bot.scenarios[name]
         for action, node, seen in zip(scenario.actions, nodes, visible.seen(scenario), strict=True):
-            yield Step(scenario, action, node, seen)
+            yield CheckedStep(scenario, action, node, seen)

@@ -12,7 +12,7 @@ from core.orders.content_rules import MAX_BUTTONS
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.mentions import may_bring_marks, outline
@@ -33,7 +33,7 @@ CONTENTS = ("text", "additional_text", "attachment")
 LINE_END = "\n"
 
 
-def check_message(step: Step, settings: Mapping[str, Data], problems: Problems) -> None:
+def check_message(step: CheckedStep, settings: Mapping[str, Data], problems: Problems) -> None:
     """Check a message. `settings`: those of the bot, which may have defaults for messages."""
     reader = Reader(step.action.place.file, problems)
     section = settings.get("send")
@@ -46,7 +46,7 @@ def check_message(step: Step, settings: Mapping[str, Data], problems: Problems) 
         check_shown(reader, step.node, parse_mode(str(written or "")))
 
 
-def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Data]) -> None:
+def check_anything(reader: Reader, step: CheckedStep, defaults: Mapping[str, Data]) -> None:
     """Check that a message has a text or a file: without both it always fails, unless an action before has returned one
     (C-32, C-47).
     """

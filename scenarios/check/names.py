@@ -10,7 +10,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.check.texts import placed_texts, reader_of
 from scenarios.check.variables import UNKNOWN, full_name, is_variable, unknown_variable
 from scenarios.check.visible import Names, VisibleNames
@@ -23,7 +23,7 @@ from scenarios.schema.conditions import fields_of
 from scenarios.words import placed, sentence
 
 
-def check_names(step: Step, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> None:
+def check_names(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> None:
     """Check the names in texts. `settings`: those of the bot. Nothing is reported where an action before may have
     returned any name.
     """
@@ -74,7 +74,7 @@ def report(reader: Reader, node: Scalar, path: str, seen: VisibleNames, known: N
         reader.warning(node, code, unknown)
 
 
-def fields_of_conditions(step: Step) -> list[Scalar]:
+def fields_of_conditions(step: CheckedStep) -> list[Scalar]:
     """Return the fields that `when` is about, and the cases of a `branch`."""
     cases = step.node.get("cases") if step.action.type == "branch" else None
     listed = cases.items if isinstance(cases, ListNode) else ()

@@ -10,7 +10,7 @@ from scenarios.bot import Bot
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.check.paths.references import is_address, names_in
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.values import as_moment
@@ -23,7 +23,7 @@ _LAST_ZONE = timedelta(hours=12)
 """The zone in which a day ends last is 12 hours behind UTC; a time before it is past everywhere."""
 
 
-def check_sending(step: Step, bot: Bot, problems: Problems, tags: Collection[str] | None) -> None:
+def check_sending(step: CheckedStep, bot: Bot, problems: Problems, tags: Collection[str] | None) -> None:
     """`tags`: those under which the bot schedules messages; None if a placeholder makes one."""
     reader = Reader(step.action.place.file, problems)
     if step.action.type in ("send", "copy"):
@@ -76,7 +76,7 @@ def _is_past(node: Node) -> bool:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) < datetime.now(UTC) - _LAST_ZONE
 
 
-def _check_options(reader: Reader, step: Step, bot: Bot) -> None:
+def _check_options(reader: Reader, step: CheckedStep, bot: Bot) -> None:
     """Report the options of a question that the variable in `save` cannot store: the person could never answer."""
     save = step.node.get("save")
     name = save.text.strip() if isinstance(save, Scalar) else ""
@@ -87,7 +87,7 @@ def _check_options(reader: Reader, step: Step, bot: Bot) -> None:
             reader.error(option, "OPTION_NOT_STORABLE", sentence("cannot_store_option", variable=name, text=fault.said))
 
 
-def check_attachments(step: Step, kind: ActionType, folder: Path, problems: Problems) -> None:
+def check_attachments(step: CheckedStep, kind: ActionType, folder: Path, problems: Problems) -> None:
     """Check the files. A missing one is a warning, as it may be made later; a file outside the folder is an error."""
     reader = Reader(step.action.place.file, problems)
     for field in kind.fields:

@@ -7,7 +7,7 @@ from scenarios.bot.nodes import MapNode
 from scenarios.check.visible import VisibleNames
 
 
-class Step(Struct, frozen=True):
+class CheckedStep(Struct, frozen=True):
     """One action of a scenario."""
 
     scenario: Scenario

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.bot.suggestion import slip_of
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.check.visible import Names
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
@@ -21,7 +21,7 @@ _UNOPENED = re.compile(r"(?<![\w{])([^\W\d]\w*)\}")
 WITHOUT_TEXTS = ("type", "chain", "chain_drop", "rules")
 
 
-def check_texts(step: Step, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> None:
+def check_texts(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> None:
     """Report mistakes in placeholders as warnings: when the bot runs, such a placeholder stays as it is written. A
     missing brace is an error if the action sees the name; otherwise a single brace may be meant.
     """
@@ -48,13 +48,13 @@ def names_before_braces(text: str) -> list[str]:
     return _UNOPENED.findall(outline(text, "{")) if "}" in text else []
 
 
-def replaces(step: Step, kind: ActionType, settings: Mapping[str, Data]) -> bool | None:
+def replaces(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data]) -> bool | None:
     """Return how placeholders are replaced in an action, as `ActionType.placeholder` has it."""
     default: bool | None = kind.section(settings)["placeholder"]
     return default if step.action.placeholder is None else step.action.placeholder
 
 
-def reader_of(step: Step, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> Reader:
+def reader_of(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> Reader:
     """Return what reports on the texts of an action. Files of the dialect have braces that nobody replaces in it: where
     they stay as they are written they are no error.
     """
@@ -68,7 +68,7 @@ class Warner(Reader):
     error = Reader.warning
 
 
-def placed_texts(step: Step, kind: ActionType, settings: Mapping[str, Data]) -> Iterator[tuple[str, Scalar]]:
+def placed_texts(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data]) -> Iterator[tuple[str, Scalar]]:
     """Emit the texts in which placeholders are replaced, each with its field (C-57)."""
     if replaces(step, kind, settings) is not False:
         for key, value in step.node.pairs:

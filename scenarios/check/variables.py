@@ -6,7 +6,7 @@ from scenarios.bot import Bot
 from scenarios.bot.nodes import MapNode, Node, Scalar, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import SCOPES, split_name
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.check.texts import texts_in
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
@@ -19,7 +19,7 @@ from scenarios.words import Text, placed, sentence
 UNKNOWN = "UNKNOWN_VARIABLE"
 
 
-def check_variables(step: Step, kind: ActionType, bot: Bot, problems: Problems) -> None:
+def check_variables(step: CheckedStep, kind: ActionType, bot: Bot, problems: Problems) -> None:
     """Report names that variables.yaml does not have, and values that do not fit."""
     reader = Reader(step.action.place.file, problems)
     for name, value in named_by(step, kind):
@@ -33,7 +33,7 @@ def check_variables(step: Step, kind: ActionType, bot: Bot, problems: Problems) 
                 reader.error(value, "WRONG_TYPE", placed(name.text, fault.said))
 
 
-def named_by(step: Step, kind: ActionType) -> Iterator[tuple[Scalar, Node | None]]:
+def named_by(step: CheckedStep, kind: ActionType) -> Iterator[tuple[Scalar, Node | None]]:
     """Yield the names of variables in the fields of an action, each with the value that it gets if one is written."""
     for field in kind.fields:
         node = step.node.get(field.name)

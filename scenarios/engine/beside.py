@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scenarios.bot import Bot, Command
+from scenarios.bot import Bot, BotCommand
 from scenarios.bot.data import Data
 from scenarios.bot.new_bot import TEACHER
 from scenarios.engine.triggers import CompiledTriggers, Selection
@@ -51,7 +51,7 @@ def select_beside(
     return (by_teacher, True) if by_teacher.is_specific else (by_own, False)
 
 
-def menu_beside(own: Bot, teacher: Bot) -> Sequence[Command]:
+def menu_beside(own: Bot, teacher: Bot) -> Sequence[BotCommand]:
     """Return the commands for the menus of Telegram: those of the own bot, and in private chats behind them those of
     the dialog that it answers. Telegram shows of two menus only that of private chats, so this one then has the
     general commands of the own bot, too.

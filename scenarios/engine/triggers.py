@@ -55,7 +55,7 @@ class CompiledTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TriggerEntry:
     """One line of a trigger file: what is compared, and the scenarios. `where` is its place, for warnings."""
 
     kind: str
@@ -113,7 +113,7 @@ class CompiledTriggers:
         """Return the scenario that a button names; empty if it names none."""
         return self._shortened.get(callback_data) or jump(callback_data)
 
-    def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[Entry]]:
+    def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[TriggerEntry]]:
         """Return the entries by source, in order. What happens only in groups fires there, whichever file has the
         entry."""
         return {
@@ -126,7 +126,7 @@ class CompiledTriggers:
             for source, kinds in bot.SECTIONS.items()
         }
 
-    def _entry(self, source: str, kind: str, trigger: bot.Trigger, chats: str) -> Entry | None:
+    def _entry(self, source: str, kind: str, trigger: bot.Trigger, chats: str) -> TriggerEntry | None:
         where = f"{trigger.place.file}:{trigger.place.line}"
         targets = tuple(_target(target, chats) for target in trigger.targets)
         if kind == "regex":
@@ -135,11 +135,11 @@ class CompiledTriggers:
         if not wanted and kind not in (*ALWAYS, "exact"):
             self.complaints.append(placed(where, sentence("empty_when_compared_would", name=trigger.key)))
             return None
-        return Entry(kind, wanted, targets, where)
+        return TriggerEntry(kind, wanted, targets, where)
 
-    def _pattern_entry(self, pattern: str, targets: tuple[CompiledTarget, ...], where: str) -> Entry | None:
+    def _pattern_entry(self, pattern: str, targets: tuple[CompiledTarget, ...], where: str) -> TriggerEntry | None:
         try:
-            return Entry("regex", pattern, targets, where, compile_pattern(pattern, ignore_case=True))
+            return TriggerEntry("regex", pattern, targets, where, compile_pattern(pattern, ignore_case=True))
         except PatternRefused as error:
             self.complaints.append(placed(where, error.said))
             return None
@@ -169,7 +169,7 @@ def chat_kind(event: Event) -> str:
     return "private" if _text(event.get("chat_type")) in ("", "private") else "group"
 
 
-def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[tuple[Entry, str]]:
+def _select(entries: tuple[TriggerEntry, ...], search: "_Search") -> Iterator[tuple[TriggerEntry, str]]:
     """Emit the first entry that matches with each of its scenarios; after `continue` also those of lower kinds."""
     tried = ""
     for entry in entries:
@@ -181,7 +181,7 @@ def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[tuple[Ent
         tried = entry.kind
 
 
-def _merged(source: str, own: list[Entry], other: list[Entry]) -> tuple[Entry, ...]:
+def _merged(source: str, own: list[TriggerEntry], other: list[TriggerEntry]) -> tuple[TriggerEntry, ...]:
     """Return the entries of both files by kind; within a kind those of the chat's own file come first."""
     return tuple(entry for kind in bot.SECTIONS[source] for entry in (*own, *other) if entry.kind == kind)
 
@@ -203,17 +203,17 @@ class _Search:
         """The event in a warning."""
         return repr(self._written[:60])
 
-    def targets(self, entry: Entry) -> list[CompiledTarget]:
+    def targets(self, entry: TriggerEntry) -> list[CompiledTarget]:
         """Return the targets of an entry that matches, as far as the chat is theirs."""
         targets = [target for target in entry.targets if target.allows(self._chat, self._event)]
         return targets if targets and self._matches(entry) else []
 
-    def _matches(self, entry: Entry) -> bool:
+    def _matches(self, entry: TriggerEntry) -> bool:
         if entry.pattern is not None:
             return self._matches_pattern(entry, entry.pattern)
         return entry.kind in ALWAYS or _COMPARISONS[entry.kind](self, entry.wanted)
 
-    def _matches_pattern(self, entry: Entry, pattern: Pattern) -> bool:
+    def _matches_pattern(self, entry: TriggerEntry, pattern: Pattern) -> bool:
         try:
             return pattern.search(self._written) is not None
         except PatternTimeout as error:

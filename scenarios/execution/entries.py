@@ -18,7 +18,7 @@ LARGEST_ENTRY = 256 * 1024
 """Bytes. An action that returns more has failed."""
 
 
-class Entry(Struct, frozen=True, array_like=True):
+class RunEntry(Struct, frozen=True, array_like=True):
     """One ending. `at`: ms. `scenarios`: the full names of those that it splices in; None without a splice."""
 
     path: Path
@@ -50,20 +50,20 @@ def _encoded(path: Path, ending: Ending, at: int) -> bytes:
     values = returned.results, returned.variables, from_person, str(ending.error)
     said = ending.error if isinstance(ending.error, Sentence) else None
     parallel, given = (splice.parallel, splice.given) if splice else (False, ())
-    entry = Entry(path, ending.state, at, *values, names, parallel, given, said)
+    entry = RunEntry(path, ending.state, at, *values, names, parallel, given, said)
     return msgspec.json.encode(entry, enc_hook=str)
 
 
-def decode(stored: str) -> Entry:
-    return msgspec.json.decode(stored, type=Entry)
+def decode(stored: str) -> RunEntry:
+    return msgspec.json.decode(stored, type=RunEntry)
 
 
-def apply(run: Run, entry: Entry, bot: Bot) -> tuple[Run, Effects]:
+def apply(run: Run, entry: RunEntry, bot: Bot) -> tuple[Run, Effects]:
     """Return the run after an ending."""
     return end(run, entry.path, _ending(entry, bot), entry.at)
 
 
-def replay(names: Iterable[str], began: int, entries: Iterable[Entry], bot: Bot) -> Run:
+def replay(names: Iterable[str], began: int, entries: Iterable[RunEntry], bot: Bot) -> Run:
     """Return the run that scenarios and endings have made."""
     run, _ = begin(found(names, bot), at=began)
     for entry in entries:
@@ -76,7 +76,7 @@ def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
     return [bot.scenarios[name] for name in names if name in bot.scenarios]
 
 
-def _ending(entry: Entry, bot: Bot) -> Ending:
+def _ending(entry: RunEntry, bot: Bot) -> Ending:
     returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
     named = None if entry.scenarios is None else tuple(found(entry.scenarios, bot))
     splice = None if named is None else Splice(named, entry.parallel, entry.given)

@@ -17,7 +17,7 @@ from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
-from scenarios.bot import Command
+from scenarios.bot import BotCommand
 from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
 from scenarios.context.telegram import Telegram
@@ -29,7 +29,7 @@ _FAULTS = (BotCallFailed, StoreError)
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 
-class Scope(Struct, frozen=True, omit_defaults=True, order=True):
+class MenuScope(Struct, frozen=True, omit_defaults=True, order=True):
     """The message that shows a menu."""
 
     type: str
@@ -40,7 +40,9 @@ class Scope(Struct, frozen=True, omit_defaults=True, order=True):
         return " ".join(filter(None, (self.type, self.chat_id, str(self.user_id or ""))))
 
 
-_GENERAL = tuple(Scope(one) for one in ("default", "all_private_chats", "all_group_chats", "all_chat_administrators"))
+_GENERAL = tuple(
+    MenuScope(one) for one in ("default", "all_private_chats", "all_group_chats", "all_chat_administrators")
+)
 """Cleared unless the bot has them: what registered them before may be another program."""
 
 
@@ -82,21 +84,21 @@ class Menus:
         await self._store.command("SET", self._key, json.encode(list(menus)).decode())
         log.debug("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
 
-    def _commands(self) -> Sequence[Command]:
+    def _commands(self) -> Sequence[BotCommand]:
         own, beside = self._bot, self._beside
         has_teacher = beside is not None and has_teacher_beside(own.folder, own.bot)
         return menu_beside(own.bot, beside.bot) if beside and has_teacher else own.bot.commands
 
-    async def _try(self, scope: Scope, method: str, **parameters: Data) -> None:
+    async def _try(self, scope: MenuScope, method: str, **parameters: Data) -> None:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""
         try:
             await self._telegram.call(method, scope=telegram_scope(scope), **parameters)
         except BotCallRefused as refusal:
             log.warning("Telegram refuses the menu for %s: %s", scope, refusal)
 
-    async def _registered(self) -> list[Scope]:
+    async def _registered(self) -> list[MenuScope]:
         stored = await self._store.command("GET", self._key)
-        return json.decode(stored, type=list[Scope]) if stored else []
+        return json.decode(stored, type=list[MenuScope]) if stored else []
 
     @property
     def _key(self) -> str:
@@ -107,7 +109,7 @@ def _words(fault: Exception) -> str:
     return str(fault)[:200] if isinstance(fault, BotCallFailed) else type(fault).__name__
 
 
-def menus_of(commands: Iterable[Command]) -> dict[Scope, list[dict[str, str]]]:
+def menus_of(commands: Iterable[BotCommand]) -> dict[MenuScope, list[dict[str, str]]]:
     """Return the commands by scope, in the order of the file."""
     ordered = sorted(commands, key=_scope)  # stable, so the order within a scope stays
     return {
@@ -116,12 +118,12 @@ def menus_of(commands: Iterable[Command]) -> dict[Scope, list[dict[str, str]]]:
     }
 
 
-def _scope(command: Command) -> Scope:
+def _scope(command: BotCommand) -> MenuScope:
     if not command.scope.startswith("chat"):
-        return Scope(command.scope)
-    return Scope(command.scope, str(command.chat_id), command.user_id or 0 if command.scope == "chat_member" else 0)
+        return MenuScope(command.scope)
+    return MenuScope(command.scope, str(command.chat_id), command.user_id or 0 if command.scope == "chat_member" else 0)
 
 
-def telegram_scope(scope: Scope) -> dict[str, Data]:
+def telegram_scope(scope: MenuScope) -> dict[str, Data]:
     """Return the scope as the Bot API takes it."""
     return {name: value for name, value in asdict(scope).items() if value}

@@ -2,7 +2,7 @@
 
 import re
 
-from scenarios.bot import Command, Role
+from scenarios.bot import BotCommand, Role
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.loader.reading import Reader, as_int
 from scenarios.words import sentence
@@ -22,8 +22,8 @@ COMMANDS_SECTION, ROLES_SECTION = "tg_command_registry", "permission_manager"
 """The sections of settings.yaml in which later versions keep commands and roles."""
 
 
-def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...], dict[str, Role]]:
-    commands: tuple[Command, ...] = ()
+def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[BotCommand, ...], dict[str, Role]]:
+    commands: tuple[BotCommand, ...] = ()
     roles: dict[str, Role] = {}
     for key, node in reader.pairs(root, "bot.yaml"):
         if key.text == "commands":
@@ -35,7 +35,7 @@ def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...
     return commands, roles
 
 
-def read_settings_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...], dict[str, Role]]:
+def read_settings_file(reader: Reader, root: Node | None) -> tuple[tuple[BotCommand, ...], dict[str, Role]]:
     """Return the commands and roles in settings.yaml."""
     sections = {key.text: node for key, node in reader.pairs(root, "settings.yaml")}
     commands = inner(sections.get(COMMANDS_SECTION), "commands")
@@ -47,7 +47,7 @@ def inner(section: Node | None, name: str) -> Node | None:
     return section.get(name) if isinstance(section, MapNode) else None
 
 
-def read_commands(reader: Reader, node: Node | None) -> tuple[Command, ...]:
+def read_commands(reader: Reader, node: Node | None) -> tuple[BotCommand, ...]:
     commands = []
     for item in reader.items(node, "commands"):
         pairs = reader.pairs(item, sentence("command"))
@@ -59,7 +59,7 @@ def read_commands(reader: Reader, node: Node | None) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def read_command(reader: Reader, node: Node) -> Command | None:
+def read_command(reader: Reader, node: Node) -> BotCommand | None:
     """Return the command, or None if its name, description or scope is wrong, which is reported."""
     if not isinstance(node, MapNode):
         return None
@@ -67,7 +67,7 @@ def read_command(reader: Reader, node: Node) -> Command | None:
     description = reader.text(node.get("description"), "description")
     if description is None:
         reader.error(node, "MISSING_FIELD", sentence("command_has_no_description"))
-    command = Command(
+    command = BotCommand(
         name or "",
         description or "",
         reader.text(node.get("scope"), "scope") or "default",
@@ -96,7 +96,7 @@ def chat_of(reader: Reader, node: Node | None) -> int | str | None:
     return reader.number(node, "chat_id")
 
 
-def scope_is_complete(reader: Reader, node: MapNode, command: Command) -> bool:
+def scope_is_complete(reader: Reader, node: MapNode, command: BotCommand) -> bool:
     """Return whether the scope is known and its chat and user are there; reports what is missing."""
     if command.scope not in SCOPES:
         scope = node.get("scope") or node

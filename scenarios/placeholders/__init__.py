@@ -22,7 +22,7 @@ from scenarios.placeholders.scope import (
     RenderWarning,
     Scope,
 )
-from scenarios.placeholders.template import Problem
+from scenarios.placeholders.template import TemplateProblem
 
 __all__ = [
     "HTML",
@@ -33,10 +33,10 @@ __all__ = [
     "URL",
     "Escaping",
     "Modifier",
-    "Problem",
     "RenderWarning",
     "Rendered",
     "Scope",
+    "TemplateProblem",
     "problems",
     "render",
     "render_all",

@@ -16,7 +16,7 @@ from functools import lru_cache
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier, ModifierError
 from scenarios.placeholders.syntax import INSIDE, OUTSIDE, RegexSyntax, Syntax
-from scenarios.placeholders.template import Literal, Placeholder, Problem, Step, Template
+from scenarios.placeholders.template import Literal, ModifierStep, Placeholder, Template, TemplateProblem
 from scenarios.words import Text, placed, sentence
 
 DEEPEST = 50
@@ -41,7 +41,7 @@ def parse(text: str) -> Template:
     return _Parser(text).template()
 
 
-def problems(text: str) -> tuple[Problem, ...]:
+def problems(text: str) -> tuple[TemplateProblem, ...]:
     """Return the mistakes that show without values, by offset: unknown modifiers, parameters that they refuse, and
     braces that stand before a name and are not closed.
     """
@@ -53,11 +53,11 @@ def problems(text: str) -> tuple[Problem, ...]:
     return tuple(found[offset] for offset in sorted(found))
 
 
-def step_of(text: str) -> Step:
+def step_of(text: str) -> ModifierStep:
     """Return the modifier that stands in a text, as in `upper` or `truncate:10`."""
     found = _STEP.match(text + "}")
     if found is None:
-        return Step(text.strip(), None, Template(()))
+        return ModifierStep(text.strip(), None, Template(()))
     rest = text[found.end() :]
     return _step(found["sign"] or found["name"], Template((Literal(rest, rest),)))
 
@@ -67,17 +67,17 @@ class _Parser:
         self._text = text
         self._at = 0
         self._unclosed: set[int] = set()
-        self.problems: dict[int, Problem] = {}
+        self.problems: dict[int, TemplateProblem] = {}
 
     def template(self) -> Template:
         """Return the whole text."""
         return self._parts(OUTSIDE, depth=0)
 
-    def unclosed(self) -> dict[int, Problem]:
+    def unclosed(self) -> dict[int, TemplateProblem]:
         """Return the braces that are not closed and begin a placeholder."""
         begun = {start: found[0] for start in self._unclosed if (found := _BEGUN.match(self._text, start))}
         message = sentence("brace_never_closed")
-        return {start: Problem("BRACE_UNCLOSED", message, source, start) for start, source in begun.items()}
+        return {start: TemplateProblem("BRACE_UNCLOSED", message, source, start) for start, source in begun.items()}
 
     def _parts(self, syntax: Syntax, depth: int) -> Template:
         """Parse up to the end of the text; in a placeholder, up to its next bar or its closing brace."""
@@ -118,7 +118,7 @@ class _Parser:
         self._at = start + 1
         quoted = self._quoted(depth)
         path = quoted or self._parts(INSIDE, depth)
-        steps: list[Step] = []
+        steps: list[ModifierStep] = []
         while self._text[self._at] == "|":
             self._at += 1
             steps.append(self._modifier(start, depth))
@@ -148,14 +148,14 @@ class _Parser:
                 return Placeholder(self._text[start : self._at], start, None)
         raise _Unclosed
 
-    def _modifier(self, start: int, depth: int) -> Step:
+    def _modifier(self, start: int, depth: int) -> ModifierStep:
         begin = self._at
         found = _STEP.match(self._text, begin)
         name = (found["sign"] or found["name"]) if found else ""
         self._at = found.end() if found else begin
         parameter = self._parameter(name, depth)
         if not name and parameter.literal is None:
-            return Step("", None, parameter)
+            return ModifierStep("", None, parameter)
         step = _step(name or str(parameter.literal).strip(), parameter)
         self._check(step, start)
         return step
@@ -168,21 +168,23 @@ class _Parser:
             return self._parts(RegexSyntax(), depth)
         return (self._quoted(depth) if name else None) or self._parts(INSIDE, depth)
 
-    def _check(self, step: Step, start: int) -> None:
+    def _check(self, step: ModifierStep, start: int) -> None:
         source = self._text[start : self._at] + "…"
         if step.modifier is None:
-            self.problems.setdefault(start, Problem("MODIFIER_UNKNOWN", unknown(step.name, source), source, start))
+            self.problems.setdefault(
+                start, TemplateProblem("MODIFIER_UNKNOWN", unknown(step.name, source), source, start)
+            )
         elif isinstance(step.parsed, ModifierError):
             message = placed(step.name, step.parsed.said)
-            self.problems.setdefault(start, Problem("MODIFIER_PARAMETER", message, source, start))
+            self.problems.setdefault(start, TemplateProblem("MODIFIER_PARAMETER", message, source, start))
 
 
-def _step(name: str, parameter: Template) -> Step:
+def _step(name: str, parameter: Template) -> ModifierStep:
     modifier = MODIFIERS.get(name)
     literal = parameter.literal
     if modifier is None or modifier.chooses or literal is None:
-        return Step(name, modifier, parameter)
-    return Step(name, modifier, parameter, _parsed(modifier, literal))
+        return ModifierStep(name, modifier, parameter)
+    return ModifierStep(name, modifier, parameter, _parsed(modifier, literal))
 
 
 def _parsed(modifier: Modifier, literal: str) -> object:

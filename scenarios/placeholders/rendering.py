@@ -12,7 +12,7 @@ from scenarios.placeholders.fields import find, starts_in
 from scenarios.placeholders.modifiers import PARAMETER, ModifierError
 from scenarios.placeholders.parser import parse, step_of, unknown
 from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
-from scenarios.placeholders.template import Literal, Placeholder, Step, Template
+from scenarios.placeholders.template import Literal, ModifierStep, Placeholder, Template
 from scenarios.placeholders.values import as_text, is_list
 from scenarios.words import Text, placed, sentence
 
@@ -199,7 +199,7 @@ class _Rendering:
         value = self.template(parse(data), depth, markup)
         return _Value(data) if value.data is MISSING else value
 
-    def modified(self, value: _Value, step: Step, part: Placeholder, depth: int, markup: bool) -> _Value:
+    def modified(self, value: _Value, step: ModifierStep, part: Placeholder, depth: int, markup: bool) -> _Value:
         if not step.name:
             step = step_of(as_text(self.template(step.parameter, depth, markup=False).data))
         if step.modifier is None:
@@ -213,7 +213,7 @@ class _Rendering:
             self.warn("MODIFIER_FAILED", placed(step.name, error.said), part)
             return value
 
-    def applied(self, value: _Value, step: Step, depth: int, markup: bool) -> _Value:
+    def applied(self, value: _Value, step: ModifierStep, depth: int, markup: bool) -> _Value:
         """Return a value with one modifier applied. Raises ModifierError."""
         assert step.modifier
         if step.modifier.chooses:
@@ -236,7 +236,7 @@ class _Rendering:
         lines = [begin + self.text_of(replace(value, data=element)) + end for element in elements]
         return _Value("\n".join(lines), value.from_person, markup=True)
 
-    def parameter(self, step: Step, depth: int) -> Any:
+    def parameter(self, step: ModifierStep, depth: int) -> Any:
         """Return what the modifier made of its parameter. Raises ModifierError."""
         if isinstance(step.parsed, ModifierError):
             raise step.parsed

@@ -11,7 +11,7 @@ from scenarios.words import Text
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TemplateProblem:
     """A mistake of the author that is visible without values. `offset`: in characters, in the text that was parsed."""
 
     code: str
@@ -47,7 +47,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ModifierStep:
     """One modifier of a placeholder.
 
     `modifier` None: its name is unknown, or in a placeholder itself (then `name` is "" and `parameter` is all of it).
@@ -70,5 +70,5 @@ class Placeholder:
     source: str
     offset: int
     path: Template | None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ModifierStep, ...] = ()
     is_quoted: bool = False

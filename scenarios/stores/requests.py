@@ -39,7 +39,7 @@ class NewRequest(Struct, frozen=True, omit_defaults=True):
     info: str = ""
 
 
-class Request(NewRequest, frozen=True, kw_only=True):
+class PersonRequest(NewRequest, frozen=True, kw_only=True):
     """A stored request. `at`: when it was stored (ms)."""
 
     id: int
@@ -59,12 +59,14 @@ class Requests:
         arguments = (self._tenant, step, request.name, compact_json(request), in_ms(KEPT), step_results.KEPT_MS)
         return int(await self._store.run("store_request", self._shard, *arguments))
 
-    async def find(self, number: int) -> Request | None:
+    async def find(self, number: int) -> PersonRequest | None:
         """Return the request with this id."""
         found = await self._read([str(number)])
         return found[0] if found else None
 
-    async def newest(self, names: Sequence[str] = (), since: datetime | None = None, limit: int = 0) -> list[Request]:
+    async def newest(
+        self, names: Sequence[str] = (), since: datetime | None = None, limit: int = 0
+    ) -> list[PersonRequest]:
         """Return the newest requests, newest first; of these names, if any are given; at most 100."""
         most = min(limit, MOST_LISTED) if limit > 0 else MOST_LISTED
         lists = [f"name:{name}" for name in names] or ["all"]
@@ -77,22 +79,22 @@ class Requests:
         ids: list[str] = await self._store.command("ZREVRANGEBYSCORE", key, "+inf", low, "LIMIT", 0, most)
         return ids
 
-    async def _read(self, ids: Sequence[str]) -> list[Request]:
+    async def _read(self, ids: Sequence[str]) -> list[PersonRequest]:
         """Return the requests with these ids that are still kept."""
         if not ids:
             return []
         records = await self._store.command(
             "MGET", *(KEYS["request"].at(self._shard, self._tenant, one) for one in ids)
         )
-        return [msgspec.json.decode(record, type=Request) for record in records if record]
+        return [msgspec.json.decode(record, type=PersonRequest) for record in records if record]
 
 
-def listed(requests: Iterable[Request], zone: tzinfo) -> str:
+def listed(requests: Iterable[PersonRequest], zone: tzinfo) -> str:
     """Return a readable list in HTML, one paragraph for each request."""
     return "\n\n".join(shown(request, zone, 200) for request in requests)
 
 
-def shown(request: Request, zone: tzinfo, longest: int = 3000) -> str:
+def shown(request: PersonRequest, zone: tzinfo, longest: int = 3000) -> str:
     """Return a request in HTML. `longest`: characters of its text and of its note."""
     at = from_ms(request.at).astimezone(zone)
     who = " ".join(one for one in (request.first_name, request.last_name) if one) or request.user_id

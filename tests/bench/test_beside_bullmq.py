@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench.harness.report import Rows
-from bench.queue.bullmq.comparison import TARGETS, WITH, WITHOUT, Target, show
+from bench.queue.bullmq.comparison import TARGETS, WITH, WITHOUT, BullmqTarget, show
 from bench.queue.bullmq.rounds import BYTES, P50, P99, Figures, check_lines, measure_round
 from bench.queue.bullmq.systems import BULLMQ, reason
 from bench.queue.bullmq.workload import Workload, body
@@ -52,9 +52,9 @@ def test_the_table_shows_medians_ranges_and_the_ratio_within_the_rounds(capsys: 
 
 
 def test_a_target_is_a_ratio_or_a_figure_of_ada() -> None:
-    assert (str(Target(1.5)), str(Target(400, "≤", absolute=True))) == ("≥ 1.5 ×", "≤ 400")
-    assert [Target(1.5).is_met(value) for value in (1.49, 1.5)] == [False, True]
-    assert [Target(1.0, "≤").is_met(value) for value in (1.0, 1.01)] == [True, False]
+    assert (str(BullmqTarget(1.5)), str(BullmqTarget(400, "≤", absolute=True))) == ("≥ 1.5 ×", "≤ 400")
+    assert [BullmqTarget(1.5).is_met(value) for value in (1.49, 1.5)] == [False, True]
+    assert [BullmqTarget(1.0, "≤").is_met(value) for value in (1.0, 1.01)] == [True, False]
 
 
 @pytest.mark.parametrize("missing", ["node", "npm"])

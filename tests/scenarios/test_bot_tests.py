@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from scenarios.check.rehearsal.bot_tests import Verdict, run_tests
+from scenarios.check.rehearsal.bot_tests import BotTestVerdict, run_tests
 from scenarios.loader import load
 from tests.scenarios.bot_folder import BotFolder
 from tests.support.work import calls_of
@@ -169,7 +169,7 @@ def test_the_work_of_a_test_does_not_grow_with_the_others(folder: BotFolder) -> 
     def calls(count: int) -> int:
         folder.write("tests/a.yaml", "".join(f"t{n}:\n{one}\n" for n in range(count)))
         bot = load(folder.folder).bot
-        verdicts: list[Verdict] = []
+        verdicts: list[BotTestVerdict] = []
         made = calls_of(lambda: verdicts.extend(run_tests(folder.folder, bot)[0]))
         assert [one.problem for one in verdicts] == [""] * count
         return made

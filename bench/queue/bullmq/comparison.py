@@ -30,7 +30,7 @@ Rounds = Sequence[Mapping[str, Figures]]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class BullmqTarget:
     """The limit of a ratio to BullMQ; with `absolute` Ada's own figure."""
 
     limit: float
@@ -44,12 +44,12 @@ class Target:
         return value >= self.limit if self.at == "≥" else value <= self.limit
 
 
-TARGETS: Mapping[str, tuple[Target | None, Target | None]] = {
-    DONE_RATE: (Target(1.3), Target(1.6)),
-    PUT_RATE: (Target(1.5), Target(1.5)),
+TARGETS: Mapping[str, tuple[BullmqTarget | None, BullmqTarget | None]] = {
+    DONE_RATE: (BullmqTarget(1.3), BullmqTarget(1.6)),
+    PUT_RATE: (BullmqTarget(1.5), BullmqTarget(1.5)),
     P50: (None, None),
-    P99: (Target(1.0, "≤"), Target(1.0, "≤")),
-    BYTES: (Target(400, "≤", absolute=True), None),
+    P99: (BullmqTarget(1.0, "≤"), BullmqTarget(1.0, "≤")),
+    BYTES: (BullmqTarget(400, "≤", absolute=True), None),
     PUT_SERVER: (None, None),
     PUT_CALLERS: (None, None),
     DONE_SERVER: (None, None),
@@ -97,7 +97,7 @@ def show(rows: Rows, rounds: Rounds) -> None:
                 report_target(f"{figure}, {system}", value, str(target), target.is_met(value))
 
 
-def show_figure(rows: Rows, figure: str, target: Target | None, system: str, rounds: Rounds) -> float:
+def show_figure(rows: Rows, figure: str, target: BullmqTarget | None, system: str, rounds: Rounds) -> float:
     """Shows the median of the rounds, the least and the greatest, of Ada and of BullMQ. Returns the median of the
     ratios within each round.
     """

@@ -16,7 +16,7 @@ from core.model.text.characters import counted
 from scenarios.bot import Bot
 from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check
-from scenarios.check.rehearsal.bot_tests import FOLDER, PERSON, Verdict, run_tests
+from scenarios.check.rehearsal.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
 from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
 from scenarios.check.reloading import Fingerprint, fingerprint
 from scenarios.rehearsal.memory import Memory
@@ -38,11 +38,11 @@ def test_bot(arguments: Namespace) -> int:
     return FAILURE if failed or problems else SUCCESS
 
 
-def _as_text(folder: Path, one: Verdict) -> str:
+def _as_text(folder: Path, one: BotTestVerdict) -> str:
     return f"{folder / one.place.file}:{one.place.line}:{one.place.column}: {one.name}: {one.problem}"
 
 
-def _as_json(one: Verdict) -> str:
+def _as_json(one: BotTestVerdict) -> str:
     place = {"file": one.place.file, "line": one.place.line, "column": one.place.column}
     return json.dumps(
         {"test": one.name, "passed": not one.problem, **place, "problem": one.problem}, ensure_ascii=False

@@ -13,7 +13,7 @@ from scenarios.rehearsal import RehearsedStep
 from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Moment, Text, TextOrEmpty, Texts, Whole
-from scenarios.stores.requests import MOST_LISTED, Request, Requests, listed, shown
+from scenarios.stores.requests import MOST_LISTED, PersonRequest, Requests, listed, shown
 from scenarios.words import sentence
 
 NOTHING = "—"
@@ -62,7 +62,7 @@ def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Endin
     is_one = written.operation == "details"
     if is_one and written.number is None:
         return _missing(written)
-    request = Request(
+    request = PersonRequest(
         name=next(iter(written.request_name), DEFAULT_NAME),
         channel=step.channel,
         user_id=step.person,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from scenarios.bot import NAMED, Action, Bot, Place
 from scenarios.check.paths.starts import reached, targets_of
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.check.texts import placed_texts
 from scenarios.engine.graph import SPLICING
 from scenarios.loader.problem import Problems
@@ -70,7 +70,7 @@ def only_scheduled(bot: Bot, types: Types) -> frozenset[str]:
     return frozenset() if by_people is None or by_time is None else frozenset(by_time - by_people)
 
 
-def check_scheduled(step: Step, kind: ActionType, bot: Bot, problems: Problems) -> None:
+def check_scheduled(step: CheckedStep, kind: ActionType, bot: Bot, problems: Problems) -> None:
     """Report what only a message has, in an action that only a schedule starts."""
     reader = Reader(step.action.place.file, problems)
     reply = step.node.get("message_reply")

@@ -6,7 +6,7 @@ from scenarios.bot import SECTIONS, Bot, Place
 from scenarios.bot.button_text import normalise
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
-from scenarios.check.step import Step
+from scenarios.check.step import CheckedStep
 from scenarios.engine.graph import SPLICING
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS
 from scenarios.loader.problem import Problems
@@ -36,7 +36,7 @@ class References:
         self._knows_roles = not problems.has_error_in(BOT, SETTINGS)
         self._parts_of_buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["contains"]}
 
-    def check(self, step: Step) -> None:
+    def check(self, step: CheckedStep) -> None:
         reader = Reader(step.action.place.file, self._problems)
         if self._knows_roles:
             roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
@@ -50,13 +50,13 @@ class References:
             state = step.node.get("user_state")
             warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "no_trigger_state")
 
-    def _check_splices(self, reader: Reader, step: Step) -> None:
+    def _check_splices(self, reader: Reader, step: CheckedStep) -> None:
         for node in names_in(spliced(reader, step)):
             if scenario := find_scenario(reader, node, node.text, self._bot, step.scenario):
                 place = reader.place(node)
                 self.splices.setdefault(step.scenario.name, []).append((scenario.name, place))
 
-    def _check_buttons(self, reader: Reader, step: Step) -> None:
+    def _check_buttons(self, reader: Reader, step: CheckedStep) -> None:
         """Check the targets of buttons: `{text: name}` jumps to a scenario; an address is no name (C-08, C-09)."""
         keyboard = step.node.get("inline")
         for target in names_in(button_targets(keyboard)):
@@ -75,7 +75,7 @@ class References:
         )
 
 
-def spliced(reader: Reader, step: Step) -> Iterator[Node]:
+def spliced(reader: Reader, step: CheckedStep) -> Iterator[Node]:
     """Yield the names of the scenarios that an action splices in."""
     if step.action.type == "scenario":
         for field in ("name", "value"):

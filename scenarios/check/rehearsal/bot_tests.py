@@ -41,7 +41,7 @@ STEPS = ("user", "press", "bot", "wait", "variables", "form", "fail", "returns")
 _EXPECTED = {"contains": "contains", "matches": "regex", "starts_with": "starts_with"}
 
 
-class Verdict(Struct, frozen=True):
+class BotTestVerdict(Struct, frozen=True):
     """The result of a test. `problem`: why it failed, "" if it passed; `place`: of the step."""
 
     name: str
@@ -53,7 +53,7 @@ class _Failed(Told):
     """The bot did not do what the step says."""
 
 
-def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[Verdict], list[Problem]]:
+def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[BotTestVerdict], list[Problem]]:
     """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files."""
     problems, verdicts = Problems(), []
     for path in sorted((folder / FOLDER).rglob("*.yaml")):
@@ -63,7 +63,7 @@ def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[Verdict]
             if isinstance(node, MapNode):
                 verdicts.append(_Test(bot, name.text, file, node, zone).verdict())
             else:
-                verdicts.append(Verdict(name.text, Place(file, name.line, name.column), "a test is a mapping"))
+                verdicts.append(BotTestVerdict(name.text, Place(file, name.line, name.column), "a test is a mapping"))
     return verdicts, problems.in_order()
 
 
@@ -80,7 +80,7 @@ class _Test:
         self._heard = 0
         self._talk = Conversation(bot, Memory(FIRST_MOMENT, zone))
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> BotTestVerdict:
         try:
             self._prepare(plain(self._node))
             steps = self._node.get("steps")
@@ -89,8 +89,8 @@ class _Test:
                 self._play(step)
             self._nothing_more()
         except (_Failed, NoSuchButton, VariableFault) as reason:
-            return Verdict(self._name, self._at, str(reason))
-        return Verdict(self._name, self._at)
+            return BotTestVerdict(self._name, self._at, str(reason))
+        return BotTestVerdict(self._name, self._at)
 
     def _prepare(self, given: Mapping[str, Any]) -> None:
         _known(given, FIELDS, "a test")

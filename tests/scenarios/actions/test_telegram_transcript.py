@@ -7,7 +7,7 @@ import pytest
 
 from core.redis.store import Store
 from couriers.telegram_bot.named_calls import NamedCalls
-from scenarios.bot import Bot, Command
+from scenarios.bot import Bot, BotCommand
 from scenarios.execution.menus import Menus
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.telegram.authorisation import denial
@@ -61,8 +61,8 @@ class _Active:
 
     def __init__(self) -> None:
         commands = (
-            Command("start", "Меню", "default"),
-            Command("ban", "Выгнать", "chat_administrators", chat_id=GROUP),
+            BotCommand("start", "Меню", "default"),
+            BotCommand("ban", "Выгнать", "chat_administrators", chat_id=GROUP),
         )
         self.bot = Bot(commands=commands)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SetupError
-from scenarios.bot import ANY, Command, Role, Target
+from scenarios.bot import ANY, BotCommand, Role, Target
 from tests.scenarios.loader.folder import found, loaded
 
 MENU = "start: {actions: [{type: send, text: hello}]}\n"
@@ -157,8 +157,8 @@ def test_a_pattern_that_does_not_compile_is_reported_and_the_others_work(tmp_pat
 def test_commands_and_roles_are_read_from_bot_yaml(tmp_path: Path) -> None:
     bot = loaded(tmp_path, DIALECT).bot
     assert bot.commands == (
-        Command("start", "Меню", "all_private_chats"),
-        Command("ban", "Ban", "chat_member", -100, 7),
+        BotCommand("start", "Меню", "all_private_chats"),
+        BotCommand("ban", "Ban", "chat_member", -100, 7),
     )
     assert bot.roles == {"admin": Role("admin", "Администратор", ("edit",), (11, 12)), "guest": Role("guest")}
 
@@ -173,7 +173,7 @@ permission_manager:
     files = {"scenarios/menu.yaml": MENU, "settings.yaml": settings}
     result = loaded(tmp_path, files, {"ADMIN_ID": "42"})
     assert found(result) == []
-    assert result.bot.commands == (Command("help", "Help"),)
+    assert result.bot.commands == (BotCommand("help", "Help"),)
     assert result.bot.roles["admin"].users == (42,)
 
 

@@ -12,7 +12,7 @@ SHORT = 80
 """Lines of a module that has to have more than one user."""
 
 MOST_SHORT_WITH_ONE_USER = 68
-MOST_NAMES_OF_SEVERAL_CLASSES = 18
+MOST_NAMES_OF_SEVERAL_CLASSES = 7
 
 
 @cache

@@ -1,6 +1,6 @@
 """The record of the channel."""
 
-from couriers.channel import Channel, Receiving, Webhook
+from couriers.channel import Channel, ChannelWebhook, Receiving
 
 CHANNEL = Channel(
     name="pigeon",
@@ -14,7 +14,7 @@ CHANNEL = Channel(
         process="pigeon",
         events="pigeon.events",
         receiver="pigeon.receive",
-        webhook=Webhook("/v1/updates/pigeon", "X-Pigeon-Ring", "ADA_PIGEON_RING", "A pigeon that has arrived"),
+        webhook=ChannelWebhook("/v1/updates/pigeon", "X-Pigeon-Ring", "ADA_PIGEON_RING", "A pigeon that has arrived"),
         reads_section=True,
     ),
 )
