@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,10 +147,16 @@ def labels(message: Json) -> list[str]:
     return [button["text"] for row in rows for button in row]
 
 
+@cache
+def texts_in(language: str) -> Mapping[str, str]:
+    """The texts of the dialog's folder."""
+    found: Mapping[str, str] = yaml.safe_load((FOLDER / "texts" / f"{language}.yaml").read_text(encoding="utf-8"))
+    return found
+
+
 def english(name: str, **values: str | int) -> str:
     """What the dialog says: a text of its folder, or a sentence of Ada."""
-    texts: dict[str, str] = yaml.safe_load((FOLDER / "texts" / "en.yaml").read_text(encoding="utf-8"))
-    if name not in texts:
+    if name not in (texts := texts_in("en")):
         return in_language(sentence(name, **values), "en")
     found = texts[name]
     for key, value in values.items():

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-import yaml
 
 from core.admission import reply_limit
 from core.deliveries.channels import Channels
@@ -27,9 +26,9 @@ from core.threads import Inbox, ReplyWorker
 from core.updates.events import Events
 from couriers.email import LinkCodeMailer
 from couriers.sending.interface import Rejected, Sent
-from scenarios.bot.new_bot import TEACHER as TEACHER_BOT
 from scenarios.execution.opening import ScenarioOptions
 from scenarios.words import in_language, sentence
+from tests.scenarios.teacher.chat import texts_in
 from tests.support.outbox import Outbox
 from tests.support.receiving import answering
 from tests.support.stack import TENANT, FakeCourier, Stack
@@ -47,7 +46,7 @@ RESULTS = ("Result. ", "So far. ")
 
 def said(name: str, language: str, /, **values: str | int) -> str:
     """What the dialog says: a text of its folder."""
-    found: str = yaml.safe_load((TEACHER_BOT / "texts" / f"{language}.yaml").read_text(encoding="utf-8"))[name]
+    found = texts_in(language)[name]
     for key, value in values.items():
         found = found.replace(f"{{{key}}}", str(value))
     return found
