@@ -6,9 +6,13 @@ from core.model.people import Group, User, UserChange
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot
 from scenarios.inspection.bots import BotReader
+from tests.sandbox.bot_api_clients import BotApi, bot_api
 from tests.scenarios.execution.conftest import PERSON, Installation
 from tests.support.stack import TENANT
 from tests.support.waiting import until
+from tests.support.whole_aiogram import types
+
+__all__ = ["bot_api"]
 
 pytestmark = pytest.mark.parametrize("shards", [1])
 
@@ -153,3 +157,14 @@ async def test_a_person_whom_the_directory_blocks_is_not_answered_by_the_dialog_
     assert await reply(school, "no lecture") == "own: no lecture", "the own bot names nobody of the directory"
     assert not await school.exists(run)
     assert texts(school, "p2") == []
+
+
+async def test_the_menu_of_telegram_has_the_commands_of_both(school: Installation, bot_api: BotApi) -> None:
+    school.options = {"telegram": bot_api.named_calls}
+    await school.start()
+    private = types.BotCommandScopeAllPrivateChats()
+
+    async def is_shown() -> bool:
+        return [one.command for one in await bot_api.bot.get_my_commands(private)] == ["select", "console"]
+
+    await until(is_shown)  # the own bot answers `/help` itself
