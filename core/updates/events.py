@@ -36,7 +36,17 @@ ANSWER_RESULT = "answer_result"
 """The field of an event that was the press of an anonymous button: `AnonymousPress`."""
 ANSWER_TO = "answer_to"
 """The field of an event whose text answers the question of a delivery."""
-KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
+KINDS = (
+    "text",
+    "callback",
+    "new_member",
+    "left_member",
+    "changed_member",
+    "join_request",
+    "edited",
+    "inline_query",
+    "answer",
+)
 MAX_BYTES = 128 * 1024
 """Of an event as JSON."""
 

@@ -37,9 +37,10 @@ from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 log = logging.getLogger(__name__)
 
 CLOSE, CLOSED, REOPENED, REMIND, WAVE = "close", "closed", "reopened", "remind", "wave"
-PLACE, COPIES = "place", "copies"
+PLACE, COPIES, ANSWERED = "place", "copies", "answered"
 """The kinds of the tasks that close questions, that follow from the closing and from opening them again, that remind,
-that ask further people, that tell who has got a place, and that show an answer in other messages.
+that ask further people, that tell who has got a place, that show an answer in other messages, and that put it as an
+event of a bot.
 """
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
@@ -80,9 +81,8 @@ class Presses:
             await self._finish(HistoryKey.of(task.shard, attempt.body), task)
         elif task.kind == REOPENED:
             await self._show_buttons(HistoryKey.of(task.shard, attempt.body), task)
-        elif task.kind == PLACE:
-            suffix, _, number = attempt.body.rpartition(" ")
-            await self._notices.tell_place(HistoryKey.of(task.shard, suffix), task, int(number))
+        elif task.kind in (PLACE, ANSWERED):
+            await self._tell(task, attempt.body)
         elif task.kind in (REMIND, WAVE):
             return await self._ask(task, attempt.body)
         elif task.kind == COPIES:
@@ -113,6 +113,14 @@ class Presses:
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
         return None
+
+    async def _tell(self, task: Task, body: str) -> None:
+        suffix, _, number = body.rpartition(" ")
+        key = HistoryKey.of(task.shard, suffix)
+        if task.kind == PLACE:
+            await self._notices.tell_place(key, task, int(number))
+        else:
+            await self._notices.tell_bot(key, task.tenant, int(number))
 
     async def _show_in_copies(self, task: Task, body: str) -> None:
         """Have the messages of other channels show the last answer. A change that is put twice is made once."""

@@ -1,5 +1,5 @@
 """Notices about a question: its result to the sender when it is closed; a free place to the person who has waited for
-it. The closing also removes the buttons.
+it; each answer, as an event, to a bot with a trigger for answers. The closing also removes the buttons.
 
     lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in
     the tube `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender
@@ -17,6 +17,7 @@ from itertools import count
 import msgspec
 
 from core.admission.quiet_hours import TenantQuietHours
+from core.answers.values import answer_text
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.histories.parcels import StoredParcel, load_reference, split_label
@@ -29,13 +30,16 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import REACHED
-from core.queue import QueueClient, Task
+from core.queue import NewTask, QueueClient, Task, own_name
 from core.redis.store import Store
 from core.updates.answer_words import closing_text, place_text
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
+from core.updates.events import TUBE, encode, lane_of, person_of
 
 BUTTONS_PAUSE = timedelta(milliseconds=50)
 """Between two changes of messages: the bot of a channel has other calls to make."""
+SOURCE = "answers"
+"""Where the events come from that answers of deliveries are for a bot."""
 RESULT, PLACE_GIVEN = "result", "place"
 """The kinds of the deliveries that have the totals, and that tell who has got a place."""
 
@@ -130,6 +134,41 @@ class QuestionNotices:
         recipient = Recipient(record.id, record.name, {best: contacts[best]})
         text = place_text(history.text, history.question, row.value)
         await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
+
+    async def tell_bot(self, key: HistoryKey, tenant: str, number: int) -> None:
+        """Put the last answer of a recipient as an event of the bot, once for an answer: in the channel of the answer,
+        else in the first one that has reached the person, else in any of the delivery. The words of a hidden answer
+        are left out. Raises StoreError.
+        """
+        try:
+            fields = await self._reader.fields(key, tenant)
+            history = await self._reader.page(key, tenant, number, 1)
+        except NotFound:
+            return
+        (record,) = history.recipients
+        row = record.answer.row if record.answer else None
+        contacts = await self._contacts(key, fields, number)
+        best = (row.channel if row else "", *record.received_in, *contacts)
+        channel = next((name for name in best if name in contacts), None)
+        if row is None or history.question is None or channel is None:
+            return
+        event = {
+            "id": f"{key.shard}.{key.ns}.{number}.{row.version}",
+            "source": SOURCE,
+            "kind": "answer",
+            "channel": channel,
+            "user_id": contacts[channel][0],
+            "chat_id": contacts[channel][0],
+            "event_text": answer_text(history.question, row),
+            "event_date": row.answered_at.isoformat(),
+            "answer_value": row.value,
+            "answer_state": str(row.state),
+            "answer_by": row.by,
+            "delivery_id": key.id,
+            "delivery_text": history.text,
+        }
+        task = NewTask(encode(event), tenant, lane=own_name(tenant, lane_of(event)), user=person_of(event))
+        await self._client.queue.put_once(TUBE, task, source=SOURCE, name=own_name(tenant, event["id"]))
 
     async def _contacts(self, key: HistoryKey, fields: HistoryFields, number: int) -> Mapping[str, Sequence[str]]:
         """Return the addresses of a recipient by channel, as the delivery has them."""

@@ -17,8 +17,8 @@ models are escaped in them already.
 
 FIELDS: Mapping[str, str] = {
     "channel": "the channel of the answer",
-    "kind": "`text`, `callback`, `new_member`, `left_member`, `changed_member`, `join_request`, `edited` or"
-    " `inline_query`",
+    "kind": "`text`, `callback`, `new_member`, `left_member`, `changed_member`, `join_request`, `edited`,"
+    " `inline_query` or `answer`",
     "id": "what a repeat has in common with the first",
     "user_id": "the person; of those who join together the first one",
     "username": "its @name, without @",
@@ -36,7 +36,8 @@ FIELDS: Mapping[str, str] = {
     "chat_title": "the title of a group",
     "chat_username": "the @name of a group, without @",
     "message_id": "the message; of a pressed button the message with it",
-    "event_text": "the text or caption; of an inline query the words after the bot's name",
+    "event_text": "the text or caption; of an inline query the words after the bot's name; of an answer what was"
+    " answered",
     "event_text_html": "the same with its marks, for texts in HTML",
     "event_text_markdown": "the same with its marks, for texts with `parse_mode: MarkdownV2`",
     "event_date": "when it happened, ISO 8601 with a zone",
@@ -97,6 +98,12 @@ FIELDS: Mapping[str, str] = {
     "bio": "the description in the profile of the person who asks to join",
     "inline_query_id": "the inline query, for `answer_inline`",
     "inline_query_offset": "where the next page of its results begins",
+    "answer_value": "of an answer to the question of a delivery: the number of the option, the number, the date, or the"
+    " id of the file",
+    "answer_state": "`answered` or `late`",
+    "answer_by": "`press`, `number`, `text`, `link` or `on_behalf`",
+    "delivery_id": "the delivery that was answered",
+    "delivery_text": "its text",
     "schedule": "the entry of schedule.yaml that has started the run",
     "directory_id": "the id of the person in the directory, if the directory knows it",
     "directory_role": "its role there: `student`, `trainer`, `staff` or `admin`",

@@ -24,10 +24,11 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "join_request": ("group", "link", "creator", "default"),
     "edited": _TEXT,
     "inline_query": tuple(kind for kind in _TEXT if kind != "state"),
+    "answer": _TEXT,
 }
 """The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
 
-OPTIONAL = ("left_member", "changed_member", "join_request", "edited", "inline_query")
+OPTIONAL = ("left_member", "changed_member", "join_request", "edited", "inline_query", "answer")
 """Kinds of events that a bot without triggers for them does not receive."""
 
 OF_GROUPS = ("new_member", "left_member", "changed_member", "join_request")
@@ -106,6 +107,7 @@ class Triggers(Struct, frozen=True):
     join_request: Kinds = {}
     edited: Kinds = {}
     inline_query: Kinds = {}
+    answer: Kinds = {}
 
     def section(self, name: str) -> Kinds:
         """Return the kinds of one of `SECTIONS`."""

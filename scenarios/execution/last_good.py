@@ -79,6 +79,7 @@ class LastGood:
         shown = msgspec.json.encode(ActiveVersion.of(self._bot, self._beside)).decode()
         await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
         await self._store.command("SADD", KEYS["bots"].at(0), self._tenant)
+        await self._note_answers()
         if self._bot.is_good:
             await self._store.command("SET", self._key, self._bot.version, "EX", int(LIFETIME.total_seconds()))
 
@@ -86,6 +87,15 @@ class LastGood:
         """Note that the tenant has no bot any more; runs keep their versions. Raises StoreError."""
         await self._store.command("DEL", self._shown_at)
         await self._store.command("SREM", KEYS["bots"].at(0), self._tenant)
+        for shard in range(self._store.shards):
+            await self._store.command("SREM", KEYS["answer_bots"].at(shard), self._tenant)
+
+    async def _note_answers(self) -> None:
+        """Note in each shard whether the bot has a trigger for answers to questions of deliveries."""
+        files = self._bot.bot.triggers, self._bot.bot.group_triggers
+        verb = "SADD" if any(any(file.section("answer").values()) for file in files) else "SREM"
+        for shard in range(self._store.shards):
+            await self._store.command(verb, KEYS["answer_bots"].at(shard), self._tenant)
 
     async def keep(self) -> None:
         """Store each version that comes into force, until cancelled."""

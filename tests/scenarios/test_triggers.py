@@ -199,6 +199,7 @@ changed_member: {status: {Administrator: a}, group: {ИВТ-21: b}, default: c}
 left_member: {group: {ИВТ-21: c}, initiator: {"@boss": d}, default: e}
 join_request: {link: {"+abc": c}, creator: {maker: d}, default: e}
 inline_query: {starts_with: {книга: a}, "*": b}
+answer: {exact: {Приду: a}, "*": b}
 """
 IN_GROUP = {"chat_type": "supergroup", "chat_id": -100}
 
@@ -219,6 +220,8 @@ IN_GROUP = {"chat_type": "supergroup", "chat_id": -100}
         ({"kind": "join_request", **IN_GROUP}, "e"),
         ({"kind": "inline_query", "event_text": "Книга о рыбах"}, "a"),
         ({"kind": "inline_query", "event_text": ""}, "b"),
+        ({"kind": "answer", "event_text": "приду"}, "a"),
+        ({"kind": "answer", "event_text": "40"}, "b"),
     ],
 )
 def test_edits_departures_requests_and_inline_queries_have_triggers_of_their_own(

@@ -213,6 +213,13 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "the bot in force as JSON: its version, since when, its folder, the problems of the files",
     ),
+    Key(
+        "answer_bots",
+        "scenarios:{s}:answers",
+        "set",
+        Lifetime.FOREVER,
+        "the tenants whose bot has a trigger `answer`, in each shard",
+    ),
     Key("bots", "scenarios:{s}:bots", "set", Lifetime.FOREVER, "the tenants that have a bot"),
     Key(
         "bot_faults",

@@ -20,7 +20,8 @@ from delivery.http.route import NoParameters, Repeats, Route, Routes
 EventId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="a repeat has the same id")]
 ChannelName = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$", description="the channel in which answers are sent")]
 Kind = Literal[
-    "text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query"
+    "text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query",
+    "answer",
 ]  # fmt: skip
 EventText = Annotated[str, Meta(max_length=2**16)]
 LongId = Annotated[str, Meta(max_length=1024)]
@@ -123,6 +124,11 @@ class EventRequest(RequestModel, frozen=True):
     bio: EventText | UnsetType | None = UNSET
     inline_query_id: OptionalLabel = UNSET
     inline_query_offset: OptionalLabel = UNSET
+    answer_value: EventText | UnsetType | None = UNSET
+    answer_state: OptionalLabel = UNSET
+    answer_by: OptionalLabel = UNSET
+    delivery_id: LongId | UnsetType | None = UNSET
+    delivery_text: EventText | UnsetType | None = UNSET
 
 
 class EventAccepted(Struct, frozen=True):

@@ -211,6 +211,14 @@ local function show_in_copies(suffix, number, row)
   NewTasks.add('answers', { name, tenant, '', 5, '', '', 'copies', '', '', '', '', body })
 end
 
+-- Has an answer start the scenarios of a bot that has a trigger for answers (core/updates/question_notices.py).
+local function tell_bot(suffix, number, row)
+  local tenant, code = unpack(redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code'))
+  if redis_call('SISMEMBER', Key.answer_bots(), tenant) == 0 then return end
+  local name = string.format('%s.%s.bot.%d.%d', select(2, Plan.split_suffix(suffix)), code, number, row.version)
+  NewTasks.add('answers', { name, tenant, '', 5, '', '', 'answered', '', '', '', '', suffix .. ' ' .. number })
+end
+
 -- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel. Returns the new row.
 function Answers.store(suffix, question, number, recipient, row, given, event, result)
   local state = result == 'late' and 'late' or 'answered'
@@ -229,6 +237,7 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   Answers.note_event(suffix, number, new, event, result)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(shown_row(question, new)))
   if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new) end
+  tell_bot(suffix, number, new)
   Waves.note_answer(suffix, question, new)
   move_end(suffix)
   if row and row.value ~= new.value then give_places(suffix, question, row.value) end
