@@ -4,11 +4,14 @@ While a question to a person is open, the person's next event is the answer, unl
 command, or another button. Then its task drives the run, so what follows the answer keeps the person's turn, and the
 task that drove it before ends.
 
+A text in another channel of the person answers, too, if nothing but `*` takes it and exactly one open question has it
+as a right answer: it is put once more, as an event of the chat that asks.
+
 Guarantees: an event that answers starts nothing else; it answers one question once, also after a crash at any point:
 what it answers is noted before anything is done, and the end of the step decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.redis.store import Store
@@ -30,6 +33,9 @@ from scenarios.stores.questions import AskedBy, Questions
 from scenarios.words import Text, sentence
 
 INTERRUPTED = sentence("person_has_begun_something")
+
+_MOVED = ("id", "kind", "event_text", "event_date", "language_code")
+"""The fields of a text that answers in another chat; the others are of the chat in which it was written."""
 
 Event = Mapping[str, Data]
 
@@ -69,6 +75,35 @@ class QuestionAnswers:
         await self._questions.note_answer(event, event_run, AskedBy(by.run, by.path, stored.task))
         answered = await self._answer(stored, context, event, event_run, task)
         return await self._release(answered, stored.task, task)
+
+    async def elsewhere(self, event: Event, contacts: Mapping[str, Sequence[str]]) -> Event | None:
+        """Return a text as an event of the one other private chat of its person in which it is a right answer to an
+        open question; None if there is none, or more than one. Raises StoreError.
+        """
+        kept = {name: value for name, value in event.items() if name in _MOVED}
+        chats = [(channel, address) for channel, addresses in contacts.items() for address in addresses]
+        found = [
+            {**kept, "channel": channel, "user_id": address, "chat_id": address}
+            for channel, address in chats
+            if (channel, address) != (event["channel"], str(event["user_id"]))
+        ]
+        right = [moved for moved in found if await self._is_right(moved)]
+        return right[0] if len(right) == 1 else None
+
+    async def _is_right(self, event: Event) -> bool:
+        by = await self._questions.of(event)
+        asking = await self._asking(by) if by else None
+        if asking is None:
+            return False
+        stored, step = asking
+        context = self._executor.context(stored, step)
+        if self._executor.hearing_of(step):
+            return False
+        try:
+            read_answer(ask.question_of(context), event, context.services.timezone)
+        except NoAnswer:
+            return False
+        return True
 
     async def resume(self, event: Event, event_run: str, task: str) -> StoredRun | None:
         """Return the run whose question the event was found to answer before a crash; None if there is none."""

@@ -10,7 +10,7 @@ for no longer than that, however many they are.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -38,7 +38,6 @@ from scenarios.stores.variables import Variables
 log = logging.getLogger(__name__)
 
 Event = Mapping[str, Any]
-PutReply = Callable[[Event], Awaitable[bool]]
 
 FOR_ANSWERS = timedelta(minutes=10)
 """A later answer could not arrive before them either: the messages of a chat keep their order."""
@@ -52,8 +51,8 @@ _AGAIN = timedelta(hours=1)
 
 class Handlers:
     """One per process. What a handler raises has its task retried. `beside`: the dialog of teachers, which answers
-    beside the bot unless its version in force switches it off. `bot_calls`: by channel. `put_reply`: takes what a
-    person has written and no scenario answers.
+    beside the bot unless its version in force switches it off. `bot_calls`: by channel. `put`: takes what a
+    person has written and no scenario answers, and what answers a question in another chat of the person.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Handlers:
         tenant: str,
         shards: int,
         directory_users: Users | None = None,
-        put_reply: PutReply | None = None,
+        put: events.Events | None = None,
         beside: ActiveBot | None = None,
     ) -> None:
         self._bot = bot
@@ -77,7 +76,7 @@ class Handlers:
         self._people = people
         self._variables = variables
         self._directory_users = directory_users
-        self._put_reply = put_reply
+        self._put = put
         self._versions = versions
         self._runs = runs
         self._driver = driver
@@ -107,12 +106,14 @@ class Handlers:
             own = await self._versions.current(self._bot.version, self._bot.bot)
             if answered := await self._answers.take(event, self._run_of(event), task):
                 return await self._drive(answered, attempt) if answered.task == task else None
-            version, names = await self._select(event, own)
+            version, names, is_specific = await self._select(event, own)
+            if not is_specific and await self._answers_elsewhere(event):
+                return None
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
         elif stored.task != task:
             return None  # the task of an answer drives the run
-        if stored is None and self._put_reply and events.is_free_text(event):
-            await self._put_reply(event)
+        if stored is None and self._put and events.is_free_text(event):
+            await self._put.put_reply(event)
         return await self._drive(stored, attempt) if stored is not None else None
 
     async def _known(self, event: Event, task: str) -> StoredRun | None:
@@ -143,18 +144,29 @@ class Handlers:
         now = self._runs.now()
         return timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
 
-    async def _select(self, event: Event, own: Version) -> tuple[Version, Sequence[str]]:
-        """Return the bot that answers the event, and the full names of the scenarios that this starts. A name without a
-        scenario is a warning (C-35)."""
+    async def _answers_elsewhere(self, event: Event) -> bool:
+        """Put a text that nothing but `*` takes as an event of another chat of its person, if it answers a question
+        that waits there; return whether it does. A repeat puts it once.
+        """
+        user = await self._in_directory(event) if self._put and events.is_free_text(event) else None
+        moved = await self._answers.elsewhere(event, user.contacts) if user and not user.blocked else None
+        if moved and self._put:
+            await self._put.put(f"{event['channel']}.{event['source']}", moved)
+        return moved is not None
+
+    async def _select(self, event: Event, own: Version) -> tuple[Version, Sequence[str], bool]:
+        """Return the bot that answers the event, the full names of the scenarios that this starts, and whether more
+        than `*` has found them. A name without a scenario is a warning (C-35).
+        """
         if event.get("kind") == SCHEDULED:
-            return own, scheduled(own.bot, event)
+            return own, scheduled(own.bot, event), True
         state = await self._people.met(event) or str(event.get("user_state") or "")
         version, selection = await self._selected(event, state, own)
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]
         for warning in (*selection.warnings, *(unknown_scenario(version.bot, name) for name in missing)):
             log.warning("event %s: %s", events.identity(self._tenant, event), warning)
         found = (version.bot.find(name) for name in selection.scenarios)
-        return version, [scenario.name for scenario in found if scenario is not None]
+        return version, [scenario.name for scenario in found if scenario is not None], selection.is_specific
 
     async def _selected(self, event: Event, state: str, own: Version) -> tuple[Version, Selection]:
         """Return which of the two bots answers, and by which scenarios."""

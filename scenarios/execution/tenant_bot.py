@@ -74,7 +74,7 @@ class TenantBot:
             tenant,
             store.shards,
             services.core.directory.users,
-            Events(client, tenant).put_reply,
+            Events(client, tenant),
             beside,
         )
         self._followed = FollowedDeliveries(services.core, tenant, services.timezone)

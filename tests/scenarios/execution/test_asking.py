@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 
 from core.model.history_key import HistoryKey
+from core.model.people import User
 from core.redis.store import Argument, Store
 from couriers.sending.interface import Outcome, Sent, Unknown
 from scenarios.stores.forms import Forms
 from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation, Running, states
 from tests.support.delivery_progress import GONE, Gate
-from tests.support.stack import TENANT
+from tests.support.stack import TENANT, FakeCourier
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("shards", [16])
@@ -193,3 +194,27 @@ async def test_a_crash_while_an_answer_is_taken_loses_and_doubles_nothing(form: 
     await form.put("Single")
     await form.over(run)
     assert form.texts == ["Your name?", "Which room?", "Anna: Single"]
+
+
+async def test_a_question_is_answered_from_another_channel_of_the_person(form: Installation) -> None:
+    """What is no right answer, or begins something, stays where it was written."""
+    sms = FakeCourier("sms")
+    await form.stack.courier(sms)
+    await form.directory.users.create(TENANT, User(1, "Anna", contacts={"echo": ["7"], "sms": ["+79990000007"]}))
+    phone = {"channel": "sms", "user_id": "+79990000007", "chat_id": "+79990000007"}
+    await form.start()
+    run = await form.put("/start")
+    await asked(form, 1)
+    await form.play("A", **phone)  # too short
+    await form.play("/help", **phone)
+    await form.put("Anna", **phone)
+    await asked(form, 2)
+    await form.play("Third", **phone)
+    await form.put("Double", **phone)
+    await form.over(run)
+    assert form.texts == ["Your name?", "Which room?", "Anna: Double"]
+    await form.directory.users.remove_contact(TENANT, 1, "sms", "+79990000007")
+    await form.put("/start")
+    await asked(form, 4)
+    await form.play("Boris", **phone)
+    assert [one.text for one in sms.attempted] == ["Help"] * 4
