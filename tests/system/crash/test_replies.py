@@ -1,5 +1,5 @@
 """Replies in the real processes: one that is killed between the reply and its thread, or between the thread and the
-relayed message, loses nothing and doubles nothing.
+relayed message, loses nothing and doubles nothing. So does the bot's process that is killed while it fetches files.
 """
 
 import pytest
@@ -8,6 +8,8 @@ from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.model.people import User
 from core.threads import Inbox, Threads
+from sandbox.bot_api.state.parameters import Upload
+from tests.core.threads.test_metadata import GREY
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import TELEGRAM_BOT, Installation, person
@@ -16,6 +18,8 @@ WITHIN = 60.0
 TEACHER, STUDENT = TELEGRAM_BOT.address(7), TELEGRAM_BOT.address(1)
 ADD, RELAY = b"_add_to_thread\r\n", "отвечает на".encode()
 """Bytes in the requests that add a message to a thread, and that send a relayed one."""
+NOTED = b":files:"
+"""Bytes of the key by which the bot's process notes the files that it has stored."""
 
 
 def texts(installation: Installation, address: str) -> list[str]:
@@ -66,4 +70,37 @@ async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
     assert texts(installation, STUDENT)[1:] == ["Передано: Anna."]
     (thread,), _ = await Threads(installation.core.store).page(TENANT, Inbox("user", "7"), None, 10)
     assert (thread.messages, thread.unread) == (1, 1)
+    await installation.audit()
+
+
+async def test_a_bot_that_is_killed_between_storing_a_file_and_handing_it_on_loses_and_doubles_nothing(
+    installation: Installation,
+) -> None:
+    directory = Directory(installation.core.store)
+    for number, name, address in ((7, "Anna", TEACHER), (1, "Maria", STUDENT)):
+        user = User(number, name, role="trainer", contacts={TELEGRAM_BOT.name: [address]})
+        await directory.users.create(TENANT, user)
+    link, settings = await installation.link_to_server()
+    bot = installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT, **settings)
+    await installation.courier(TELEGRAM_BOT)
+    await bot.ready()
+    await installation.start_api().ready()
+    people = installation.sandbox.bot_api.people
+    await installation.deliver(person(1, TELEGRAM_BOT), replies="sender")
+    received = ReceivedMessages(installation.core.store)
+    await until(lambda: received.last(TENANT, TELEGRAM_BOT.name, STUDENT, 0), within=WITHIN)
+    link.block_replies(NOTED)
+    message = people.shown(int(STUDENT))["messages"][0]["id"]
+    people.send_file(int(STUDENT), "photo", Upload("me.jpg", "image/jpeg", GREY), reply_to=message, caption="Here")
+    await until(lambda: link.blocked, within=WITHIN)
+    bot.kill()
+    link.cut()
+    await installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT).ready()
+    await until(lambda: texts(installation, TEACHER) and len(texts(installation, STUDENT)) == 2, within=WITHIN)
+    await until(installation.is_empty, within=WITHIN)
+    assert [one.splitlines()[1] for one in texts(installation, TEACHER)] == ["Here"]
+    assert texts(installation, STUDENT)[1:] == ["Передано: Anna."]
+    (thread,), _ = await Threads(installation.core.store).page(TENANT, Inbox("user", "7"), None, 10)
+    assert thread.newest
+    assert (thread.messages, thread.newest.files, len(thread.newest.attachments)) == (1, 0, 1)
     await installation.audit()
