@@ -1,4 +1,4 @@
-"""The files of the command `send`: addresses, and files and tables of this machine, which are uploaded.
+"""The files of the commands `send` and `reply`: addresses, and files and tables of this machine, which are uploaded.
 
 Couriers may run on other machines than the command, and send when the message is due, so they get what is uploaded.
 """
@@ -17,6 +17,11 @@ async def attach(api: HttpClient, written: str) -> dict[str, str]:
         return {"type": _type_of(written), "url": written}
     stored = await _upload(api, "--file", written)
     return {"type": stored["type"], "file": stored["id"]}
+
+
+async def upload_file(api: HttpClient, path: str) -> str:
+    """Upload a file; return its id. Raises CommandFailed."""
+    return str((await _upload(api, "--file", path))["id"])
 
 
 async def upload_table(api: HttpClient, path: str) -> str:

@@ -45,6 +45,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Слишком много сообщений подряд: это не передано. Следующее можно написать через {minutes} мин.",
         "Too many messages in a row: this one was not passed on. You may write again in {minutes} min.",
     ),
+    "next_file": ("Следующий файл можно прислать через {hours} ч.", "You may send the next file in {hours} h."),
     "off": ("Ответы на это сообщение никто не читает.", "Nobody reads replies to this message."),
     "unquoted": (
         "Непонятно, кому это. Чтобы ответить человеку, ответьте на его сообщение.",
@@ -70,7 +71,8 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class Written:
     """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
-    many files cannot be passed on; `attachments`: those that can. `corrects`: it is an edit of an earlier message.
+    many files cannot be passed on; `attachments`: those that can. `next_file`: when its author may send another one,
+    None for now. `corrects`: it is an edit of an earlier message.
     """
 
     event: str
@@ -78,6 +80,7 @@ class Written:
     files: int = 0
     corrects: bool = False
     attachments: Sequence[ThreadFile] = ()
+    next_file: timedelta | None = None
 
     @property
     def digest(self) -> str:
@@ -232,6 +235,8 @@ class Relay:
             said.append(say("passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
         if written.files:
             said.append(say("lost_files", person.locale, files=written.files))
+        if written.next_file:
+            said.append(say("next_file", person.locale, hours=-(-written.next_file // timedelta(hours=1))))
         if said:
             repeat = f"passed.{added.thread}.{written.event}"
             contacts = {way.channel: [way.address]}

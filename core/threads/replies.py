@@ -278,14 +278,15 @@ class ReplyWorker:
         found = found or []
         return replace(written, files=written.files - len(found), attachments=found)
 
-    async def _files_left(self, reply: _Incoming, person: Correspondent) -> int:
-        """Return how many files of a reply its person may send now; a repeat of an event counts once."""
+    async def _files_left(self, reply: _Incoming, person: Correspondent) -> tuple[int, timedelta | None]:
+        """Return how many files of a reply its person may send now, and when the next one if these are not all; a
+        repeat of an event counts once.
+        """
+        quota, event = f"files.{person.id}", reply.written.event
         for n in range(len(fetchable(reply.event))):
-            if await self._wait(
-                reply.tenant, f"files.{person.id}", f"{reply.written.event}{n}", MOST_FILES, FILES_PERIOD
-            ):
-                return n
-        return MOST_FILES
+            if wait := await self._wait(reply.tenant, quota, f"{event}{n}", MOST_FILES, FILES_PERIOD):
+                return n, wait
+        return MOST_FILES, None
 
     async def _note_passed_on(self, reply: _Incoming, thread: str) -> None:
         if message := str(reply.event.get("message_id") or ""):
@@ -311,7 +312,8 @@ class ReplyWorker:
             await self._relay.hold_back(tenant, person, way, wait)
         elif not await self._is_held(reply, person):
             key, quote = (about.key, about.text) if about else (None, "")
-            written = await self._with_files(reply, await self._files_left(reply, person))
+            most, next_file = await self._files_left(reply, person)
+            written = replace(await self._with_files(reply, most), next_file=next_file)
             added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
             await self._tell_webhooks(tenant, inbox, added, key)
             await self._note_passed_on(reply, added.thread)

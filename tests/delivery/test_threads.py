@@ -1,9 +1,13 @@
 """Threads over HTTP: who reads which inbox, answers, reasons."""
 
+from argparse import Namespace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from cli.client.http_client import HttpClient
+from cli.commands.messages.threads import inbox, reply
 from core.model.content import Feature
 from core.threads.metadata import without_metadata
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, ThreadMessage
@@ -179,3 +183,19 @@ async def test_a_reader_mutes_hides_and_reports_a_thread(api: Api) -> None:
     assert (await browser.call("POST", f"{where}:report", {"why": "rude words"})).status == 204
     logged = (await api.call("GET", "/v1/actions")).json["actions"][0]
     assert (logged["who"], logged["what"]) == ("person:1", f"report {added.thread}: rude words")
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_verbs_reply_and_inbox_send_and_name_files(
+    api: Api, courier: Couriers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await courier("sms", kind=partial(FakeCourier, shows=frozenset({Feature.DOCUMENT})))
+    added, file, client = await written(api), tmp_path / "Marks.pdf", HttpClient(api.url, api.secret)
+    file.write_bytes(b"%PDF")
+    common = {"reason": "helpdesk", "json": False}
+    given = Namespace(thread=added.thread, text=None, file=[str(file)], with_addresses=False, repeat_key="k1", **common)
+    assert await reply(client, given) == 0
+    assert await inbox(client, Namespace(what=added.thread, unread=False, **common)) == 0
+    sent, *_, last = capsys.readouterr().out.splitlines()
+    assert sent.endswith("  sent")
+    assert last.endswith(": [Marks.pdf]")

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cli.client.attachments import upload_file
 from cli.client.format_history import align, shorten
 from cli.client.http_client import HttpClient, quoted
 from cli.client.verbs import over_http, print_result
@@ -22,7 +23,8 @@ def declare_inbox(parser: ArgumentParser) -> None:
 
 def declare_reply(parser: ArgumentParser) -> None:
     parser.add_argument("thread", metavar="THREAD", help="the id of the thread, as ./ada inbox prints it")
-    parser.add_argument("--text", required=True, help="the answer; it goes to the channel in which the person wrote")
+    parser.add_argument("--text", help="the answer; it goes to the channel in which the person wrote")
+    parser.add_argument("--file", action="append", default=[], help="a file of this machine; repeat for several")
     parser.add_argument(
         "--with-addresses", action="store_true", help="send it though there is an address or a telephone in it"
     )
@@ -51,7 +53,9 @@ async def reply(api: HttpClient, arguments: Namespace) -> int:
     """Answer the person of a thread."""
     path = f"{_PATH}/{quoted(arguments.thread)}/messages"
     key, reason = arguments.repeat_key, arguments.reason
-    body = {"text": arguments.text, "with_addresses": arguments.with_addresses}
+    files = [await upload_file(api, path) for path in arguments.file]
+    given = {"text": arguments.text, "files": files}
+    body = {"with_addresses": arguments.with_addresses, **{name: value for name, value in given.items() if value}}
     message = await api.call("POST", path, body, idempotency_key=key, reason=reason)
     return print_result(arguments, message, f"{message['delivery']}  sent")
 
@@ -76,9 +80,9 @@ def _thread_lines(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"{_name(thread)} and {thread['inbox']}, in {thread['channel']}"
     for one in reversed(details["messages"]):
         who = _name(thread) if one["side"] == "person" else one["by"]
-        names = "".join(f" [{file['name']}]" for file in one["attachments"])
+        names = [f"[{file['name']}]" for file in one["attachments"]]
         files = f" (with {one['files']} files that were not passed on)" if one["files"] else ""
-        yield f"{one['at']}  {who}: {one['text']}{names}{files}"
+        yield f"{one['at']}  {who}: {' '.join(filter(None, [one['text'], *names]))}{files}"
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -382,6 +382,7 @@ async def test_a_person_sends_ten_files_a_day_and_is_asked_about_an_address_in_a
         (thread,) = await school.threads()
         said = await school.core.threads.messages(thread, 0, 9)
         assert [(one.files, len(one.attachments)) for one in said] == [(6, 2), (0, 8)]
+        assert school.got(MARIA)[-1].endswith("\nСледующий файл можно прислать через 24 ч.")
         school.stack.advance_clock(timedelta(days=1, minutes=5))
         named = attached({"f1": b""}, "document", file_name="my_79991234567.pdf")
         await school.write(MARIA, "", quoted=message, attachments=named)
@@ -422,9 +423,14 @@ async def test_who_writes_too_much_is_told_when_the_next_may_come(school: School
     held = [text for text in school.got(MARIA) if text.startswith("Слишком много сообщений подряд")]
     assert 1 <= len(held) <= 2
     assert held[0].endswith("Следующее можно написать через 5 мин.")
+    await school.core.directory.users.add_contact(TENANT, 1, "vk", "200001")
+    await school.write(MARIA, "too much there, too", channel="vk", user_id="200001")
+    assert await school.threads(OFFICE) == []
     school.stack.advance_clock(timedelta(minutes=6))
     await school.write(MARIA, "again", quoted=message)
     assert (await school.said(thread))[-1] == ("person", "again")
+    await school.write(MARIA, "there, too", channel="vk", user_id="200001")
+    assert [one.person.id for one in await school.threads(OFFICE)] == [1]
 
 
 async def test_an_inbox_is_read_in_pages(school: School) -> None:
