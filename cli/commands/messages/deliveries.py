@@ -31,6 +31,7 @@ FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
 def declare_send(parser: ArgumentParser) -> None:
     _declare_recipients(parser)
     _declare_message(parser)
+    _declare_question(parser)
     _declare_terms(parser)
     parser.add_argument("--wait", action="store_true", help="wait until the delivery is finished, as track does")
 
@@ -81,6 +82,10 @@ def _declare_message(parser: ArgumentParser) -> None:
         help="attach a file of this machine, or the one at an address such as https://example.org/menu.pdf; "
         "repeat for several",
     )
+
+
+def _declare_question(parser: ArgumentParser) -> None:
+    add = parser.add_argument
     asks = parser.add_mutually_exclusive_group()
     asks.add_argument("--confirm", action="store_true", help='ask for a confirmation, with a button "I have read it"')
     asks.add_argument(
@@ -95,24 +100,24 @@ def _declare_message(parser: ArgumentParser) -> None:
     add(
         "--remind",
         metavar="TIMES",
-        help="remind who has not answered, for example 12h, or 12h,1d,3: after 12 hours, then each day, 3 times",
+        help="remind recipients without an answer, such as 12h, or 12h,1d,3: after 12 hours, then each day, 3 times",
     )
     add(
         "--escalate",
         metavar="TIME:CHANNELS",
-        help="ask who has not answered in other channels, for example 2h:sms,email",
+        help="ask recipients without an answer in other channels, for example 2h:sms,email",
     )
-    add("--visible", choices=["named", "hidden", "anonymous"], help="whether it is seen who has answered what")
+    add("--visible", choices=["named", "hidden", "anonymous"], help="who may see the answer of a person")
     add(
         "--need",
         metavar="PEOPLE[,TIME]",
         help="ask one wave after another until so many have chosen the first option, for example 3,30m (default: 1h)",
     )
-    add("--replies", metavar="TO", help="where replies go: sender, off, or a group whose members read them together")
 
 
 def _declare_terms(parser: ArgumentParser) -> None:
     add = parser.add_argument
+    add("--replies", metavar="TO", help="where replies go: sender, off, or a group whose members read them together")
     add("--channel", action="append", help="send only through this channel; repeat for several")
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
     add("--expires", metavar="TIME", help="do not send after this time")

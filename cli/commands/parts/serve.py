@@ -158,18 +158,7 @@ async def open_api_services(
         open_sign_in_codes(store, core.directory, settings) as sign_in_codes,
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,
-        recording_figures(core),
-        working(Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)),
-        working(
-            ReplyWorker(
-                *(core.store, core.client, core.directory, core.threads, core.relay),
-                office=settings.office or "",
-                webhooks=webhooks,
-            )
-        ),
-        working(
-            SeriesSender(core.client, core.store, core.sending, core.directory, partial(order_of, options=options))
-        ),
+        background_work(core, settings, options, webhooks),
     ):
         yield ApiServices(
             core=core,
@@ -193,6 +182,26 @@ async def open_api_services(
             accounts=AccountWriter(store, settings),
             start_verb=partial(start_verb, settings.data),
         )
+
+
+@asynccontextmanager
+async def background_work(
+    core: Services, settings: Settings, options: Options, webhooks: Webhooks
+) -> AsyncIterator[None]:
+    """Record figures, count presses, pass on replies and send series beside the API."""
+    replies = ReplyWorker(
+        *(core.store, core.client, core.directory, core.threads, core.relay),
+        office=settings.office or "",
+        webhooks=webhooks,
+    )
+    series = SeriesSender(core.client, core.store, core.sending, core.directory, partial(order_of, options=options))
+    async with (
+        recording_figures(core),
+        working(Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)),
+        working(replies),
+        working(series),
+    ):
+        yield
 
 
 @asynccontextmanager

@@ -285,11 +285,26 @@ def assemble(
     cursor: str | None,
 ) -> History:
     """Return the history with one page of recipients."""
-    channels = channel_records(fields, counters)
-    state = DeliveryState(fields["state"] or "")
+    total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
+    links = {name: _links(key, fields[name]) for name in ("follows", "followed")}
+    return replace(
+        _delivery(key, fields, channel_records(fields, counters)),
+        recipients=recipients,
+        next=cursor,
+        question=question_of(fields),
+        answers=_answers(fields, counters, total, reached),
+        reminders=Reminders(waves_of(fields["answers_reminders"]), _optional_time(fields["answers_remind_at"])),
+        follows=next(iter(links["follows"]), None),
+        followed_by=links["followed"],
+        refused_replies=int(fields["refused_replies"] or 0),
+    )
+
+
+def _delivery(key: HistoryKey, fields: HistoryFields, channels: Mapping[str, ChannelRecord]) -> History:
+    """Return the history without recipients, answers and follow-ups."""
     total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
     reachable, left_out = int(fields["reachable"] or total), int(fields["left_out"] or 0)
-    links = {name: _links(key, fields[name]) for name in ("follows", "followed")}
+    state, is_over = DeliveryState(fields["state"] or ""), fields["finished"] is not None
     return History(
         key=key,
         tenant=fields["tenant"] or "",
@@ -304,7 +319,7 @@ def assemble(
         finished_at=_optional_time(fields["finished"]),
         expires_at=_optional_time(fields["expires"]),
         moved_from=_optional_time(fields["asked"]),
-        verdict=verdict(state, reachable, min(reached + left_out, reachable), is_over=fields["finished"] is not None),
+        verdict=verdict(state, reachable, min(reached + left_out, reachable), is_over=is_over),
         counts=_totals(total, reached, channels),
         channels=channels,
         kind=fields["kind"] or DEFAULT_KIND,
@@ -317,15 +332,7 @@ def assemble(
         personal=[field for field in json.loads(fields["personal"] or "[]") if field != LANGUAGE],
         texts=load_texts(fields["texts"]),
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
-        recipients=recipients,
-        next=cursor,
-        question=question_of(fields),
-        answers=_answers(fields, counters, total, reached),
-        reminders=Reminders(waves_of(fields["answers_reminders"]), _optional_time(fields["answers_remind_at"])),
-        follows=next(iter(links["follows"]), None),
-        followed_by=links["followed"],
         left_out=left_out,
-        refused_replies=int(fields["refused_replies"] or 0),
     )
 
 
