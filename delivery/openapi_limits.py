@@ -85,7 +85,7 @@ def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inp
     _refuse_nul(sent, components, set())
 
 
-def _refuse_nul(schema: Any, components: Mapping[str, Schema], seen: set[str]) -> None:
+def _refuse_nul(schema: object, components: Mapping[str, Schema], seen: set[str]) -> None:
     """State that NUL is refused for every text of these schemas, and of the components that they refer to, that has no
     limit yet.
     """

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import hdrs, web
@@ -84,7 +83,7 @@ def _filter_of(what: str, body: object) -> str:
 
 def _count(response: Response | web.StreamResponse) -> int:
     """Return how many things the response says were changed; else 1."""
-    body: Any = response.body if isinstance(response, Response) else None
+    body: object = response.body if isinstance(response, Response) else None
     if (
         isinstance(response, web.Response)
         and isinstance(response.body, bytes)

@@ -84,7 +84,7 @@ def _write_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _write_text)
 
 
-def _yaml(data: Any) -> str:
+def _yaml(data: object) -> str:
     text: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=120)
     return text
 

@@ -26,7 +26,7 @@ _VARIABLE = re.compile(rf"(?:^|_)(?:{_NAMES}|key|pass)$|_pwd$", re.IGNORECASE)
 class Secrets:
     """The secrets of one run, which must not be shown."""
 
-    def __init__(self, variables: Mapping[str, str], values: Iterable[Any] = ()) -> None:
+    def __init__(self, variables: Mapping[str, str], values: Iterable[object] = ()) -> None:
         """Collect the secrets. `variables`: of the environment, all of which are secret. `values`: settings, events,
         fields and results.
         """
@@ -74,7 +74,7 @@ def _password(value: str) -> str:
         return ""
 
 
-def _secrets_in(value: Any, name: str = "") -> Iterator[str]:
+def _secrets_in(value: object, name: str = "") -> Iterator[str]:
     """Emit the texts under names of secrets, at any depth."""
     if isinstance(value, str):
         if is_secret(name):

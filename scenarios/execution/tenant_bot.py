@@ -60,12 +60,11 @@ class TenantBot:
         self._slow = SlowSteps(client, runs, executor, parking)
         driver = Driver(runs, executor, services.core.deliveries, ends, parking, self._slow, patience)
         answers = QuestionAnswers(store, tenant, runs, executor, parking)
-        people, variables = People(store, tenant), Variables(store, tenant)
         calls = bot_calls_by_channel(client, tenant)
         self._handlers = Handlers(
             active,
-            people,
-            variables,
+            People(store, tenant),
+            Variables(store, tenant),
             versions,
             runs,
             driver,

@@ -23,7 +23,7 @@ _SPOKEN = ("voice", "audio", "video_note")
 
 
 @asynccontextmanager
-async def recording(context: Context, name: str, file_id: str, attachments: Any) -> AsyncIterator[Path]:
+async def recording(context: Context, name: str, file_id: str, attachments: object) -> AsyncIterator[Path]:
     """Yield the file, until the end of the block: the one with this name, or this id, or the first sound among the
     attachments. Raises Invalid, NotFound, AiUnavailable.
     """
@@ -48,7 +48,7 @@ def _local(context: Context, name: str) -> Path:
     return path
 
 
-def _id_in(attachments: Any) -> str:
+def _id_in(attachments: object) -> str:
     """Return the id of the first attachment that is a voice message or another sound."""
     found = [one for one in attachments if isinstance(one, Mapping)] if isinstance(attachments, list) else []
     spoken = [one for one in found if one.get("type") in _SPOKEN or str(one.get("mime_type")).startswith("audio/")]

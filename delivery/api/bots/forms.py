@@ -1,7 +1,7 @@
 """The forms that people have filled in for the bots: which there are, and what was answered."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -70,7 +70,7 @@ def _cells(row: FormRow, columns: Sequence[str]) -> list[str]:
     return [row.person, row.first, row.last, *(_cell(row.answers.get(name)) for name in columns)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else compact_json(value)

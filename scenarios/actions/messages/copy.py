@@ -94,7 +94,7 @@ def _origin(event: Event) -> str:
     return next((str(event[name]) for name in names if event.get(name)), "")
 
 
-def _key(context: Context, chat: str, message: Any) -> str:
+def _key(context: Context, chat: str, message: object) -> str:
     name = f"copy:{context.channel}:{context.chat}:{message}:{chat}"
     services = context.services
     shard = services.core.store.shard_of_person(services.tenant, context.channel, context.chat)
@@ -108,7 +108,7 @@ async def _remember(context: Context, chat: str, delivery: HistoryKey) -> None:
         await context.services.core.store.command("SET", key, str(delivery), "PX", step_results.KEPT_MS)
 
 
-async def _copy_of(context: Context, chat: str, message: Any) -> str:
+async def _copy_of(context: Context, chat: str, message: object) -> str:
     """Return the number of the copy of a message in the chat; "" if it was not copied."""
     stored = await context.services.core.store.command("GET", _key(context, chat, message)) if message else None
     if not stored:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from core.model.text.text_marks import plain_text
 from scenarios.bot import Bot, Place
+from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.bot.suggestion import did_you_mean
@@ -126,25 +127,25 @@ class _Test:
             "form": self._compare_form,
         }
 
-    def _user(self, written: Any, person: str) -> None:
+    def _user(self, written: Data, person: str) -> None:
         self._nothing_more()
         if isinstance(written, Mapping):
             self._talk.write(person, as_text(written.get("event_text")), **{str(k): v for k, v in written.items()})
         else:
             self._talk.write(person, as_text(written))
 
-    def _press(self, label: Any, person: str) -> None:
+    def _press(self, label: Data, person: str) -> None:
         self._nothing_more()
         self._talk.press(person, as_text(label))
 
-    def _wait(self, duration: Any, _: str) -> None:
+    def _wait(self, duration: Data, _: str) -> None:
         self._nothing_more()
         found = read_duration(duration)
         if found is None:
             raise _Failed(f"{duration!r} is no duration, such as 1d 2h")
         self._talk.wait(found)
 
-    def _fail(self, names: Any, _: str) -> None:
+    def _fail(self, names: Data, _: str) -> None:
         self._talk.outcomes = Outcomes([str(one) for one in as_list(names)], (), self._talk.outcomes.returns)
 
     def _return(self, results: Any, _: str) -> None:
@@ -208,7 +209,7 @@ def _difference(expected: Any, said: SaidMessage) -> str:
     return next((found for name, value in wanted.items() if (found := _unlike(str(name), value, said))), "")
 
 
-def _unlike(name: str, wanted: Any, said: SaidMessage) -> str:
+def _unlike(name: str, wanted: Data, said: SaidMessage) -> str:
     """Return how a message differs from one expectation; "" if it does not."""
     text = _text(said)
     if name == "text":
