@@ -51,8 +51,8 @@ Text = str | Sentence
 """Words of an outside program are a str, in any language."""
 
 
-class Told(Exception):
-    """A fault that is a sentence. `said`: it."""
+class SentenceError(Exception):
+    """An error whose text is a sentence, `said`, in each language."""
 
     def __init__(self, said: Text) -> None:
         super().__init__(said)

@@ -91,7 +91,7 @@ class Notifier:
         await notify_family(Jobs(self._core.store), notice)
         if notice.event is NoticeEvent.ENDED:
             return None
-        await self._tell_webhooks(notice)
+        await self._notify_webhooks(notice)
         if notice.event is NoticeEvent.LIMIT_REACHED and _ends_soon(notice):
             return None
         person = await self._person(notice)
@@ -104,7 +104,7 @@ class Notifier:
             log.warning("job %s: its user was not notified that it is %s: %s", notice.job, notice.event, refusal.code)
         return None
 
-    async def _tell_webhooks(self, notice: Notice) -> None:
+    async def _notify_webhooks(self, notice: Notice) -> None:
         name = f"{notice.tenant}/{notice.job} {notice.version}"
         await put_message(
             self._webhooks, self._core.queue, notice.tenant, EventType.JOB, name, from_ms(notice.at), _data_of(notice)

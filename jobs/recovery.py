@@ -69,19 +69,19 @@ class Watchdog:
         self._drops_at = jobs.now()
 
     async def run(self) -> None:
-        """Publish the kinds of this process and look, every ten seconds, until cancelled. Drop every hour."""
+        """Publish the kinds of this process and recover jobs, every ten seconds, until cancelled. Drop every hour."""
         while True:
             try:
                 await self._jobs.kinds.publish(self._schedules, self._queries, self._signals)
-                await self.look()
+                await self.recover()
                 await self._drop_ended()
             except StoreError as fault:
                 log.warning("jobs are not watched: %s", fault)
             await asyncio.sleep(EVERY.total_seconds())
 
-    async def look(self) -> int:
-        """Look at one page of each shard; the next call goes on after it. Returns how many jobs were changed."""
-        return sum([await self._look_at_page(shard) for shard in range(self._store.shards)])
+    async def recover(self) -> int:
+        """Mend one page of each shard; the next call goes on after it. Returns how many jobs were changed."""
+        return sum([await self._recover_page(shard) for shard in range(self._store.shards)])
 
     async def _drop_ended(self) -> None:
         if self._jobs.now() < self._drops_at:
@@ -90,13 +90,13 @@ class Watchdog:
             log.info("%d jobs were dropped that other jobs had started and that ended long ago", dropped)
         self._drops_at = self._jobs.now() + DROP_EVERY
 
-    async def _look_at_page(self, shard: int) -> int:
+    async def _recover_page(self, shard: int) -> int:
         before, start = to_ms(self._jobs.now() - LATE), self._starts[shard]
         page = await self._jobs.storage.overdue(shard, before, start, _PAGE)
         self._starts[shard] = start + _PAGE if len(page) == _PAGE else 0
-        return sum([await self._look_at(job_id) for job_id in page])
+        return sum([await self._recover_job(job_id) for job_id in page])
 
-    async def _look_at(self, job_id: JobId) -> bool:
+    async def _recover_job(self, job_id: JobId) -> bool:
         job = await self._jobs.storage.read(job_id)
         if job is None or not job.record.has_task:
             return False
@@ -166,12 +166,12 @@ async def report_changed_code(store: Store, jobs: Jobs, kinds: Mapping[str, type
     there.
     """
     try:
-        await _look(store, jobs, kinds)
+        await _report_all(store, jobs, kinds)
     except StoreError as fault:
         log.warning("the code of jobs is not compared with what they have stored: %s", fault)
 
 
-async def _look(store: Store, jobs: Jobs, kinds: Mapping[str, type[Job]]) -> None:
+async def _report_all(store: Store, jobs: Jobs, kinds: Mapping[str, type[Job]]) -> None:
     for shard in range(store.shards):
         start = 0
         while page := await jobs.storage.overdue(shard, _LATEST, start, _PAGE):

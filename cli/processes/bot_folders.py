@@ -60,11 +60,11 @@ class BotFolders:
         while True:
             await asyncio.sleep(EVERY)
             try:
-                await self.look()
+                await self.check()
             except (StoreError, OSError) as fault:
                 log.warning("the folders of the bots are looked at again: %s", fault)
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Start and stop what has changed. Raises StoreError, OSError; SetupError if the only bot cannot start."""
         found = await self._read()
         if found != self._seen and self._seen:

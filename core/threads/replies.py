@@ -315,10 +315,10 @@ class ReplyWorker:
             most, next_file = await self._files_left(reply, person)
             written = replace(await self._with_files(reply, most), next_file=next_file)
             added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
-            await self._tell_webhooks(tenant, inbox, added, key)
+            await self._notify_webhooks(tenant, inbox, added, key)
             await self._note_passed_on(reply, added.thread)
 
-    async def _tell_webhooks(self, tenant: str, inbox: Inbox, added: Added, about: HistoryKey | None) -> None:
+    async def _notify_webhooks(self, tenant: str, inbox: Inbox, added: Added, about: HistoryKey | None) -> None:
         if self._webhooks is None:
             return
         one, at = added.message, from_ms(added.message.at)

@@ -118,7 +118,7 @@ class Presses:
         suffix, _, number = body.rpartition(" ")
         key = HistoryKey.of(task.shard, suffix)
         if task.kind == PLACE:
-            await self._notices.tell_place(key, task, int(number))
+            await self._notices.notify_place(key, task, int(number))
         else:
             await self._notices.tell_bot(key, task.tenant, int(number))
 

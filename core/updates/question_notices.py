@@ -114,7 +114,7 @@ class QuestionNotices:
             recipient = Recipient(sender.id, user.name, contacts)
             await self._send(history, recipient, text, RESULT, f"closed {history.key} {_closed_at(history)}", now)
 
-    async def tell_place(self, key: HistoryKey, task: Task, number: int) -> None:
+    async def notify_place(self, key: HistoryKey, task: Task, number: int) -> None:
         """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it.
         Raises StoreError.
         """

@@ -49,8 +49,8 @@ class PollerLease:
         """Wait until this process has the right."""
         await self._held.wait()
 
-    async def hold(self) -> None:
-        """Wait until it is lost."""
+    async def wait_until_lost(self) -> None:
+        """Wait until this process has lost the right."""
         await self._lost.wait()
 
     def give_up(self) -> None:

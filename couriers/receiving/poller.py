@@ -101,7 +101,7 @@ class Poller:
 
     async def _poll_while_held(self) -> None:
         """Return when the lease is lost. Raises what the source raises, and StoreError."""
-        polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(self._lease.hold())
+        polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(self._lease.wait_until_lost())
         try:
             done, _ = await asyncio.wait({polling, holding}, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:

@@ -155,7 +155,7 @@ class Receivers:
             worker = gatherer()
             working = asyncio.create_task(worker.run())
             try:
-                await self._lease.hold()
+                await self._lease.wait_until_lost()
                 for event in self._caught_up():
                     event.clear()
                 worker.stop(_GRACE)

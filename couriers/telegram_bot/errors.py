@@ -1,6 +1,6 @@
 """Errors of calls of the Bot API, for parts of Ada that do not know aiogram. No text of an error has the token."""
 
-from core.sentence import Text, Told
+from core.sentence import SentenceError, Text
 
 TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
 
@@ -13,7 +13,7 @@ class TelegramUnavailable(Exception):
     """Telegram could not be reached, or asks to be asked later."""
 
 
-class BotCallFailed(Told):
+class BotCallFailed(SentenceError):
     """A call by `couriers.telegram_bot.named_calls` has no result. Its text is for people."""
 
 

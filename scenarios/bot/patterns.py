@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from scenarios.words import Told, sentence
+from scenarios.words import SentenceError, sentence
 
 SEARCH_SECONDS = 0.05
 """Limit for one search."""
@@ -26,11 +26,11 @@ _STEPS = re.compile(
 )
 
 
-class PatternRefused(Told, ValueError):
+class PatternRefused(SentenceError, ValueError):
     """The pattern is broken, or too large to be compiled."""
 
 
-class PatternTimeout(Told):
+class PatternTimeout(SentenceError):
     """The search has reached its time limit. Whether the text matches is unknown."""
 
 

@@ -11,12 +11,12 @@ from core.errors import Invalid
 from core.model.clock import from_wall
 from core.model.cron import CronExpression, cron_of
 from scenarios.bot.place import Place
-from scenarios.words import Told, sentence
+from scenarios.words import SentenceError, sentence
 
 PEOPLE = "people"
 
 
-class ScheduleFault(Told):
+class ScheduleFault(SentenceError):
     """The words are no time that recurs."""
 
 

@@ -73,16 +73,16 @@ class ActiveBot:
         except (SetupError, OSError):
             return True
 
-    async def look(self) -> None:
+    async def reload_if_changed(self) -> None:
         """Load the folder if it has changed. What is wrong with it is logged."""
         try:
-            await self._look()
+            await self._reload_if_changed()
         except (SetupError, OSError) as error:
             log.error("%s; the last good version stays active", error)
         except Exception:  # the bot goes on, whatever the files are
             log.exception("%s cannot be loaded; the last good version stays active", self.folder)
 
-    async def _look(self) -> None:
+    async def _reload_if_changed(self) -> None:
         """Load the folder if it has changed. Raises SetupError, OSError."""
         found = await asyncio.to_thread(fingerprint, self.folder)
         if found == self._seen:
@@ -123,7 +123,7 @@ async def watch(bots: Callable[[], Collection[ActiveBot]], every: float = EVERY)
         await asyncio.sleep(every)
         current = tuple(bots())
         for changed in await asyncio.to_thread(lambda: [bot for bot in current if bot.has_changed()]):  # noqa: B023
-            await changed.look()
+            await changed.reload_if_changed()
 
 
 def report(folder: Path, checked: Checked) -> None:

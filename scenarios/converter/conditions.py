@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from scenarios.bot.data import Data
-from scenarios.words import Told, sentence
+from scenarios.words import SentenceError, sentence
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>'[^']*'|\"[^\"]*\")|(?P<field>\$[\w.\[\]]+|\{[^{}]*\})|(?P<number>-?\d+(?:\.\d+)?)"
@@ -30,7 +30,7 @@ _RULES: Mapping[str, str] = {
 _CONSTANTS: Mapping[str, Data] = {"true": True, "false": False, "none": None}
 
 
-class ConditionRefused(Told, ValueError):
+class ConditionRefused(SentenceError, ValueError):
     """Ada has no such condition. The message says which part."""
 
 

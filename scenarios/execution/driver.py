@@ -161,7 +161,7 @@ class _Drive:
         if not self._waiting:
             return False
         if not self._ended:
-            await self._driver.ends.look(one.delivery for one in self._waiting.values() if not one.is_new)
+            await self._driver.ends.check(one.delivery for one in self._waiting.values() if not one.is_new)
         if not self._ended and (self._slow or not await self._in_time()):
             return False
         ended, self._ended = self._ended, set()

@@ -19,7 +19,7 @@ from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, Value
 from scenarios.loader.problem import Problems
 from scenarios.loader.syntax_faults import fault_in
-from scenarios.words import Text, Told, sentence
+from scenarios.words import SentenceError, Text, sentence
 
 MAX_DEPTH = 50
 MAX_SIZE = 1_000_000
@@ -40,7 +40,7 @@ _CONSTRUCT: dict[str, Callable[[SafeConstructor, yaml.ScalarNode], Any]] = {
 _TEXT = {_TAG + "str", _TAG + "timestamp", _TAG + "merge", _TAG + "value", "!"}
 
 
-class _Unreadable(Told):
+class _Unreadable(SentenceError):
     """The file cannot be read any further."""
 
     def __init__(self, place: Place, code: str, message: Text) -> None:

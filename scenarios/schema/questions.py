@@ -18,7 +18,7 @@ from scenarios.bot.variables import Variable
 from scenarios.placeholders.values import as_text, is_list, is_true
 from scenarios.schema.validator import Rule, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
-from scenarios.words import Told, sentence
+from scenarios.words import SentenceError, sentence
 
 ANSWERS = ("text", "number", "date", "choice", "list", "contact", "photo")
 EVENTS = ("text", "callback")
@@ -32,7 +32,7 @@ DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = timedelta(days=1), 3
 Event = Mapping[str, Data]
 
 
-class NoAnswer(Told):
+class NoAnswer(SentenceError):
     """The text of the person does not answer the question."""
 
 

@@ -16,7 +16,7 @@ from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
 from scenarios.placeholders.fields import find
 from scenarios.placeholders.values import as_moment, as_number
-from scenarios.words import Text, Told, placed, sentence
+from scenarios.words import SentenceError, Text, placed, sentence
 
 Rule = Mapping[str, Data]
 Rules = Mapping[str, Data]
@@ -33,7 +33,7 @@ class ValidationResult:
     error: Text = ""
 
 
-class RuleUnusable(Told):
+class RuleUnusable(SentenceError):
     """The rule itself is wrong: it does not hold, for this reason."""
 
 

@@ -21,7 +21,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_moment, as_number, as_text, from_number, is_list
 from scenarios.schema.types import Complaint, Type
-from scenarios.words import Told, sentence
+from scenarios.words import SentenceError, sentence
 
 SET, ADD, APPEND, CLEAR = "set", "add", "append", "clear"
 _CHANGES = (ADD, APPEND)
@@ -41,7 +41,7 @@ NewValues = Mapping[str, Data] | None
 """Name of a variable → its new value, or a change of it."""
 
 
-class VariableFault(Told):
+class VariableFault(SentenceError):
     """The value does not fit the variable, or there is no such variable."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from core.model.content import TYPES_BY_ENDING, Attachment, AttachmentType
 from core.model.user_files import inner_path
 from scenarios.bot.data import Data
-from scenarios.words import Text, Told, sentence
+from scenarios.words import SentenceError, Text, sentence
 
 LARGEST_FILE = 2_000_000_000
 """Bytes; a file of this size or more is left out. No provider takes it."""
@@ -28,7 +28,7 @@ class Files:
     warnings: Sequence[Text]
 
 
-class _LeftOut(Told):
+class _LeftOut(SentenceError):
     """This file is not sent, for this reason."""
 
 

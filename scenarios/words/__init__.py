@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
-from core.sentence import LANGUAGES, Sentence, Text, Told, add_list, in_language, placed, sentence
+from core.sentence import LANGUAGES, Sentence, SentenceError, Text, add_list, in_language, placed, sentence
 
 __all__ = [
     "LANGUAGES",
     "Sentence",
+    "SentenceError",
     "Text",
-    "Told",
     "Translations",
     "in_language",
     "placed",

@@ -66,7 +66,7 @@ async def test_a_job_whose_class_a_deploy_has_removed_stays_running_and_says_wha
     started = await playground.jobs.start(ANNA)
     playground.stack.advance_clock(FRESH + LATE)
     watchdog = watchdog_of(playground)
-    assert (await watchdog.look(), await watchdog.look()) == (1, 0)
+    assert (await watchdog.recover(), await watchdog.recover()) == (1, 0)
     waiting = await playground.jobs.find(ANNA)
     assert (waiting.record.state, waiting.record.reason) == (JobState.RUNNING, WAITS)
     assert waiting.record.task == started.record.task
@@ -89,7 +89,7 @@ async def test_a_job_that_a_process_has_in_hand_is_not_said_to_wait_for_one(play
     await playground.jobs.start(ANNA)
     playground.stack.advance_clock(FRESH + LATE)
     (task,) = await playground.stack.take("jobs.hunt")
-    assert await watchdog_of(playground).look() == 0
+    assert await watchdog_of(playground).recover() == 0
     assert (await playground.jobs.find(ANNA)).record.reason == ""
     await playground.stack.queue.release(task)
 
@@ -100,7 +100,7 @@ async def test_a_job_that_a_limit_paused_keeps_that_reason_while_no_process_runs
     await playground.jobs.start(ANNA)
     await playground.jobs.pause(ANNA, Actor.LIMIT, "limit", playground.jobs.now() + FRESH)
     playground.stack.advance_clock(FRESH + 2 * LATE)
-    assert await watchdog_of(playground).look() == 0
+    assert await watchdog_of(playground).recover() == 0
     assert (await playground.jobs.find(ANNA)).record.reason == "limit"
 
 
@@ -134,7 +134,7 @@ async def test_the_watchdog_looks_at_more_overdue_jobs_than_a_page_one_page_afte
         await playground.jobs.start(job_id)
     playground.stack.advance_clock(FRESH + LATE)
     watchdog = watchdog_of(playground)
-    assert [await watchdog.look() for _ in range(3)] == [100, 30, 0]
+    assert [await watchdog.recover() for _ in range(3)] == [100, 30, 0]
     for job_id in ids:
         await playground.jobs.stop(job_id, Actor.USER)
 

@@ -177,8 +177,8 @@ async def test_the_watchdog_gives_a_job_without_a_task_a_new_one_and_leaves_othe
     playground.stack.advance_clock(timedelta(minutes=1))
     await playground.jobs.kinds.publish(playground.registry.schedules)
     watchdog = Watchdog(playground.stack.store, playground.jobs, {})
-    assert await watchdog.look() == 1
-    assert await watchdog.look() == 0
+    assert await watchdog.recover() == 1
+    assert await watchdog.recover() == 0
     assert (await playground.jobs.find(other.id)).version == other.version
     playground.start_worker()
     await playground.iterations(1)

@@ -95,7 +95,7 @@ async def run_bots(configuration: Configuration, folder: Path, store: Store, not
         bots = Bots(process, core, models, await open_sign_in(store, settings), linking)
         folders = BotFolders(configuration, store, "scenarios", bots.start, bots.stop)
         await process.open()
-        await folders.look()
+        await folders.check()
         following = asyncio.create_task(folders.keep())
         stopping = asyncio.create_task(stop_requested().wait())
         stopping.add_done_callback(lambda _: process.stop())

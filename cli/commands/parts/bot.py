@@ -111,7 +111,7 @@ class ReceivingBots:
         if self._are_several:
             self._refuse_webhooks()
         try:
-            await self._folders.look()
+            await self._folders.check()
             parts = await self._parts()
             gatherer = gathering(self._store, self._client, "").worker if self._receiving.gathers else None
             if gatherer and self._only and not self._only.source:  # the API gets the updates

@@ -101,7 +101,7 @@ async def run_courier(configuration: Configuration, channel: str, directory: Pat
         couriers = Couriers(configuration, channel, directory, store)
         process.test = partial(test_account, couriers, process)
         try:
-            await couriers.folders.look()
+            await couriers.folders.check()
             collect_garbage_less_often()
             code = await deliver(couriers.runtime, process, stop, directory / HEALTH_FILE, couriers.folders.keep())
             if couriers.runtime.halted:

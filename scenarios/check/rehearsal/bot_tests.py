@@ -32,7 +32,7 @@ from scenarios.placeholders.values import as_moment, as_text
 from scenarios.rehearsal.memory import Memory, SaidMessage
 from scenarios.schema.validator import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
-from scenarios.words import Told
+from scenarios.words import SentenceError
 
 FOLDER = "tests"
 PERSON = "7"
@@ -50,7 +50,7 @@ class BotTestVerdict(Struct, frozen=True):
     problem: str = ""
 
 
-class _Failed(Told):
+class _Failed(SentenceError):
     """The bot did not do what the step says."""
 
 

@@ -51,7 +51,7 @@ class DeliveryEnds:
         self._watched: dict[HistoryKey, dict[int, OnEnd]] = {}
         self._recent: OrderedDict[HistoryKey, _Seen] = OrderedDict()
         self._numbers = 0
-        self._look = asyncio.Event()
+        self._check_now = asyncio.Event()
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
@@ -77,13 +77,13 @@ class DeliveryEnds:
         seen = self._recent.get(key)
         return seen.change.outcome if seen and seen.has_ended and seen.change else None
 
-    async def look(self, keys: Iterable[HistoryKey]) -> None:
+    async def check(self, keys: Iterable[HistoryKey]) -> None:
         """Report those of the deliveries that have ended, or are not there any more. Raises StoreError."""
         waiting = list(keys)
         for start in range(0, len(waiting), _AT_ONCE):
-            await asyncio.gather(*(self._look_at(key) for key in waiting[start : start + _AT_ONCE]))
+            await asyncio.gather(*(self._check_one(key) for key in waiting[start : start + _AT_ONCE]))
 
-    async def _look_at(self, key: HistoryKey) -> None:
+    async def _check_one(self, key: HistoryKey) -> None:
         fields = await self._store.command("HMGET", KEYS["history"].at(key.shard, key.suffix), "state", "finished")
         if fields[0] is None or fields[1] is not None:
             self._report(key)
@@ -106,7 +106,7 @@ class DeliveryEnds:
         def on_entry(_: str, fields: Mapping[str, str]) -> None:
             self._on_event(HistoryKey.of(shard, fields["history"]), history_event(fields))
 
-        return StreamReader(self._store, stream, last, on_entry, self._look.set)
+        return StreamReader(self._store, stream, last, on_entry, self._check_now.set)
 
     def _on_event(self, key: HistoryKey, event: HistoryEvent) -> None:
         seen = self._recent.pop(key, _Seen())
@@ -123,12 +123,12 @@ class DeliveryEnds:
         pause = _RARELY
         while True:
             try:
-                await asyncio.wait_for(self._look.wait(), pause)
+                await asyncio.wait_for(self._check_now.wait(), pause)
             except TimeoutError:
                 pass
-            self._look.clear()
+            self._check_now.clear()
             try:
-                await self.look(list(self._watched))
+                await self.check(list(self._watched))
                 pause = _RARELY
             except StoreError as fault:
                 log.warning("deliveries not read, again in %s s: %s", _RETRY, fault)

@@ -79,7 +79,7 @@ class Parking:
         deliveries = [delivery for one in waits.values() if (delivery := _delivery(one))]
         for delivery in deliveries:
             self._watch(Parked(stored.id, stored.task, delivery))
-        await self._ends.look(deliveries)
+        await self._ends.check(deliveries)
 
     async def wake(self, task: str) -> None:
         """Have the run of an event driven on, at once or when its task is suspended."""
@@ -140,7 +140,7 @@ class Parking:
         new = [parked for parked in found if parked not in self._watched]
         for parked in new:
             self._watch(parked)
-        await self._ends.look(parked.delivery for parked in new)
+        await self._ends.check(parked.delivery for parked in new)
         self._newest[shard] = _next_start(since, [score for _, score in _pairs(rows)])
         return len(found)
 

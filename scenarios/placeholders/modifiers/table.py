@@ -9,13 +9,13 @@ from typing import Any, Final, TypeVar, final
 from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternRefused, compile_pattern
 from scenarios.placeholders.values import as_number, as_text, is_list
-from scenarios.words import Told, sentence
+from scenarios.words import SentenceError, sentence
 
 Apply = Callable[[Any, Any, tzinfo | None], Any]
 """Value, parsed parameter and time zone → the new value."""
 
 
-class ModifierError(Told):
+class ModifierError(SentenceError):
     """The modifier cannot work on this value, or with this parameter. The message is for the author."""
 
 

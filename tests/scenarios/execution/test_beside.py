@@ -118,17 +118,17 @@ async def test_a_reload_of_the_own_bot_leaves_what_waits_and_switches_the_dialog
     assert await reply(school, "/select") == MENU
     await press(school, "ИВТ-101")
     school.write("scenarios/s.yaml", BOT.replace("own: ", "new: "))
-    await school.active.look()
+    await school.active.reload_if_changed()
     assert (await press(school, "Done")).endswith("Write the text.")
     school.write("settings.yaml", "teacher: {enabled: false}\n")
-    await school.active.look()
+    await school.active.reload_if_changed()
     assert (await reply(school, "no lecture")).startswith("When shall it be sent?"), "what has begun goes on"
     assert await reply(school, "/select") == "new: /select"
     await until(lambda: by_dialog(bots, ()))
     assert await reply(school, "order", "p3") == "how many?"
     school.write("settings.yaml", "teacher: {enabled: true}\n")
     school.write("triggers.yaml", 'text: {"*": s.any}').write("scenarios/s.yaml", BOT[: BOT.index("order:")])
-    await school.active.look()
+    await school.active.reload_if_changed()
     assert await reply(school, "3", "p3") == "own answer: 3", "of a version that asked, though no action asks any more"
     assert await reply(school, "/select") == MENU
     await until(
