@@ -32,7 +32,7 @@ from core.uploads import MiB, Uploads, not_found
 MOST_BYTES = 20 * MiB
 """Of one file: more Telegram hands to no bot."""
 LONGEST = timedelta(minutes=5)
-"""How long a reply waits for its files; then it is passed on without them."""
+"""Time for which a reply waits for its files; then it is passed on without them."""
 KEPT = timedelta(days=30)
 
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
@@ -87,7 +87,7 @@ class ThreadFile(Struct, frozen=True):
 
 
 class FileFetch(Struct, frozen=True):
-    """What is to be fetched: the first `most` files of a message. `reply`: the name of the reply; `task`: waits."""
+    """Files to fetch: the first `most` files of a message. `reply`: the name of the reply; `task`: waits."""
 
     event: dict[str, Any]
     most: int

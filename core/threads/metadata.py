@@ -218,6 +218,6 @@ _FORMS: Sequence[tuple[int, bytes, Callable[[bytes], bytes]]] = (
     (4, b"ftyp", _mp4),
     (0, b"ID3", _mp3),
 )
-"""Where a file has a mark, the mark, and what takes its metadata out."""
+"""The offset of a mark in a file, the mark, and the function that removes the metadata."""
 _UNKNOWN = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"FUJIFILM", b"\0\0\0\x0cJXL ", b"\xff\x0a")
-"""How pictures begin whose metadata stay unread: TIFF and raw pictures, JPEG XL."""
+"""First bytes of pictures whose metadata stay unread: TIFF and raw pictures, JPEG XL."""
