@@ -18,6 +18,8 @@ Cells = Mapping[str, str]
 """Column → text."""
 
 CONTACTS = "contacts."
+LEFT_OUT = "-"
+"""In place of the name of a column: what the file has in it is not read."""
 FIELDS = "fields."
 _APOSTROPHE = "'"
 _BLANKS = " \t"

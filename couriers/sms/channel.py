@@ -21,7 +21,17 @@ CHANNEL = Channel(
     bot_place=5,
     is_known_at_start=True,
     in_sms=True,
-    column_names=("телефон", "номер телефона", "мобильный телефон", "мобильный", "тел", "phone"),
+    column_names=(
+        "телефон",
+        "номер телефона",
+        "мобильный телефон",
+        "мобильный",
+        "тел",
+        "сотовый",
+        "phone",
+        "mobile",
+        "mobile phone",
+    ),
     samples={1: "+79990000001", 2: "+79990000002", 4: "+79990000004"},
     limits_replies=True,
     receiving=Receiving(

@@ -82,6 +82,7 @@ RULES = [
     ("GET", "/v1/files/{id}/table", "send", "none"),
     ("DELETE", "/v1/files/{id}", "send", "stored"),
     ("POST", "/v1/import", "manage", "own"),
+    ("POST", "/v1/import/columns", "manage", "none"),
     ("GET", "/v1/import", "manage", "none"),
     ("GET", "/v1/import/sample", "manage", "none"),
     ("GET", "/v1/export/{kind}", "manage", "none"),

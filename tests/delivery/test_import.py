@@ -187,3 +187,50 @@ async def test_of_several_sheets_one_is_named_and_a_broken_workbook_is_refused(a
     assert (await post(api, "users", body, "&sheet=Прочее")).json["created"] == 1
     assert (await api.call("GET", "/v1/users/2")).json["name"] == "Борис"
     assert (await post(api, "users", b"PK\x03\x04 nothing")).json["errors"][0]["code"] == "WORKBOOK_UNREADABLE"
+
+
+OWN_HEADINGS = "Ребёнок;Mobile;Примечание\nАнна;+79990000001;\nПётр;нет;болеет\n"
+
+
+async def test_the_columns_of_a_school_are_guessed_and_chosen(api: Api) -> None:
+    found = await api.call(
+        "POST", "/v1/import/columns?kind=users", OWN_HEADINGS.encode(), headers={"Content-Type": "text/csv"}
+    )
+    assert found.json["columns"] == [
+        {"heading": "Ребёнок", "column": None, "value": "Анна"},
+        {"heading": "Mobile", "column": "contacts.sms", "value": "+79990000001"},
+        {"heading": "Примечание", "column": None, "value": ""},
+    ]
+    assert {"name", "email", "contacts.sms"} <= set(found.json["names"])
+    refused = await post(api, "users", OWN_HEADINGS)
+    assert [one["code"] for one in refused.json["errors"]] == ["COLUMN_UNKNOWN", "COLUMN_UNKNOWN"]
+    chosen = await post(api, "users", OWN_HEADINGS.replace("нет", "+79990000002"), "&columns=name,contacts.sms,-")
+    assert (chosen.status, chosen.json["created"]) == (200, 2)
+    other = await post(api, "users", OWN_HEADINGS, "&columns=name,contacts.sms")
+    assert [one["code"] for one in other.json["errors"]] == ["COLUMNS_OF_ANOTHER_FILE"]
+
+
+async def test_the_right_rows_are_imported_and_the_wrong_ones_are_returned_as_they_are(api: Api) -> None:
+    """A row is right without a wrong one beside it, such as the second person with an address."""
+    rows = ["ИД;Почта", "1;nonsense", "2;b@example.org;c", "3;a@example.org", "3;d@example.org", "4;4@example.org"]
+    query = "&wrong_rows=leave_out"
+    checked = await post(api, "users", "\n".join(rows), f"{query}&dry_run")
+    assert (checked.json["header"], checked.json["created"]) == (["ИД", "Почта"], 2)
+    assert [(one["row"], one["cells"]) for one in checked.json["wrong"]] == [
+        (2, ["1", "nonsense"]),
+        (3, ["2", "b@example.org", "c"]),
+        (5, ["3", "d@example.org"]),
+    ]
+    assert (await api.call("GET", "/v1/users")).json["users"] == []
+    done = await post(api, "users", "\n".join(rows), query)
+    assert (done.json["created"], len(done.json["wrong"])) == (2, 3)
+    assert [user["id"] for user in (await api.call("GET", "/v1/users")).json["users"]] == [3, 4]
+    corrected = await post(api, "users", "ИД;Почта;Ошибка\n1;1@example.org;Такого адреса не бывает\n", query)
+    assert (corrected.json["created"], corrected.json["wrong"]) == (1, [])
+
+
+async def test_more_than_a_thousand_wrong_rows_are_refused(api: Api) -> None:
+    text = "id,email\n1,a@example.org\n" + "".join(f"{n + 2},wrong\n" for n in range(1001))
+    refused = await post(api, "users", text, "&wrong_rows=leave_out")
+    assert (refused.status, refused.code, len(refused.json["errors"])) == (422, "ROWS_INVALID", 100)
+    assert (await api.call("GET", "/v1/users")).json["users"] == []

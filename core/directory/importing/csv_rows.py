@@ -13,7 +13,7 @@ from typing import IO, TextIO
 
 from msgspec import Struct
 
-from core.directory.csv_cells import plain
+from core.directory.csv_cells import LEFT_OUT, plain
 from core.directory.importing.encodings import decoded
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.headers import Columns, Header, read_header
@@ -36,28 +36,43 @@ Record = tuple[int, list[str]]
 
 class CsvRow(Struct, frozen=True, gc=False):  # 100,000 of them would make each garbage collection a pause of 40 ms
     """One row. `number`: as a spreadsheet shows it; `cells`: column → text without outer spaces; `written`: column →
-    how the file names it.
+    how the file names it; `record`: the cells as the file has them.
     """
 
     number: int
     cells: Mapping[str, str]
     written: Mapping[str, str]
+    record: Sequence[str] = ()
 
     def error(self, column: str, code: str, message: str) -> RowError:
         value = self.cells.get(column, "")[:_LONGEST_VALUE]
         return RowError(self.number, self.written.get(column, column), code, message, value)
 
 
-def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[CsvRow]:
-    """Return all rows of a file. `encoding`: as in `decoded`. Raises ImportRefused with the errors of its form."""
+class TableRows(Struct, frozen=True):
+    """The rows of a file. `errors`: of rows that do not fit the header; such a row has no named cells."""
+
+    header: Header
+    rows: Sequence[CsvRow]
+    errors: Sequence[RowError]
+
+
+def read_beginning(file: IO[bytes], columns: Columns, encoding: str = "") -> tuple[list[str], list[str]]:
+    """Return the cells of the header, and of the first row below it. Errors as `read_rows`."""
+    with decoded(file, encoding) as text:
+        records = _records(_Source(text), columns)
+        return next(records, (1, []))[1], next(records, (2, []))[1]
+
+
+def read_rows(file: IO[bytes], columns: Columns, encoding: str = "", chosen: Sequence[str] = ()) -> TableRows:
+    """Return all rows of a file. `encoding`: as in `decoded`; `chosen`: as in `read_header`. Raises ImportRefused with
+    the errors of the whole file.
+    """
     with decoded(file, encoding) as text:
         source = _Source(text)
         records = _records(source, columns)
-        header = read_header(*next(records, (1, [])), columns)
-        rows, errors = _named(records, header, source)
-    if errors:
-        raise ImportRefused(errors)
-    return rows
+        header = read_header(*next(records, (1, [])), columns, chosen)
+        return TableRows(header, *_named(records, header, source))
 
 
 def read_records(text: TextIO, columns: Columns) -> Iterator[Record]:
@@ -71,15 +86,16 @@ def read_records(text: TextIO, columns: Columns) -> Iterator[Record]:
 
 
 def _named(records: Iterator[Record], header: Header, source: "_Source") -> tuple[list[CsvRow], list[RowError]]:
-    """Return the rows, and the errors of those that do not fit the header."""
+    """Return all rows, and the errors of those that do not fit the header."""
     rows: list[CsvRow] = []
     errors: list[RowError] = []
     for number, cells in records:
         if error := _misplaced(number, cells, header) or _cut_off(number, cells, header, source):
             errors.append(error)
+            rows.append(CsvRow(number, {}, header.written, cells))
         else:
             rows.append(_row(number, cells, header))
-        if len(rows) + len(errors) > MOST_ROWS:
+        if len(rows) > MOST_ROWS:
             raise ImportRefused([RowError(number, "", "TOO_MANY_ROWS", f"A file has at most {MOST_ROWS} rows.")])
     return rows, errors
 
@@ -87,10 +103,10 @@ def _named(records: Iterator[Record], header: Header, source: "_Source") -> tupl
 def _row(number: int, cells: Sequence[str], header: Header) -> CsvRow:
     """Return a row. Excel leaves out empty cells at its end."""
     places = zip_longest(header.columns, cells[: len(header.columns)], fillvalue="")
-    named = {name: cell for name, cell in places if name}
+    named = {name: cell for name, cell in places if name and name != LEFT_OUT}
     if header.parts:
         named[header.whole] = " ".join(cell for part in header.parts if (cell := named.pop(part)))
-    return CsvRow(number, named, header.written)
+    return CsvRow(number, named, header.written, cells)
 
 
 def _misplaced(number: int, cells: Sequence[str], header: Header) -> RowError | None:

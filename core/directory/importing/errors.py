@@ -23,6 +23,14 @@ class RowError(Struct, frozen=True):
     value: str = ""
 
 
+class WrongRow(Struct, frozen=True):
+    """A row that is not imported. `cells`: as the file has them."""
+
+    row: int
+    cells: Sequence[str]
+    errors: Sequence[RowError]
+
+
 class ImportRefused(Invalid):
     """The file has errors; nothing was written. `errors`: the first ones, by row; `count`: of all."""
 

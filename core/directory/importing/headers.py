@@ -6,8 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from core.directory.csv_cells import LEFT_OUT
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
-from core.model.text.characters import nfc, with_plain_spaces
+from core.model.text.characters import counted, nfc, with_plain_spaces
+
+_REASONS = ("ошибка", "error")
+"""Names of the last column of a file of wrong rows, which is corrected and imported again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,10 @@ class Columns:
             if written.strip().casefold().startswith(family):
                 return f"{family}{normal(written.strip()[len(family) :])}"
         name = normal(written)
-        name = self.names.get(name, name)
-        return name if name in (*self.required, *self.optional) or self._is_in_family(name) else None
+        name = LEFT_OUT if name in _REASONS else self.names.get(name, name)
+        return (
+            name if name == LEFT_OUT or name in (*self.required, *self.optional) or self._is_in_family(name) else None
+        )
 
     def columns(self, cells: Sequence[str]) -> list[str | None]:
         """Return the column of each cell of a header; "" for an empty cell."""
@@ -53,12 +59,13 @@ class Columns:
 @dataclass(frozen=True, slots=True)
 class Header:
     """`columns`: the column at each place; "" for a place without a name. `written`: column → how the file names it.
-    `parts`: those that are joined to the column `whole`, in the order of the file.
+    `parts`: those that are joined to the column `whole`, in the order of the file. `cells`: as the file has them.
     """
 
     number: int
     columns: Sequence[str]
     written: Mapping[str, str]
+    cells: Sequence[str]
     whole: str = ""
     parts: Sequence[str] = ()
 
@@ -69,22 +76,26 @@ def normal(written: str) -> str:
     return " ".join(text.replace(".", " ").split()) if not text.isascii() else " ".join(text.split())
 
 
-def read_header(number: int, cells: Sequence[str], columns: Columns) -> Header:
-    """Read the first row: which column is what. Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING,
-    COLUMN_REPEATED, PERSON_UNIDENTIFIED.
+def read_header(number: int, cells: Sequence[str], columns: Columns, chosen: Sequence[str] = ()) -> Header:
+    """Read the first row: which column is what. `chosen`: the column at each place, in place of what the row says.
+    Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING, COLUMN_REPEATED, PERSON_UNIDENTIFIED,
+    COLUMNS_OF_ANOTHER_FILE.
     """
     if not cells:
         raise ImportRefused([RowError(1, "", "CSV_EMPTY", "The file is empty: its first row must name the columns.")])
-    found = columns.columns(cells)
+    if chosen and len(chosen) != len(cells):
+        message = f"The file has {counted(len(cells), 'column')}, and {len(chosen)} were named."
+        raise ImportRefused([RowError(number, "", "COLUMNS_OF_ANOTHER_FILE", message)])
+    found = columns.columns(chosen or cells)
     errors = [RowError(number, *error) for error in _errors(cells, found, columns)]
     if errors:
         raise ImportRefused(list(islice(errors, MOST_ERRORS)))
     names = [name or "" for name in found]
-    written = {name: cell for name, cell in zip(names, cells, strict=True) if name}
+    written = {name: cell for name, cell in zip(names, cells, strict=True) if name and name != LEFT_OUT}
     parts = [name for name in names if name in columns.parts]
     if parts:
         written[columns.whole] = ", ".join(written[part] for part in parts)
-    return Header(number, names, written, columns.whole, parts)
+    return Header(number, names, written, cells, columns.whole, parts)
 
 
 def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns) -> Iterator[tuple[str, str, str]]:
@@ -96,7 +107,7 @@ def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns)
         if name not in found:
             yield name, "COLUMN_MISSING", f"The file has no column {name!r}."
     for name, count in Counter(filter(None, found)).items():
-        if count > 1:
+        if count > 1 and name != LEFT_OUT:
             yield name, "COLUMN_REPEATED", f"The column {name!r} occurs {count} times."
     yield from _errors_of_set({name for name in found if name}, columns)
 

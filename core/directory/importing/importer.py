@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from core.directory.csv_cells import FileKind
 from core.directory.directory import Directory
 from core.directory.importing import journal
-from core.directory.importing.csv_rows import CsvRow, read_rows
-from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
+from core.directory.importing.csv_rows import CsvRow, TableRows, read_rows
+from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError, WrongRow
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, form_errors, row_key
 from core.directory.importing.people import check_contacts, check_users
@@ -48,17 +48,21 @@ CHECKS: Mapping[FileKind, Check] = {
 
 MOST_CHANGES = 100
 """Changes that a dry run reports."""
+MOST_WRONG = 1_000
+"""Rows that are left out of an import; with more, the columns of the file are another kind's or the wrong ones."""
 
 
 class Imported(Struct, frozen=True):
     """The numbers of rows about something new, of changes, and of rows that change nothing. `changes`: the
-    first ones, of a dry run.
+    first ones, of a dry run. `header`, `wrong`: of a file whose wrong rows are left out.
     """
 
     created: int
     updated: int
     unchanged: int = 0
     changes: Sequence[RowChange] = ()
+    header: Sequence[str] = ()
+    wrong: Sequence[WrongRow] = ()
 
 
 class Importing:
@@ -77,21 +81,35 @@ class Importing:
         dry_run: bool = False,
         channels: Collection[str] | None = None,
         encoding: str = "",
+        columns: Sequence[str] = (),
+        leave_out_wrong: bool = False,
     ) -> Imported:
         """Import a file. With `dry_run` it is only checked. `channels`: the known ones; None if they are not checked.
-        `encoding`: as in `decoded`.
+        `encoding`: as in `decoded`; `columns`: what each column is, "-" for none, in place of the header.
+        `leave_out_wrong`: rows with errors are returned, and the others are imported.
 
         Raises ImportRefused with the errors by row, ImportRunning, StoreError. After StoreUnavailable it is unknown
         whether the file is imported; a repeat is safe.
         """
-        rows, errors = await asyncio.to_thread(_read, kind, file, encoding)
+        table = await asyncio.to_thread(read_rows, file, COLUMNS[kind], encoding, columns)
+        rows, errors = await asyncio.to_thread(_right, kind, table)
         reader = RowReader(self._store, self._directory, tenant, channels)
         checking = _Checking(kind, reader, rows)
-        if dry_run or errors:
+        if dry_run or errors or leave_out_wrong:
             await checking.run(None)
-            _refuse(errors + checking.errors)
-            return replace(checking.result, changes=checking.changes)
-        return await self._write(tenant, checking)
+            errors += checking.errors
+        if not leave_out_wrong:
+            _refuse(errors)
+        while checking.errors:
+            checking = _Checking(kind, reader, _without(checking.rows, checking.errors))
+            await checking.run(None)
+            errors += checking.errors
+        wrong = _wrong(table, errors)
+        if dry_run:
+            result = replace(checking.result, changes=checking.changes)
+        else:
+            result = await self._write(tenant, _Checking(kind, reader, checking.rows))
+        return replace(result, header=table.header.cells, wrong=wrong) if leave_out_wrong else result
 
     async def _write(self, tenant: str, checking: "_Checking") -> Imported:
         pages = Journal(self._store, tenant)
@@ -131,15 +149,29 @@ class Importing:
 # the form of the file
 
 
-def _read(kind: FileKind, file: IO[bytes], encoding: str) -> tuple[list[CsvRow], list[RowError]]:
-    """Return the rows without errors of their own, and the errors of the others. Raises ImportRefused."""
-    rows = read_rows(file, COLUMNS[kind], encoding)
+def _right(kind: FileKind, table: TableRows) -> tuple[list[CsvRow], list[RowError]]:
+    """Return the rows without errors of their own, and the errors of the others."""
+    rows = _without(table.rows, table.errors)
     errors = [error for row in rows for error in form_errors(kind, row)]
-    wrong = {error.row for error in errors}
-    valid = [row for row in rows if row.number not in wrong]
+    valid = _without(rows, errors)
     repeated = list(_repeated(kind, valid))
-    wrong = {error.row for error in repeated}
-    return [row for row in valid if row.number not in wrong], errors + repeated
+    return _without(valid, repeated), [*table.errors, *errors, *repeated]
+
+
+def _without(rows: Iterable[CsvRow], errors: Iterable[RowError]) -> list[CsvRow]:
+    """Return the rows that have none of these errors."""
+    wrong = {error.row for error in errors}
+    return [row for row in rows if row.number not in wrong]
+
+
+def _wrong(table: TableRows, errors: Sequence[RowError]) -> list[WrongRow]:
+    """Return the rows with these errors, as the file has them. Raises ImportRefused with more than 1,000 of them."""
+    by_row: dict[int, list[RowError]] = {}
+    for error in errors:
+        by_row.setdefault(error.row, []).append(error)
+    if len(by_row) > MOST_WRONG:
+        _refuse(errors)
+    return [WrongRow(row.number, row.record, by_row[row.number]) for row in table.rows if row.number in by_row]
 
 
 def _repeated(kind: FileKind, rows: Iterable[CsvRow]) -> Iterator[RowError]:

@@ -6,17 +6,20 @@ import io
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
-from core.directory.csv_cells import FileKind
+from core.directory.csv_cells import CONTACTS, FileKind
 from core.directory.exporting import EXPORTED, Exporting
-from core.directory.importing import Imported, ImportRefused, RowChange
-from core.directory.importing.csv_rows import Record
+from core.directory.importing import Imported, ImportRefused, RowChange, WrongRow
+from core.directory.importing.csv_rows import Record, read_beginning
 from core.directory.importing.errors import MOST_ERRORS
+from core.directory.importing.kinds import COLUMNS
 from core.directory.importing.russian import in_russian
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
@@ -34,18 +37,41 @@ from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
 
 
-class ImportQuery(RequestModel, frozen=True):
-    """The kind of the rows, and whether they are only checked."""
+class FileQuery(RequestModel, frozen=True):
+    """The kind of the rows, and how the file is read."""
 
     kind: KindName
-    dry_run: (
-        Annotated[Literal["", "1", "true", "0", "false"], Meta(description="check only; the name alone means true")]
-        | UnsetType
-    ) = UNSET
     encoding: Annotated[Encoding, Meta(description="of the file; default: found out by its words")] | UnsetType = UNSET
     sheet: Annotated[ShortText, Meta(description="of a workbook; default: the only one with values")] | UnsetType = (
         UNSET
     )
+
+
+class ImportQuery(FileQuery, frozen=True, kw_only=True):
+    """What is done with the file."""
+
+    dry_run: (
+        Annotated[Literal["", "1", "true", "0", "false"], Meta(description="check only; the name alone means true")]
+        | UnsetType
+    ) = UNSET
+    columns: (
+        Annotated[
+            str,
+            Meta(
+                max_length=8_000,
+                description="what each column of the file is, in place of its header, such as `name,contacts.sms,-`; "
+                "- is not read",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    wrong_rows: (
+        Annotated[
+            Literal["refuse", "leave_out"],
+            Meta(description="`leave_out`: the right rows are imported, and up to 1,000 wrong ones returned"),
+        ]
+        | UnsetType
+    ) = UNSET
 
     @property
     def only_checks(self) -> bool:
@@ -54,7 +80,8 @@ class ImportQuery(RequestModel, frozen=True):
 
 class ImportResult(Struct):
     """The numbers of rows that created a record, changed one, or changed nothing. `dry_run`: they would have, and
-    `changes` are the first of them; `more_changes`: the number of others.
+    `changes` are the first of them; `more_changes`: the number of others. `header`, `wrong`: of a file whose wrong rows
+    are left out.
     """
 
     created: int
@@ -63,11 +90,29 @@ class ImportResult(Struct):
     dry_run: bool
     changes: Sequence[RowChange]
     more_changes: int
+    header: Sequence[str] | UnsetType = UNSET
+    wrong: Sequence[WrongRow] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, result: Imported, *, dry_run: bool) -> "ImportResult":
+    def of(cls, result: Imported, *, dry_run: bool, leaves_out: bool) -> "ImportResult":
         more = result.created + result.updated - len(result.changes) if dry_run else 0
-        return cls(result.created, result.updated, result.unchanged, dry_run, result.changes, more)
+        found = cls(result.created, result.updated, result.unchanged, dry_run, result.changes, more)
+        return replace(found, header=result.header, wrong=result.wrong) if leaves_out else found
+
+
+class FileColumn(Struct):
+    """A column of a file. `column`: of the import, None if the heading is none of them; `value`: of the first row."""
+
+    heading: str
+    column: str | None
+    value: str
+
+
+class FileColumns(Struct):
+    """The columns of a file, and all that the import has."""
+
+    columns: Sequence[FileColumn]
+    names: Sequence[str]
 
 
 class ImportState(Struct):
@@ -109,6 +154,7 @@ async def import_csv(request: ImportRequest) -> web.StreamResponse:
 async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     file = await _as_csv(file, request.query.sheet or "")
     kind, only_checks = FileKind(request.query.kind), request.query.only_checks
+    leaves_out, columns = request.query.wrong_rows == "leave_out", request.query.columns or ""
     register = await request.services.core.channels.current()
     result = await request.services.importing.run(
         request.tenant,
@@ -116,9 +162,30 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
         file,
         dry_run=only_checks,
         channels=register.names,
-        encoding="utf-8" if isinstance(file, io.BytesIO) else request.query.encoding or "",
+        encoding=_encoding(file, request.query),
+        columns=columns.split(",") if columns else (),
+        leave_out_wrong=leaves_out,
     )
-    return Response(ImportResult.of(result, dry_run=only_checks))
+    return Response(ImportResult.of(result, dry_run=only_checks, leaves_out=leaves_out))
+
+
+def _encoding(file: IO[bytes], query: FileQuery) -> str:
+    return "utf-8" if isinstance(file, io.BytesIO) else query.encoding or ""
+
+
+async def show_columns(request: Request[None, FileQuery]) -> Response:
+    """Return what the import takes each column of a file for; nothing is checked."""
+    check_content_type(request.http, CSV_TYPES)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        await receive_file(request.http, request.options.import_limit, request.options.body_timeout, file)
+        table = await _as_csv(file, request.query.sheet or "")
+        columns = COLUMNS[FileKind(request.query.kind)]
+        header, first = await asyncio.to_thread(read_beginning, table, columns, _encoding(table, request.query))
+    register = await request.services.core.channels.current()
+    contacts = [f"{CONTACTS}{name}" for name in register.names or ()] if CONTACTS in columns.families else []
+    found = zip_longest(header, columns.columns(header), first[: len(header)], fillvalue="")
+    shown = [FileColumn(heading, column, value) for heading, column, value in found]
+    return Response(FileColumns(shown, [*columns.required, *columns.optional, *contacts]))
 
 
 async def _as_csv(file: IO[bytes], sheet: str) -> IO[bytes]:
@@ -224,6 +291,8 @@ async def _in_russian(kind: FileKind, pages: AsyncIterator[Rows]) -> AsyncIterat
 ROUTES: Routes = (
     Route("POST", "/v1/import", "Import a CSV or .xlsx file into the directory, all of it or nothing", "manage",
           import_csv, 200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
+    Route("POST", "/v1/import/columns", "What the import takes the columns of a file for", "manage", show_columns, 200,
+          FileColumns, query=FileQuery, upload=CSV, people=People.BY_SCOPE, repeats=Repeats.NONE),
     Route("GET", "/v1/import", "How far the running import is", "manage", show_progress, 200, ImportState,
           people=People.BY_SCOPE),
     Route("GET", "/v1/import/sample", "A sample of a file that the import reads, as CSV", "manage", show_sample, 200,

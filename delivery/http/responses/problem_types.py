@@ -295,6 +295,7 @@ CODES = {
     "TOO_MANY_ROWS": ProblemType(422, "The file has too many rows"),
     "COLUMN_MISSING": ProblemType(422, "A column is missing"),
     "COLUMN_UNKNOWN": ProblemType(422, "A column is unknown"),
+    "COLUMNS_OF_ANOTHER_FILE": ProblemType(422, "The file has another number of columns than were named"),
     "COLUMN_REPEATED": ProblemType(422, "A column occurs more than once"),
     "WRONG_NUMBER_OF_CELLS": ProblemType(422, "A row has more or fewer cells than the header"),
     "COLUMN_WITHOUT_NAME": ProblemType(422, "A column with texts has no name"),

@@ -105,6 +105,25 @@ async def test_errors_of_a_table_are_shown_by_row_and_nothing_can_be_imported(pe
     await person.sees_no("Import 1 row")
 
 
+async def test_a_school_s_own_headings_are_chosen_and_the_right_rows_are_imported(
+    person: Person, axe_source: str
+) -> None:
+    await person.visit("import")
+    keeps = "(make) => { URL.createObjectURL = (blob) => make.call(URL, window.made = blob) }"
+    await person.browser.run(f"({keeps})(URL.createObjectURL)")
+    await chooses_file(person, "Pupil;Mobile\nOwn Heading;+79990000031\nWrong Number;none\n")
+    await person.sees("The file has errors")
+    await person.keeps_picture("import-columns")
+    await person.chooses("Pupil", "name")
+    await person.presses("Import the others (1)")
+    await person.sees("Imported. New: 1.")
+    left_out = await person.browser.run("window.made.text()")
+    assert left_out.splitlines()[1].startswith('"Wrong Number";"none";"'), left_out
+    assert await person.barriers(axe_source) == []
+    (made,) = (await person.running.call("GET", "/v1/users?name=own heading"))["users"]
+    assert made["contacts"] == {"sms": ["+79990000031"]}
+
+
 async def test_somebody_is_found_by_name_blocked_and_merged_with_a_second_entry(person: Person) -> None:
     call = person.running.call
     contacts = {"sms": ["+79990000017"]}
@@ -181,7 +200,7 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
     await takes(person, "8Б hand")
     await person.keeps_picture("group-move-ru-390")
     await confirms(person)
-    await person.sees("2 человека теперь в «8Б hand»")
+    await person.sees("Переведено в «8Б hand»: 2")
     await person.sees("Всего: 1")
     members = {group: await call("GET", f"/v1/groups/{group}/members?sort=name") for group in ("8А hand", "8Б hand")}
     assert [[one["name"] for one in found["users"]] for found in members.values()] == [[names[2]], [names[1], names[0]]]
@@ -214,7 +233,7 @@ async def test_a_workbook_names_the_wrong_value_and_its_unknown_groups_are_creat
     await person.presses("Проверить файл")
     await person.sees("Ещё нет групп (1): 9К.")
     await person.keeps_picture("import-unknown-groups-ru-390")
-    await person.presses("Создать эту группу")
+    await person.presses("Создать их (1)")
     await person.presses("Загрузить 1 строку")
     await person.sees("Загружено. Новых: 1.")
     (anna,) = (await person.running.call("GET", "/v1/groups/9К/members"))["users"]

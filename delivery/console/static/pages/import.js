@@ -11,6 +11,8 @@ const KINDS = ["users", "groups", "members", "contacts", "supergroups", "ownersh
 const EXPORTED = KINDS.filter((one) => one !== "contacts");
 const TABLE = { "Content-Type": "application/octet-stream" };
 const PROGRESS_PAUSE = 1000;
+const LEFT_OUT = "-", UNKNOWN = "?";
+const RIGHT_ROWS = { wrong_rows: "leave_out" };
 
 export default {
   title: "page.import",
@@ -44,13 +46,38 @@ export default {
 const sampleOf = (kind) => address("/v1/import/sample", { kind, excel: "1", language: currentLanguage() });
 
 async function showCheck(result, chosen, signal, form) {
+  const again = (changes) => checkAgain(result, chosen, changes, signal, form);
   try {
-    const found = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, dry_run: "1" }, headers: TABLE, signal });
-    paint(result, changes(found, chosen, result, signal, form));
+    chosen.columns ||= await api.post("/v1/import/columns", chosen.content, { query: chosen.query, headers: TABLE, signal });
+    const found = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, ...RIGHT_ROWS, dry_run: "1" }, headers: TABLE, signal });
+    paint(result, mapping(chosen, again), wrongRows(found, chosen, again), changes(found, chosen, result, signal, form));
   } catch (error) {
     if (!isAboutRows(error)) throw error;
-    paint(result, errors(error, chosen, (changes) => checkAgain(result, chosen, changes, signal, form)));
+    paint(result, chosen.columns && mapping(chosen, again), errors(error, chosen, again));
   }
+}
+
+/** What each column of the file is, which may be changed; open if a heading is unknown. */
+function mapping(chosen, again) {
+  const { columns, names } = chosen.columns;
+  const choose = ({ target }) => {
+    columns[target.name].column = target.value;
+    again({ query: { ...chosen.query, columns: columns.map((one) => one.column ?? UNKNOWN).join() } });
+  };
+  return h("details", { class: "panel", open: columns.some((one) => one.column === null) }, h("summary", {}, t("import.columns")),
+    h("form", { onchange: choose }, columns.map(({ heading, column, value }, place) => field({ label: heading || "–", hint: value.slice(0, 50) },
+      h("select", { name: String(place) }, [...new Set([column ?? UNKNOWN, ...names, LEFT_OUT])].map((one) => h("option", { value: one, selected: one === column },
+        one === LEFT_OUT ? t("import.left_out") : one === UNKNOWN ? "–" : columnName(one))))))));
+}
+
+const wrongRows = (found, chosen, again) => found.wrong.length > 0 && [errors({ errors: found.wrong.flatMap((one) => one.errors) }, chosen, again),
+  h("p", {}, h("a", { class: "button", download: `! ${chosen.name.replace(/\.\w+$/, "")}.csv`, href: URL.createObjectURL(fileOf(found)) }, t("import.wrong_file")))];
+
+/** A table of the wrong rows with the reasons in a last column, which is not read when they are imported again. */
+function fileOf({ header, wrong }) {
+  const line = (cells) => cells.map((one) => `"${one.replaceAll('"', '""')}"`).join(";");
+  const rows = wrong.map(({ cells, errors }) => [...header.map((_, place) => cells[place] ?? ""), errors.map(explainOne).join(" ")]);
+  return new Blob(["\ufeff", [[...header, t("import.error")], ...rows].map(line).join("\r\n")], { type: "text/csv" });
 }
 
 const checkAgain = (result, chosen, changes, signal, form) =>
@@ -95,7 +122,7 @@ function changes(found, chosen, result, signal, form) {
     h("p", { role: "status" }, t("import.counts", { created: found.created, updated: found.updated, unchanged: found.unchanged })),
     found.changes.length > 0 && grid(t("import.changes", { file: chosen.name }), [t("import.row"), t("people.id"), t("import.field"), t("import.old"), t("import.new")], found.changes.flatMap(changeRows)),
     found.more_changes > 0 && h("p", {}, t("import.more", { count: found.more_changes })),
-    count ? h("form", { class: "actions", onsubmit: run }, h("button", { class: "primary" }, t("import.run", { count })), h("span", { role: "status" })) : notice("info", t("import.nothing")));
+    count ? h("form", { class: "actions", onsubmit: run }, h("button", { class: "primary" }, t(found.wrong.length ? "import.only_right" : "import.run", { count })), h("span", { role: "status" })) : !found.wrong.length && notice("info", t("import.nothing")));
 }
 
 /** Returns a row of the table for each field that changes; a new person without fields has one, too. */
@@ -110,16 +137,16 @@ function changeRows(change) {
 }
 
 async function importNow(own, chosen, result, signal, form) {
-  const ending = new AbortController();
+  const ending = new AbortController(), again = (changes) => checkAgain(result, chosen, changes, signal, form);
   followProgress(own.querySelector("[role=status]"), ending.signal);
   try {
-    const done = await api.post("/v1/import", chosen.content, { query: chosen.query, headers: TABLE, idempotencyKey: chosen.key });
+    const done = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, ...RIGHT_ROWS }, headers: TABLE, idempotencyKey: chosen.key });
     form.reset();
-    paint(result, notice("good", t("import.done", { created: done.created, updated: done.updated, unchanged: done.unchanged })));
+    paint(result, notice("good", t("import.done", { created: done.created, updated: done.updated, unchanged: done.unchanged })), wrongRows(done, chosen, again));
     if (signal.aborted) toast(t("import.done", done));
   } catch (error) {
     if (!isAboutRows(error)) throw error;
-    paint(result, errors(error, chosen, (changes) => checkAgain(result, chosen, changes, signal, form)));
+    paint(result, errors(error, chosen, again));
   } finally {
     ending.abort();
   }
