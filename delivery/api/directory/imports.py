@@ -37,7 +37,7 @@ from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
 
 
-class FileQuery(RequestModel, frozen=True):
+class ImportFileQuery(RequestModel, frozen=True):
     """The kind of the rows, and how the file is read."""
 
     kind: KindName
@@ -47,7 +47,7 @@ class FileQuery(RequestModel, frozen=True):
     )
 
 
-class ImportQuery(FileQuery, frozen=True, kw_only=True):
+class ImportQuery(ImportFileQuery, frozen=True, kw_only=True):
     """What is done with the file."""
 
     dry_run: (
@@ -169,11 +169,11 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     return Response(ImportResult.of(result, dry_run=only_checks, leaves_out=leaves_out))
 
 
-def _encoding(file: IO[bytes], query: FileQuery) -> str:
+def _encoding(file: IO[bytes], query: ImportFileQuery) -> str:
     return "utf-8" if isinstance(file, io.BytesIO) else query.encoding or ""
 
 
-async def show_columns(request: Request[None, FileQuery]) -> Response:
+async def show_columns(request: Request[None, ImportFileQuery]) -> Response:
     """Return what the import takes each column of a file for; nothing is checked."""
     check_content_type(request.http, CSV_TYPES)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
@@ -292,7 +292,7 @@ ROUTES: Routes = (
     Route("POST", "/v1/import", "Import a CSV or .xlsx file into the directory, all of it or nothing", "manage",
           import_csv, 200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
     Route("POST", "/v1/import/columns", "What the import takes the columns of a file for", "manage", show_columns, 200,
-          FileColumns, query=FileQuery, upload=CSV, people=People.BY_SCOPE, repeats=Repeats.NONE),
+          FileColumns, query=ImportFileQuery, upload=CSV, people=People.BY_SCOPE, repeats=Repeats.NONE),
     Route("GET", "/v1/import", "How far the running import is", "manage", show_progress, 200, ImportState,
           people=People.BY_SCOPE),
     Route("GET", "/v1/import/sample", "A sample of a file that the import reads, as CSV", "manage", show_sample, 200,
