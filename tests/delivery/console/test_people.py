@@ -187,7 +187,7 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
         await person.sees(f"Выбрано {number + 2}")
     await confirms(person)
     await person.sees("Всего: 3")
-    shown = await person.browser.run("[...document.querySelectorAll('.rows .row a')].map((one) => one.innerText)")
+    shown = await person.browser.run("[...document.querySelectorAll('.rows .row a')].map((one) => one.textContent)")
     assert shown == [names[1], names[2], names[0]]  # by name, though the ids are the other way round
     await person.writes("Имя", "ёлк")
     await person.sees("Всего: 1")
