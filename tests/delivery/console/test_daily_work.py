@@ -166,7 +166,7 @@ async def test_a_head_sees_what_others_have_sent_and_reads_a_text_for_a_reason(p
     await head.sees("Teacher Nine")
     await head.keeps_picture("messages-of-others-ru-390")
     await head.go(f"message/{made['id']}")
-    await head.sees("чужой текст. Чтобы прочитать")
+    await head.sees("Чужой текст. Чтобы прочитать")
     await head.keeps_picture("message-of-another-ru-390")
     await head.sees("Получили 1 из 1")
     await head.presses("Прочитать текст")

@@ -184,7 +184,7 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
     for number, name in enumerate((names[0], names[2])):
         await person.writes("Имя, номер или адрес почты", name)
         await takes(person, name)
-        await person.sees(f"Выбрано {number + 2}")
+        await person.sees(f"Выбрано: {number + 2}")
     await confirms(person)
     await person.sees("Всего: 3")
     shown = await person.browser.run("[...document.querySelectorAll('.rows .row a')].map((one) => one.textContent)")
