@@ -13,13 +13,14 @@ from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
+from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature
 from core.model.display import Limits
 from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
-from couriers.sending.content.asking import AnswerWays, ask, may_answer, widest_numbers, with_link
+from couriers.sending.content.asking import AnswerWays, ask, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import HasLimits, LinksPreferences, Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
@@ -55,7 +56,8 @@ class Messages:
     def _ways(self, entry: Entry) -> AnswerWays:
         """Return how the address of an entry may answer."""
         usual = self._usual_ways()
-        numbers, is_private = self._numbers.get((entry.number, entry.contact), usual.numbers), may_answer(entry.address)
+        numbers = self._numbers.get((entry.number, entry.contact), usual.numbers)
+        is_private = not is_group(self._channel, entry.address)  # in a group anybody could answer for the recipient
         return AnswerWays(usual.url if is_private else "", numbers, is_private)
 
     def _present(self, text: str, content: Content | None, ways: AnswerWays) -> Presented:
@@ -124,7 +126,7 @@ class Messages:
         question, key, by_text = self._parcel.question, self._parcel.history_key, self.shared.answer_by == TEXT
         assert question
         for entry in entries:
-            if by_text and not may_answer(entry.address):
+            if by_text and is_group(self._channel, entry.address):
                 continue
             message = AnsweredMessage(self._channel, self._parcel.number, entry.contact)
             place = (self._tenant, self._channel, entry.address, key, question, entry.number, message)

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from core.model.contacts.addresses import FIRST_CHAT
 from core.updates.events import Arrival
 from couriers.vk import CHANNEL
-
-FIRST_CHAT = 2_000_000_000
-"""Ids from here on are those of chats of several people."""
 
 _FILES = ("photo", "video", "audio", "doc", "audio_message", "sticker")
 _KINDS = {"doc": "document", "audio_message": "voice"}

@@ -24,12 +24,13 @@ _REGISTRY = "couriers.channel"
 
 class AddressForm(NamedTuple):
     """`example` stands behind "An address of this channel is". `canonical`: returns the one form of all written forms
-    of an address; what is no address stays as it is.
+    of an address; what is no address stays as it is. `is_group`: returns whether several people read an address.
     """
 
     accepts: Callable[[str], object]
     example: str
     canonical: Callable[[str], str] = str
+    is_group: Callable[[str], bool] = lambda address: address.startswith("-")
 
 
 class RegisteredChannel(Protocol):
@@ -144,6 +145,12 @@ def _username(address: str) -> str:
     return address.lower() if address.startswith("@") else address
 
 
+def is_group(channel: str, address: str) -> bool:
+    """Return whether an address is one of several people: what is sent there is read by all of them."""
+    form = address_form(channel)
+    return bool(form and form.is_group(address))
+
+
 def malformed(channel: str, address: str) -> str:
     """Return why a printable text is no address of the channel; "" if it is one."""
     form, address = address_form(channel), without_marks(nfc(address))
@@ -183,7 +190,18 @@ ACCOUNT = AddressForm(
     "an id such as 100001, a name such as @anna, or a phone number with its plus",
     _number_or_username,
 )
-BOT_CHAT = AddressForm(_is_bot_chat, "the id of a chat, such as 100001, or the @name of a group", _number_or_username)
-PEER = AddressForm(_PEER.fullmatch, "a peer id, such as 200001")
+BOT_CHAT = AddressForm(
+    _is_bot_chat,
+    "the id of a chat, such as 100001, or the @name of a group",
+    _number_or_username,
+    lambda address: address.startswith(("-", "@")),
+)
+FIRST_CHAT = 2_000_000_000
+"""The peer ids of VK from here on are chats."""
+PEER = AddressForm(
+    _PEER.fullmatch,
+    "a peer id, such as 200001",
+    is_group=lambda address: address.startswith("-") or int(address) >= FIRST_CHAT,
+)
 PERSON_OR_GROUP = AddressForm(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001")
 EMAIL_ADDRESS = AddressForm(ascii_email, "name@domain, such as anna@example.org", _lower)

@@ -117,11 +117,6 @@ def with_link(text: str, content: Content | None, token: str) -> tuple[str, Cont
     return text.replace(LINK_PLACE, token), content
 
 
-def may_answer(address: str) -> bool:
-    """Return whether a link or a reply counts for an address: in a group anybody could answer for the recipient."""
-    return not address.startswith("-")
-
-
 def first_numbers(question: Question) -> Sequence[int]:
     """Return the numbers that an address has for its only question."""
     return range(1, max(1, len(question.options)) + 1)

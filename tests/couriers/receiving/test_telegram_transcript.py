@@ -49,7 +49,7 @@ class Held:
 
     async def acquire(self) -> None: ...
 
-    async def hold(self) -> None:
+    async def wait_until_lost(self) -> None:
         await asyncio.Event().wait()
 
 

@@ -5,11 +5,12 @@ from typing import Any, cast
 import pytest
 from aiohttp import ClientSession
 
+from core.model.contacts.addresses import is_group
 from core.model.display import Display, KeyboardLimits, Limits
 from core.model.question import AnswerKind, Option, Question
 from couriers.email.courier import KEYBOARD as MAIL_KEYBOARD
 from couriers.sending import Content, Feature, ParseMode, plain_text
-from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, may_answer, with_link
+from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, with_link
 from couriers.sending.content.shown import Shown, display_of, shown_in
 from couriers.sms.courier import Settings, Sms
 
@@ -82,11 +83,23 @@ def test_the_link_of_each_recipient_takes_its_place_in_every_kind_of_text(mode: 
     assert LINK_PLACE not in text
 
 
-def test_a_link_is_sent_to_no_group_and_a_text_that_is_cut_for_it_says_so() -> None:
-    assert [may_answer(one) for one in ("-100123", "+79990000001", "a@example.org", "100001")] == [
-        False,
-        *[True] * 3,
-    ]
+@pytest.mark.parametrize(
+    ("channel", "groups", "people"),
+    [
+        ("telegram", ["-100123"], ["+79990000001", "2100000000", "@anna"]),
+        ("telegram-bot", ["-100123", "@school"], ["2100000000"]),
+        ("vk", ["-5", "2000000001"], ["200001"]),
+        ("max", ["-70001"], ["300001"]),
+        ("sms", [], ["+79990000001"]),
+        ("email", [], ["a@example.org"]),
+    ],
+)
+def test_the_addresses_of_groups_are_known_in_each_channel(channel: str, groups: list[str], people: list[str]) -> None:
+    """A personal link in a group would let anybody answer for the recipient."""
+    assert [one for one in (*groups, *people) if is_group(channel, one)] == groups
+
+
+def test_a_text_that_is_cut_for_a_link_says_so() -> None:
     long: Any = seen(Display(answer_url=URL), text="я" * 4096)
     assert long.not_shown == ("text_end",)
     assert long.messages[0].text.endswith(f"...\nОтветить: {URL}…")
