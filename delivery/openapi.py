@@ -98,8 +98,11 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
         "responses": {**{status: _response(route, schemas) for status in _statuses(route)}, "default": _refusal(route)},
     }
     if isinstance(route, OpenRoute):
-        body = {"requestBody": _json_body(route.body, schemas)} if route.body else {}
-        return {**operation, **body, "security": []}
+        if route.upload:
+            operation["requestBody"] = _upload(route.upload)
+        elif route.body:
+            operation["requestBody"] = _json_body(route.body, schemas)
+        return {**operation, "security": []}
     if route.body or route.lines or route.upload:
         operation["requestBody"] = _request_body(route, schemas)
     return {**operation, "x-scope": route.scope}
@@ -188,9 +191,13 @@ def _headers(route: AnyRoute) -> list[Schema]:
     ]
 
 
+def _upload(media_type: str) -> Schema:
+    return {"required": True, "content": {media_type: {"schema": {"type": "string", "minLength": 1}}}}
+
+
 def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
     if route.upload:
-        return {"required": True, "content": {route.upload: {"schema": {"type": "string", "minLength": 1}}}}
+        return _upload(route.upload)
     if route.lines:
         line, _ = route.lines
         return {"required": True, "content": {str(route.response): _lines(schemas[line])}}

@@ -9,6 +9,7 @@ from delivery.api import (
     files,
     health,
     inbound,
+    inbound_mail,
     live,
     me,
     monitoring,
@@ -49,7 +50,7 @@ _RESOURCES = (
     jobs, many, mending, sign_in, webhooks,
     users, of_person, contacts, groups, ownerships,
     me, sessions, actions, live, api_keys,
-    delivery_reports, inbound, answering, preferences, health, pages, console_files,
+    delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip
 
 _ALL = [route for resource in _RESOURCES for route in resource.ROUTES]

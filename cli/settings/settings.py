@@ -6,6 +6,7 @@ read only when that courier is used, because importing a courier imports its pro
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, time, timedelta, tzinfo
@@ -23,6 +24,8 @@ from couriers import channel as registry
 from couriers.channel import channels
 
 MIN_LEASE = timedelta(seconds=1)
+_MAILBOX = re.compile(r"[a-z0-9._-]{1,13}@[a-z0-9-]+(\.[a-z0-9-]+)+")
+"""The addresses of replies are longer, and servers read at most 64 characters before the @."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Settings:
     bot_tenant: str = "default"
     bot_webhook_url: str | None = None
     scenarios: Path | None = None
+    inbound_mail: str | None = None
+    inbound_mail_secret: str | None = field(default=None, repr=False)
     inbound_sms_secret: str | None = field(default=None, repr=False)
     inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)
@@ -103,6 +108,10 @@ class Settings:
             raise SetupError("ADA_FILE_MB must be at least 1, and at most ADA_FILES_TOTAL_MB")
         if self.link_code_lifetime < timedelta(minutes=1):
             raise SetupError("ADA_LINK_CODE_LIFETIME is too short: a mail needs 1m to arrive and to be read")
+        if self.inbound_mail is not None and not _MAILBOX.fullmatch(self.inbound_mail):
+            raise SetupError(
+                "ADA_INBOUND_MAIL must be an e-mail address in small letters, with at most 13 characters before the @"
+            )
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class ReceivedMessages:
         found = await self._newest(tenant, channel, address)
         return next((one for one in found if one.reference == reference), None)
 
+    async def reference_in(self, tenant: str, channel: str, address: str, key: HistoryKey, number: int) -> str:
+        """Return the id of the newest message of a delivery to a recipient at an address; "" if none is known."""
+        found = await self._newest(tenant, channel, address)
+        return next((one.reference for one in found if (one.key, one.number) == (key, number)), "")
+
     async def last(self, tenant: str, channel: str, address: str, since: int) -> ReceivedMessage | None:
         """Return the newest message that an address has received since an ms."""
         found = await self._newest(tenant, channel, address)

@@ -7,18 +7,14 @@ encrypted with AES-SIV (RFC 5297), so an address stands in no link, and authenti
 and no cookie: anybody with the link changes the channels and the language of this person. Opening it changes nothing.
 """
 
-import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
 from typing import NamedTuple
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-
 from core.directory.directory import Directory
 from core.errors import Forbidden, NotFound
 from core.model.people import LOCALES, User, UserChange
-from core.redis.keys import KEYS
+from core.redis.sealing import Sealing
 from core.redis.store import Store
 
 
@@ -34,32 +30,21 @@ class PreferenceTokens:
     """Encrypts and decrypts contacts with a secret of the installation. A contact has always the same token."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._cipher: AESSIV | None = None
+        self._sealing = Sealing(store, "preferences")
 
     async def seal(self, tenant: str, channel: str, address: str) -> str:
         """Return the token of a contact. Raises StoreError."""
-        cipher = await self._installation_cipher()
-        sealed = cipher.encrypt("\0".join((tenant, channel, address)).encode(), None)
+        sealed = await self._sealing.seal("\0".join((tenant, channel, address)).encode())
         return urlsafe_b64encode(sealed).decode().rstrip("=")
 
     async def open(self, token: str) -> tuple[str, str, str]:
         """Return tenant, channel and address. Raises Forbidden PREFERENCES_TOKEN_WRONG; StoreError."""
-        cipher = await self._installation_cipher()
         try:
-            sealed = urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
-            plain = cipher.decrypt(sealed, None)
-        except (ValueError, InvalidTag):
+            plain = await self._sealing.open(urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4)))
+        except ValueError:
             raise Forbidden("PREFERENCES_TOKEN_WRONG", "This link was not made here.") from None
         tenant, channel, address = plain.decode().split("\0")
         return tenant, channel, address
-
-    async def _installation_cipher(self) -> AESSIV:
-        if self._cipher is None:
-            name = KEYS["secret"].at(0, "preferences")
-            await self._store.command("SET", name, secrets.token_hex(32), "NX")
-            self._cipher = AESSIV(bytes.fromhex(str(await self._store.command("GET", name))))
-        return self._cipher
 
 
 class Preferences:

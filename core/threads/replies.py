@@ -275,7 +275,7 @@ class ReplyWorker:
         is_asked = found is not None or reply.attempt.checkpoint == _ASKED
         if not is_asked and await self._files.fetch(reply.tenant, event, most, written.event, task):
             raise _FilesAwaited
-        found = found or []
+        found = (found or [])[:most]
         return replace(written, files=written.files - len(found), attachments=found)
 
     async def _files_left(self, reply: _Incoming, person: Correspondent) -> tuple[int, timedelta | None]:
@@ -366,7 +366,11 @@ def _way(event: Event) -> ReplyRoute:
     return ReplyRoute(str(event["channel"]), str(event["user_id"]))
 
 
+def reply_name(tenant: str, event: Event) -> str:
+    """Return the name of the reply that an event is."""
+    return blake2b(identity(tenant, event).encode(errors="surrogatepass"), digest_size=9).hexdigest()
+
+
 def _written(tenant: str, event: Event) -> Written:
-    name = blake2b(identity(tenant, event).encode(errors="surrogatepass"), digest_size=9).hexdigest()
     is_edit, text = event.get("kind") == "edited", str(event.get("event_text") or "").strip()
-    return Written(name, text, 0 if is_edit else len(event.get("attachments") or ()), is_edit)
+    return Written(reply_name(tenant, event), text, 0 if is_edit else len(event.get("attachments") or ()), is_edit)

@@ -17,6 +17,9 @@ CHANNEL = Channel(
     is_simulated=True,
     address=EMAIL_ADDRESS,
     samples={1: "anna@example.org", 5: "darya@example.org"},
-    readers={"ADA_SMTP_URL": frozenset({"serve", "email", "scenarios"})},
+    readers={
+        "ADA_SMTP_URL": frozenset({"serve", "email", "scenarios"}),
+        "ADA_INBOUND_MAIL_SECRET": frozenset({"serve"}),
+    },
     limits_replies=True,
 )

@@ -140,7 +140,11 @@ class Email:
         return replace(
             mail,
             html=html_of_marked(around, *spans(message.text, content.parse_mode), buttons),
-            headers={**_unsubscribe_headers(self._unsubscribe(mail, page)), **_thread(content.reply_to)},
+            headers={
+                **_unsubscribe_headers(self._unsubscribe(mail, page)),
+                **_thread(content.reply_to),
+                **({"Reply-To": message.reply_to} if message.reply_to else {}),
+            },
             message_id=f"{message.random_id():016x}",
             files=attached.files,
         )

@@ -54,8 +54,8 @@ class Message:
     after a crash has the same values; a retry that a person asked for has another seed. `report_url`: where the
     provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
     `preferences_url`: the page on which the recipient chooses what it receives, "" if there is none; for couriers that
-    link to it (`LinksPreferences`). `announce`: for couriers that announce (`Announces`); a second call returns at
-    once.
+    link to it (`LinksPreferences`). `reply_to`: the e-mail address at which Ada receives a reply of this recipient, ""
+    for none. `announce`: for couriers that announce (`Announces`); a second call returns at once.
     """
 
     address: str
@@ -65,6 +65,7 @@ class Message:
     report_url: str = ""
     content: Content | None = None
     preferences_url: str = ""
+    reply_to: str = ""
     announce: Callable[[], Awaitable[None]] = field(default=_unannounced, compare=False, repr=False)
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:

@@ -13,13 +13,16 @@ from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.reply_addresses import MailedPlace
 from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature
+from core.model.delivery import REPLIES_OFF
 from core.model.display import Limits
 from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
+from core.updates.events import SEND_REPLY
 from couriers.sending.content.asking import AnswerWays, ask, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import HasLimits, LinksPreferences, Message, WritesAsText
@@ -142,7 +145,17 @@ class Messages:
         if self._limits.in_sms:
             self._texts[entry.number, entry.contact] = text
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
-        return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url)
+        reply_to = await self._reply_address(entry, presented)
+        return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url, reply_to)
+
+    async def _reply_address(self, entry: Entry, presented: Presented) -> str:
+        """Return the address at which a reply to the mail of an entry is received. Raises StoreError."""
+        parcel, mailbox = self._parcel, self._services.options.mailbox
+        is_read = parcel.takes_replies and parcel.replies != REPLIES_OFF
+        if not mailbox or not (is_read or any(one.data.startswith(SEND_REPLY) for one in presented.choices)):
+            return ""
+        place = MailedPlace(parcel.history_key, entry.number, parcel.number, entry.contact)
+        return await self._services.reply_addresses.address(mailbox, place)
 
     async def _preferences_url(self, address: str) -> str:
         """Return the page on which the recipient chooses what it receives. Raises StoreError."""

@@ -12,7 +12,8 @@ class CourierOptions:
     """`lease`: how long a parcel stays with this process without an extension. `max_sleep`: the longest time between
     two claims. `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the
     page on which recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they
-    choose what they receive. `concurrency`: messages under way at once.
+    choose what they receive. `mailbox`: the e-mail address at which Ada receives replies, "" for none.
+    `concurrency`: messages under way at once.
     `tenant`: to which people write who reply to an account that sends for all tenants.
     `secrets`: of the account; they are hidden in what the provider says.
     """
@@ -23,6 +24,7 @@ class CourierOptions:
     report_url: str = ""
     answer_url: str = ""
     preferences_url: str = ""
+    mailbox: str = ""
     concurrency: int = 32
     tenant: str = DEFAULT_TENANT
     secrets: tuple[str, ...] = field(default=(), repr=False)

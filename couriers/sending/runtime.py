@@ -29,6 +29,7 @@ from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessages
+from core.deliveries.reply_addresses import ReplyAddresses
 from core.directory.preferences import PreferenceTokens
 from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
@@ -203,6 +204,7 @@ class Runtime:
             preference_tokens=PreferenceTokens(self._store),
             exchange_notes=ExchangeNotes(self.channel, options.secrets),
             received=ReceivedMessages(self._store),
+            reply_addresses=ReplyAddresses(self._store),
             answer_numbers=AnswerNumbers(self._store),
         )
 

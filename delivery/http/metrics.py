@@ -43,6 +43,7 @@ class Metrics:
         )
         self.streams = Gauge("ada_http_streams", "Open event streams.", registry=own, multiprocess_mode="livesum")
         self.accepted = Counter("ada_deliveries_accepted", "Accepted deliveries, repeats included.", registry=own)
+        self.mails = Counter("ada_inbound_mails", "Mails that came as replies, by result.", ["result"], registry=own)
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         ProcessCollector(registry=own)
 

@@ -17,6 +17,7 @@ class Inbound:
 
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     confirmations: Mapping[str, str] = field(default_factory=dict)  # what a provider expects from the owner
+    mailbox: str = ""  # at which replies by mail are received
 
 
 @dataclass(frozen=True, slots=True)

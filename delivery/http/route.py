@@ -88,6 +88,7 @@ class OpenRoute:
     query: type[Struct] = NoParameters
     body: type[Struct] | None = None  # for the document; the handler reads the body itself
     status: int = 200
+    upload: str = ""  # the media type of a body that the handler reads itself
     acts: bool = False  # a GET that changes something, as the other side prescribes it
 
     @property

@@ -32,6 +32,7 @@ CHANNEL_SECRETS = {
     "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
     "ADA_SMTP_URL": {"serve", "email"},
     "ADA_API_KEY": {"serve"},
+    "ADA_INBOUND_MAIL_SECRET": {"serve"},
     "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox", "sms"},
 }
 """Secrets → the processes that receive them."""

@@ -249,6 +249,7 @@ def test_only_these_operations_need_no_key() -> None:
         "/v1/receipts/sms",
         "/v1/receipts/sms/{profile}",
         "/v1/updates/max",
+        "/v1/inbound/mail",
         "/v1/inbound/sms",
         "/v1/inbound/telegram",
         "/v1/inbound/vk",

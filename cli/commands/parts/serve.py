@@ -262,8 +262,12 @@ def options_of(configuration: Configuration) -> Options:
     secrets = {channel: one.secret for channel, one in posted.items() if one}
     confirmations = {channel: one.callback.confirmation for channel, one in receiving().items() if one.callback}
     inbound = Inbound(
-        {channel: raw[secret].text for channel, secret in secrets.items() if secret in raw},
+        {
+            **{channel: raw[secret].text for channel, secret in secrets.items() if secret in raw},
+            "email": settings.inbound_mail_secret or "",
+        },
         {channel: raw[name].text for channel, name in confirmations.items() if name in raw},
+        settings.inbound_mail or "",
     )
     return Options(
         rate=settings.http_rate,

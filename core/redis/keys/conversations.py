@@ -75,6 +75,13 @@ CONVERSATIONS = (
         "the files of what a person has written that are stored, as JSON",
     ),
     Key(
+        "mailed",
+        "replies:{s}:mailed:<code>",
+        "string",
+        Lifetime.TTL,
+        "the suffix of the history to whose mails one replies at an address with this code",
+    ),
+    Key(
         "passed_on",
         "replies:{s}:from:<tenant>:<channel>:<address>:<message>",
         "string",

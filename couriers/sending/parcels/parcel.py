@@ -20,8 +20,8 @@ class Parcel:
     this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
     strategy `first`, from 1; 0 in others. `is_personal`: the text has marks, which the values of each recipient fill.
     `question`: None if the delivery asks nothing. `label`: its channel, or channel and wave of reminders; its
-    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open. `takes_replies`:
-    replies to its messages are looked at.
+    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open. `replies`: where
+    they go, "" if nobody looks at them.
     """
 
     history_key: HistoryKey
@@ -35,7 +35,12 @@ class Parcel:
     is_personal: bool = False
     question: Question | None = None
     label: str = ""
-    takes_replies: bool = False
+    replies: str = ""
+
+    @property
+    def takes_replies(self) -> bool:
+        """Return whether replies to its messages are looked at."""
+        return bool(self.replies)
 
     @property
     def is_answered_in_words(self) -> bool:
@@ -55,11 +60,11 @@ class Parcel:
         suffix, encoded, text, closed, place, *further = task.attachment
         content = load_content(further[0]) if further else None
         question = load_question(further[1]) if len(further) > 1 else None
-        takes_replies = len(further) > 2
+        replies = further[2] if len(further) > 2 else ""
         group, entries, personal = load_parcel(encoded)
         _, label, number = task.id.rsplit(".", 2)
         key, of_first = HistoryKey.of(task.shard, suffix), int(place or 0)
         if question and split_label(label)[1]:
             text, content = as_reminder(text, content, question)
         parcel = key, int(number), group, entries, text, bool(closed), of_first, content
-        return cls(*parcel, bool(personal), question, label, takes_replies)
+        return cls(*parcel, bool(personal), question, label, replies)

@@ -10,6 +10,7 @@ from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessages
+from core.deliveries.reply_addresses import ReplyAddresses
 from core.directory.preferences import PreferenceTokens
 from core.queue import Queue, Task
 from couriers.sending.account_throttle import AccountThrottle
@@ -49,5 +50,6 @@ class ParcelServices:
     preference_tokens: PreferenceTokens
     exchange_notes: ExchangeNotes
     received: ReceivedMessages
+    reply_addresses: ReplyAddresses
     answer_numbers: AnswerNumbers
     announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

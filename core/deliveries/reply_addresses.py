@@ -1,0 +1,101 @@
+"""The e-mail addresses to which people reply: `reply+TOKEN@school.example`, one for each mail of a delivery.
+
+A token names delivery, recipient and contact. It is sealed, so it shows none of them, and nobody else can make one. It
+is in lower case and the local part has at most 64 characters, as mail servers expect it.
+"""
+
+import re
+import struct
+from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import NamedTuple
+
+from core.deliveries.histories.parcels import load_parcel
+from core.deliveries.histories.reader import HistoryReader
+from core.errors import Forbidden
+from core.model.clock import in_ms
+from core.model.history_key import HistoryKey, code_of
+from core.redis.keys import KEYS
+from core.redis.sealing import Sealing
+from core.redis.store import Store
+
+CHANNEL = "email"
+KEPT = timedelta(days=90)
+"""Time for which an address leads to its delivery, after its last mail; never longer than the history lives."""
+_PLACE = struct.Struct(">H8sHHB")
+_TOKEN = re.compile("[a-z2-7]{50}")
+
+
+class MailedPlace(NamedTuple):
+    """One mail: the entry of a parcel of a delivery."""
+
+    key: HistoryKey
+    number: int
+    parcel: int
+    contact: int
+
+
+class MailedRecipient(NamedTuple):
+    """To whom a mail went. `number`: of the recipient in the delivery. `takes_replies`: they are looked at."""
+
+    tenant: str
+    key: HistoryKey
+    number: int
+    address: str
+    takes_replies: bool
+
+
+class ReplyAddresses:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._sealing = Sealing(store, "reply-addresses")
+        self._reader = HistoryReader(store)
+
+    async def address(self, mailbox: str, place: MailedPlace) -> str:
+        """Return the address at which a reply to a mail is received, and note where it leads. A repeat returns the
+        same. `mailbox`: such as reply@school.example.
+        """
+        key, code = place.key, code_of(place.key)
+        packed = _PLACE.pack(key.shard, urlsafe_b64decode(f"{code}="), place.number, place.parcel, place.contact)
+        token = b32encode(await self._sealing.seal(packed)).decode().rstrip("=").lower()
+        await self._store.command("SET", KEYS["mailed"].at(key.shard, code), key.suffix, "PX", in_ms(KEPT))
+        local, _, domain = mailbox.rpartition("@")
+        return f"{local}+{token}@{domain}"
+
+    async def recipient(self, token: str) -> MailedRecipient:
+        """Return to whom the mail with an address went. Raises Forbidden MAIL_TOKEN_WRONG if it was not made here, or
+        leads nowhere any more.
+        """
+        if _TOKEN.fullmatch(token) is None:
+            raise _wrong()
+        try:
+            opened = await self._sealing.open(b32decode(f"{token.upper()}======"))
+        except ValueError:
+            raise _wrong() from None
+        shard, code, number, parcel, contact = _PLACE.unpack(opened)
+        name = KEYS["mailed"].at(shard, urlsafe_b64encode(code).decode().rstrip("="))
+        suffix = await self._store.command("GET", name) if shard < self._store.shards else None
+        if not suffix:
+            raise _wrong()
+        key, field = HistoryKey.of(shard, str(suffix)), f"parcel:{CHANNEL}:{parcel}"
+        fields = await self._reader.read_fields(key, ["tenant", "replies", field])
+        entries = load_parcel(stored)[1] if (stored := fields[field]) else ()
+        address = next((one.address for one in entries if (one.number, one.contact) == (number, contact)), "")
+        if not address or not fields["tenant"]:
+            raise _wrong()
+        return MailedRecipient(fields["tenant"], key, number, address, bool(fields["replies"]))
+
+
+def tokens_in(mailbox: str, addresses: Iterable[str]) -> list[str]:
+    """Return the tokens of the addresses that were made for a mailbox, as they are written."""
+    local, _, domain = mailbox.lower().rpartition("@")
+    found = [one.lower().rpartition("@") for one in addresses]
+    prefix = f"{local}+"
+    return [before.removeprefix(prefix) for before, _, after in found if after == domain and before.startswith(prefix)]
+
+
+def _wrong() -> Forbidden:
+    return Forbidden("MAIL_TOKEN_WRONG", "No mail of this installation has such an address to reply to.")

@@ -1,0 +1,131 @@
+"""Replies by mail: a mail to an address of `core.deliveries.reply_addresses` becomes an event, as in a messenger.
+
+The address decides to which delivery and person a mail belongs, and its author must be that person. Nothing of a mail
+is kept but its new words and its files.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any
+
+from core.deliveries.choice_store import Choices
+from core.deliveries.received import ReceivedMessage, ReceivedMessages
+from core.deliveries.reply_addresses import CHANNEL, MailedRecipient, ReplyAddresses, tokens_in
+from core.directory import Directory
+from core.errors import Forbidden, Refused
+from core.model.contacts.addresses import canonical
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.threads.files import ReceivedFile, ThreadFiles
+from core.threads.mail_reading import MailRead, read_mail
+from core.threads.replies import MOST_FILES, reply_name
+from core.updates.events import MAX_ATTACHMENTS, Event, Events, answered, sends_reply
+from core.uploads import Uploads
+
+log = logging.getLogger(__name__)
+
+
+class MailResult(StrEnum):
+    """What became of a mail. `AUTOMATIC`: a machine has written it; it is passed on to nobody and gets no answer."""
+
+    TAKEN = "taken"
+    REPEATED = "repeated"
+    AUTOMATIC = "automatic"
+    EMPTY = "empty"
+
+
+class MailedReplies:
+    """One per process. `mailbox`: the address of the settings, such as reply@school.example. Methods raise
+    StoreError.
+    """
+
+    def __init__(self, store: Store, client: QueueClient, directory: Directory, uploads: Uploads, mailbox: str) -> None:
+        self._client = client
+        self._directory = directory
+        self._mailbox = mailbox
+        self._addresses = ReplyAddresses(store)
+        self._received = ReceivedMessages(store)
+        self._choices = Choices(store)
+        self._files = ThreadFiles(store, client, uploads)
+
+    async def take(self, raw: bytes) -> MailResult:
+        """Hand a mail to the threads. Raises Invalid MAIL_MALFORMED, EVENT_TOO_LARGE; Forbidden MAIL_TOKEN_WRONG,
+        MAIL_FROM_WRONG: then nothing is stored.
+        """
+        try:
+            return await self._take(await asyncio.to_thread(read_mail, raw))
+        except Refused as refusal:
+            log.info("email: a mail was refused: %s", refusal.code)
+            raise
+
+    async def _take(self, mail: MailRead) -> MailResult:
+        tokens = tokens_in(self._mailbox, mail.recipients)
+        recipient = await self._addresses.recipient(tokens[0] if tokens else "")
+        if mail.is_automatic:
+            log.info("email: a mail of a machine was not passed on")
+            return MailResult.AUTOMATIC
+        await self._check_author(mail, recipient)
+        if not mail.text and not mail.files:
+            return MailResult.EMPTY
+        event = await self._event(mail, recipient)
+        if not sends_reply(event):
+            await self._store_files(recipient.tenant, event, mail.files)
+        is_new = await Events(self._client, recipient.tenant).put_reply(event)
+        return MailResult.TAKEN if is_new else MailResult.REPEATED
+
+    async def _check_author(self, mail: MailRead, recipient: MailedRecipient) -> None:
+        """Check that a mail is of the person to whom its delivery went. Raises Forbidden MAIL_FROM_WRONG."""
+        user = await self._directory.users.by_contact(recipient.tenant, CHANNEL, recipient.address)
+        own = [recipient.address, *(user.contacts.get(CHANNEL, ()) if user else ())]
+        if user and user.email:
+            own.append(user.email)
+        authors = {canonical(CHANNEL, one) for one in mail.authors}
+        if mail.is_forged or len(authors) != 1 or not authors <= {canonical(CHANNEL, one) for one in own}:
+            detail = "The author of this mail is not the person to whom the message went that it replies to."
+            raise Forbidden("MAIL_FROM_WRONG", detail)
+
+    async def _event(self, mail: MailRead, recipient: MailedRecipient) -> dict[str, Any]:
+        """Return the event of a mail, or the press that its text means."""
+        address = recipient.address
+        event = {
+            "id": blake2b(f"{address}\n{mail.name}".encode(errors="replace"), digest_size=16).hexdigest(),
+            "channel": CHANNEL,
+            "kind": "text",
+            "source": "mail",
+            "user_id": address,
+            "is_bot": False,
+            "chat_id": address,
+            "chat_type": "private",
+            "event_text": mail.text,
+            "event_date": datetime.now(UTC).isoformat(),
+            "attachments": _attachments(mail.files),
+        }
+        meant = await answered(event, self._choices, recipient.tenant)
+        if sends_reply(meant):
+            return meant
+        return {**event, "reply_message_id": await self._reference(recipient)} if recipient.takes_replies else event
+
+    async def _reference(self, recipient: MailedRecipient) -> str:
+        """Return by what the threads find the message that a mail replies to; it is noted if it was forgotten."""
+        tenant, key, number, address, _ = recipient
+        if known := await self._received.reference_in(tenant, CHANNEL, address, key, number):
+            return known
+        one = ReceivedMessage(f"mail.{number}.{key.ns}", key, number)
+        await self._received.note(tenant, CHANNEL, [(address, one)])
+        return one.reference
+
+    async def _store_files(self, tenant: str, event: Event, files: Sequence[ReceivedFile]) -> None:
+        """Store the first files, once, where the threads look for those that a bot has fetched."""
+        name = reply_name(tenant, event)
+        if files and await self._files.fetched(tenant, event, name) is None:
+            stored = [await self._files.store(tenant, one) for one in files[:MOST_FILES]]
+            await self._files.note(tenant, event, name, [one for one in stored if one])
+
+
+def _attachments(files: Sequence[ReceivedFile]) -> list[dict[str, str]]:
+    named = enumerate(files[:MAX_ATTACHMENTS], 1)
+    return [{"type": one.type.value, "file_id": f"part-{number}", "file_name": one.name} for number, one in named]

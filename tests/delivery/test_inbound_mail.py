@@ -1,0 +1,176 @@
+"""Mails that answer messages, over HTTP: a reply reaches the sender's inbox, and the answer is mailed to the person."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.threads import ReplyWorker
+from couriers.email.courier import Settings
+from couriers.email.courier import open as open_email
+from couriers.sending.runtime import Runtime
+from delivery.http.options import Inbound, Options
+from sandbox.mail import SmtpServer
+from sandbox.state import SandboxState
+from tests.delivery.conftest import Api, ApiResponse
+from tests.support.serving import serving
+from tests.support.stack import QUICK
+from tests.support.waiting import until
+
+MAILBOX, MARIA, REASON = "reply@school.example", "maria@home.example", {"Ada-Reason": "helpdesk"}
+
+
+@pytest.fixture
+def options() -> Options:
+    return Options(inbound=Inbound({"email": "s3cret"}, mailbox=MAILBOX))
+
+
+@dataclass
+class School:
+    """A teacher, a student with an e-mail address, and the mail server by which Ada sends."""
+
+    api: Api
+    smtp: SmtpServer
+
+    async def send(self, text: str = "No classes", replies: str | None = "sender") -> None:
+        body = {"sender": {"id": 7}, "text": text, "recipients": [{"id": 1}], "channels": ["email"]}
+        sent = await self.api.call("POST", "/v1/deliveries", body | ({"replies": replies} if replies else {}))
+        assert sent.status == 202, sent
+
+    async def mails(self, number: int) -> list[EmailMessage]:
+        """Return all mails that went out, when there are so many."""
+        await until(lambda: len(self.smtp.contents) >= number)
+        return [message_from_bytes(one, policy=policy.default) for one in self.smtp.contents]
+
+    async def write(self, to: str, text: str, author: str = MARIA, **headers: str) -> ApiResponse:
+        return await post(self.api, a_mail(to, text, author, **headers))
+
+    async def words(self) -> list[str]:
+        """Return the messages in the teacher's inbox, the oldest first."""
+        page = (await self.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+        if not page["threads"]:
+            return []
+        found = await self.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
+        assert MARIA.encode() not in found.body
+        return [one["text"] for one in reversed(found.json["messages"])]
+
+
+def a_mail(
+    to: str, text: str, author: str = MARIA, message_id: str = "<1@home.example>", **headers: str
+) -> EmailMessage:
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Message-ID"] = f"Masha <{author}>", to, message_id
+    for name, value in headers.items():
+        mail[name.replace("_", "-")] = value
+    mail.set_content(text)
+    return mail
+
+
+async def post(api: Api, mail: EmailMessage, secret: str = "s3cret") -> ApiResponse:
+    headers = {"Authorization": "", "Content-Type": "message/rfc822"}
+    return await api.call("POST", f"/v1/inbound/mail?secret={secret}", mail.as_bytes(), headers=headers)
+
+
+@pytest.fixture
+async def school(api: Api, tmp_path: Path) -> AsyncIterator[School]:
+    core, runtime = api.services.core, Runtime(api.store, "email", replace(QUICK, mailbox=MAILBOX))
+    replies = ReplyWorker(api.store, core.client, core.directory, core.threads, core.relay)
+    await replies.open()
+    worker = replies.worker()
+    async with serving(SmtpServer(SandboxState())) as smtp:
+        await runtime.add(await open_email(Settings(smtp.url), tmp_path))
+        running = [asyncio.create_task(one.run()) for one in (runtime, worker)]
+        await until(lambda: runtime.claims > 0)
+        maria: dict[str, Any] = {"id": 1, "name": "Maria", "role": "student", "locale": "en"}
+        await api.call("POST", "/v1/users", {**maria, "contacts": {"email": [MARIA]}, "email": "m@work.example"})
+        await api.call("POST", "/v1/users", {"id": 7, "name": "Anna Petrova", "role": "trainer"})
+        yield School(api, smtp)
+        runtime.stop()
+        worker.stop()
+        await asyncio.gather(*running)
+
+
+async def test_a_mail_that_answers_reaches_the_inbox_and_the_answer_is_mailed(school: School) -> None:
+    await school.send()
+    first, *_ = await school.mails(1)
+    address = str(first["Reply-To"])
+    local, _, domain = address.partition("@")
+    assert (local.lower(), domain, local[:6]) == (local, "school.example", "reply+")
+    assert len(local) <= 64
+    quoting = f"And on Friday?\n\nOn Fri, Nov 27, 2026 at 12:00 PM School <{address}> wrote:\n\n> No classes\n"
+    hidden = {"Subject": "Re: No classes of Masha", "X_Originating_IP": "10.1.2.3"}
+    assert (await school.write(address.upper(), quoting, **hidden)).json == {"result": "taken"}
+    assert (await school.write(address, quoting, **hidden)).json == {"result": "repeated"}
+    await until(school.words)
+    assert await school.words() == ["And on Friday?"]
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    assert (page["threads"][0]["person"], page["threads"][0]["channel"]) == ({"id": 1, "name": "Maria"}, "email")
+    where = f"/v1/threads/{page['threads'][0]['id']}/messages"
+    await school.api.call("POST", where, {"text": "At ten."}, headers=REASON)
+    answer = next(one for one in await school.mails(3) if "At ten." in one.as_string())
+    assert answer["To"] == MARIA
+    assert not [part for part in ("Masha", "10.1.2.3", "1@home.example") if part in answer.as_string()]
+    await school.write(str(answer["Reply-To"]), "Thanks!", author="m@work.example", message_id="<2@work.example>")
+    await until(lambda: _has(school, 3))
+    assert await school.words() == ["And on Friday?", "At ten.", "Thanks!"]
+
+
+async def test_what_is_not_of_its_person_or_of_nobody_is_refused_or_left_out(school: School) -> None:
+    await school.send()
+    (mail,) = await school.mails(1)
+    to = str(mail["Reply-To"])
+    forged = to[:20] + ("a" if to[20] != "a" else "b") + to[21:]
+    for wrong in (forged, "reply+x@school.example", "reply@school.example", to.replace("school", "other")):
+        refused = await school.write(wrong, "Hello")
+        assert (refused.status, refused.code) == (403, "MAIL_TOKEN_WRONG")
+    failed = {"Authentication_Results": "mx.school.example; dkim=fail; dmarc=fail (p=reject) header.from=home.example"}
+    for author, headers in (("mallory@home.example", {}), (f"x@y.example>, <{MARIA}", {}), (MARIA, failed)):
+        refused = await school.write(to, "Hello", author, **headers)
+        assert (refused.status, refused.code) == (403, "MAIL_FROM_WRONG")
+    assert (await post(school.api, a_mail(to, "Hello"), "wrong")).code == "INBOUND_SECRET_WRONG"
+    broken = await school.api.call(
+        "POST", "/v1/inbound/mail?secret=s3cret", b"To: :;'a?=\r\n\r\ntext", headers={"Content-Type": "message/rfc822"}
+    )
+    assert (broken.status, broken.code) == (400, "MAIL_MALFORMED")
+    machine = await school.write(to, "I am away.", Auto_Submitted="auto-replied")
+    assert machine.json == {"result": "automatic"}
+    figures = (await school.api.call("GET", "/metrics")).body
+    assert b'ada_inbound_mails_total{result="automatic"} 1.0' in figures
+    assert (await school.write(to, "> No classes")).json == {"result": "empty"}
+    assert (await school.write(to, "Me again", message_id="<2@home>")).json == {"result": "taken"}
+    await until(school.words)
+    assert await school.words() == ["Me again"], "what came before it is not stored"
+    assert len(await school.mails(2)) == 2, "the message, and where the words were passed on to: no machine gets a mail"
+
+
+async def test_who_types_an_address_is_asked_by_mail_and_a_file_is_stored(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    mail = a_mail(str(first["Reply-To"]), "Call me: +79991234567")
+    mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="work.pdf")
+    assert (await post(school.api, mail)).json == {"result": "taken"}
+    _, asked = await school.mails(2)
+    assert await school.words() == []
+    confirmed = await school.write(str(asked["Reply-To"]), "1\n\n> 1. Send", message_id="<2@home>")
+    assert confirmed.json == {"result": "taken"}
+    await until(school.words)
+    assert await school.words() == ["Call me: +79991234567"]
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
+    assert [one["name"] for one in found.json["messages"][0]["attachments"]] == ["work.pdf"]
+
+
+@pytest.mark.parametrize("replies", [None, "off"])
+async def test_a_mail_to_which_nobody_reads_replies_has_no_such_address(school: School, replies: str | None) -> None:
+    await school.send(replies=replies)
+    (mail,) = await school.mails(1)
+    assert mail["Reply-To"] is None
+
+
+async def _has(school: School, number: int) -> bool:
+    return len(await school.words()) >= number
