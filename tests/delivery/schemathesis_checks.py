@@ -1,4 +1,4 @@
-"""What Schemathesis does not have itself: a check, short waits, and NDJSON.
+"""What Schemathesis does not have itself: a check, short waits, NDJSON and mails.
 
 It imports this module (SCHEMATHESIS_HOOKS).
 """
@@ -37,7 +37,7 @@ def _is_long(seconds: object) -> bool:
 SHORT = 0.1
 
 
-@schemathesis.serializer("application/x-ndjson")
-def as_lines(ctx: schemathesis.SerializationContext, value: Any) -> bytes:
-    """A body of lines is a text."""
+@schemathesis.serializer("application/x-ndjson", "message/rfc822")
+def as_text(ctx: schemathesis.SerializationContext, value: Any) -> bytes:
+    """A body of lines, and a mail, is a text."""
     return value if isinstance(value, bytes) else str(value).encode()
