@@ -35,10 +35,10 @@ from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route,
 InboxName = Annotated[
     str,
     Meta(
-        min_length=6,
         max_length=136,
         pattern=r"^(user|office):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$",
-        extra={"pattern": "INBOX_MALFORMED", "short": "INBOX_MALFORMED"},
+        description="the inbox of a person, such as user:7, or of a group, such as office:rectorate",
+        extra={"pattern": "INBOX_MALFORMED"},
     ),
 ]
 

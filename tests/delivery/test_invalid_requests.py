@@ -334,3 +334,18 @@ async def test_no_cursor_of_any_list_is_an_internal_error(api: Api, path: str) -
     for cursor in CURSORS:
         response = await api.call("GET", f"{address}?cursor={cursor}")
         assert response.status in (200, 400, 404), (cursor, response.status, response.body)
+
+
+@pytest.mark.parametrize(
+    ("path", "description"),
+    [
+        ("/v1/threads?inbox=mine", "the inbox of a person, such as user:7, or of a group, such as office:rectorate"),
+        ("/v1/costs?from=2026", "a month of UTC, such as 2026-11"),
+        ("/v1/runs?person=7", "channel:user_id"),
+    ],
+)
+async def test_a_text_of_the_wrong_form_is_refused_with_a_description_of_the_form(
+    api: Api, path: str, description: str
+) -> None:
+    refused = await api.call("GET", path)
+    assert (refused.status, refused.json["detail"].endswith(f": {description}.")) == (400, True), refused.json

@@ -47,12 +47,13 @@ _type_info = lru_cache(inspect.type_info)
 
 @dataclass(frozen=True, slots=True)
 class _FieldPlace:
-    """A place in the value: its path, the type expected there, and the codes that its bounds name."""
+    """A place in the value: its path, the type expected there, the codes that its bounds name, and its description."""
 
     expected: inspect.Type
     path: str = ""
     codes: Mapping[str, str] | None = None
     numbers_are_text: bool = False
+    description: str = ""
 
     def child(self, name: object, expected: inspect.Type) -> "_FieldPlace":
         path = f"{self.path}.{name}" if self.path else str(name)
@@ -70,7 +71,9 @@ def _quotable(text: str) -> str:
 
 def _walk(value: object, place: _FieldPlace) -> Errors:
     if isinstance(place.expected, inspect.Metadata):
-        return _walk(value, replace(place, expected=place.expected.type, codes=place.expected.extra))
+        meta = place.expected
+        description = (meta.extra_json_schema or {}).get("description", "")
+        return _walk(value, replace(place, expected=meta.type, codes=meta.extra, description=description))
     if isinstance(place.expected, inspect.UnionType):
         return _union(value, place, place.expected)
     if isinstance(place.expected, inspect.AnyType):
@@ -170,7 +173,8 @@ def _string(value: str, place: _FieldPlace, expected: inspect.StrType) -> Errors
         yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
     elif (value or not expected.min_length) and expected.pattern and not re.search(expected.pattern, value):
         code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
-        yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {expected.pattern}.")
+        wanted = f"{expected.pattern}: {place.description}" if place.description else expected.pattern
+        yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {wanted}.")
 
 
 def _number(value: Any, place: _FieldPlace, expected: inspect.IntType | inspect.FloatType) -> Errors:
