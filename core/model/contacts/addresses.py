@@ -201,7 +201,7 @@ FIRST_CHAT = 2_000_000_000
 PEER = AddressForm(
     _PEER.fullmatch,
     "a peer id, such as 200001",
-    is_group=lambda address: address.startswith("-") or int(address) >= FIRST_CHAT,
+    is_group=lambda address: address.startswith("-") or (address.isdecimal() and int(address) >= FIRST_CHAT),
 )
 PERSON_OR_GROUP = AddressForm(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001")
 EMAIL_ADDRESS = AddressForm(ascii_email, "name@domain, such as anna@example.org", _lower)
