@@ -116,7 +116,7 @@ class UpNoteWriter:
         self._lock = asyncio.Lock()
 
     async def write(self) -> None:
-        """Write the parts as they are now: whoever reads the file after it finds each of them."""
+        """Write the current parts. Afterwards readers of the file find each of them."""
         async with self._lock:
             self._noted, self._beat = self._parts(), time.monotonic()
             await asyncio.to_thread(write_note, self._data, self._noted)

@@ -1,7 +1,7 @@
 """The e-mail addresses to which people reply: `reply+TOKEN@school.example`, one for each mail of a delivery.
 
-A token names delivery, recipient and contact. It is sealed, so it shows none of them, and nobody else can make one. It
-is in lower case and the local part has at most 64 characters, as mail servers expect it.
+A token names delivery, recipient and contact. It is encrypted and signed: only the installation reads and makes one.
+It is in lower case and the local part has at most 64 characters, as mail servers expect it.
 """
 
 import re
@@ -37,7 +37,7 @@ class MailedPlace(NamedTuple):
 
 
 class MailedRecipient(NamedTuple):
-    """To whom a mail went. `number`: of the recipient in the delivery. `takes_replies`: they are looked at."""
+    """The recipient of a mail. `number`: its place in the delivery. `takes_replies`: somebody reads replies."""
 
     tenant: str
     key: HistoryKey
@@ -66,8 +66,8 @@ class ReplyAddresses:
         return f"{local}+{token}@{domain}"
 
     async def recipient(self, token: str) -> MailedRecipient:
-        """Return to whom the mail with an address went. Raises Forbidden MAIL_TOKEN_WRONG if it was not made here, or
-        leads nowhere any more.
+        """Return the recipient of the mail with this token. Raises Forbidden MAIL_TOKEN_WRONG if it was not made
+        here, or has expired.
         """
         if _TOKEN.fullmatch(token) is None:
             raise _wrong()

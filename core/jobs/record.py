@@ -123,7 +123,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
     @property
     def next(self) -> int:
-        """When it has work to do (ms): its iteration, its compensations, or the end of its pause; 0: not by itself."""
+        """Time of the next work (ms): its iteration, its compensations, or the end of its pause; 0: none by itself."""
         return self.due if self.state in WORKING else self.resume_at
 
     @property

@@ -36,7 +36,7 @@ class AnswerKind(StrEnum):
 
 class AnswerVisibility(StrEnum):
     """Visibility of a person's answer. `hidden`: to an administrator who gives a reason; others see the totals.
-    `anonymous`: to nobody: participants and answers are stored apart.
+    `anonymous`: not visible; participants and answers are stored apart.
     """
 
     NAMED = "named"

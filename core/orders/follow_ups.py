@@ -38,7 +38,7 @@ _REASONS = {Following.UNREACHED: Reason.REACHED_MEANWHILE, Following.UNANSWERED:
 
 class FollowedPeople(Struct, frozen=True):
     """The recipients of a follow-up. `left_out`: why → the number of people of the other delivery that it omits.
-    `waiting`: recipients whom the other delivery may still reach.
+    `waiting`: recipients that the other delivery may still reach.
     """
 
     addressees: Placed

@@ -55,7 +55,7 @@ class SeriesState(StrEnum):
 
 
 class SeriesProblem(Struct, frozen=True):
-    """Why nothing was sent at a moment (ms)."""
+    """The reason for which nothing was sent at a moment (ms)."""
 
     code: str
     detail: str

@@ -38,7 +38,7 @@ KEPT = timedelta(days=30)
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 2
-"""Files are in memory one after the other; so at most so many are at once."""
+"""Files in memory at the same time: each task loads one at a time."""
 _NOTED = timedelta(days=3)
 
 _TYPES = {one.value: one for one in AttachmentType} | {"video_note": AttachmentType.VIDEO}

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class MailResult(StrEnum):
-    """What became of a mail. `AUTOMATIC`: a machine has written it; it is passed on to nobody and gets no answer."""
+    """The result of a mail. `AUTOMATIC`: a program wrote it; Ada neither passes it on nor replies to it."""
 
     TAKEN = "taken"
     REPEATED = "repeated"
@@ -78,14 +78,14 @@ class MailedReplies:
         return MailResult.TAKEN if is_new else MailResult.REPEATED
 
     async def _check_author(self, mail: MailRead, recipient: MailedRecipient) -> None:
-        """Check that a mail is of the person to whom its delivery went. Raises Forbidden MAIL_FROM_WRONG."""
+        """Check that the author of a mail is the recipient of its delivery. Raises Forbidden MAIL_FROM_WRONG."""
         user = await self._directory.users.by_contact(recipient.tenant, CHANNEL, recipient.address)
         own = [recipient.address, *(user.contacts.get(CHANNEL, ()) if user else ())]
         if user and user.email:
             own.append(user.email)
         authors = {canonical(CHANNEL, one) for one in mail.authors}
         if mail.is_forged or len(authors) != 1 or not authors <= {canonical(CHANNEL, one) for one in own}:
-            detail = "The author of this mail is not the person to whom the message went that it replies to."
+            detail = "The author of this mail is not the recipient of the message to which it replies."
             raise Forbidden("MAIL_FROM_WRONG", detail)
 
     async def _event(self, mail: MailRead, recipient: MailedRecipient) -> dict[str, Any]:

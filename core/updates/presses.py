@@ -38,9 +38,8 @@ log = logging.getLogger(__name__)
 
 CLOSE, CLOSED, REOPENED, REMIND, WAVE = "close", "closed", "reopened", "remind", "wave"
 PLACE, COPIES, ANSWERED = "place", "copies", "answered"
-"""The kinds of the tasks that close questions, that follow from the closing and from opening them again, that remind,
-that ask further people, that tell who has got a place, that show an answer in other messages, and that put it as an
-event of a bot.
+"""Kinds of tasks: close a question; what follows a closing or a reopening; remind; ask further people; notify a person
+of its place; show an answer in other messages; put an answer as an event of a bot.
 """
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100

@@ -22,7 +22,7 @@ ActionCursor = Annotated[
 
 
 class ActionQuery(RequestModel, frozen=True):
-    """Which actions. `what`: the beginning, such as DELETE or POST /v1/queue."""
+    """Selection of actions. `what`: the beginning, such as DELETE or POST /v1/queue."""
 
     who: Name | UnsetType = UNSET
     what: Name | UnsetType = UNSET

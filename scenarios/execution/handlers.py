@@ -107,7 +107,7 @@ class Handlers:
             if answered := await self._answers.take(event, self._run_of(event), task):
                 return await self._drive(answered, attempt) if answered.task == task else None
             version, names, is_specific = await self._select(event, own)
-            if not is_specific and await self._answers_elsewhere(event):
+            if own.asks and not is_specific and await self._answers_elsewhere(event):
                 return None
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
         elif stored.task != task:
@@ -146,7 +146,8 @@ class Handlers:
 
     async def _answers_elsewhere(self, event: Event) -> bool:
         """Put a text that nothing but `*` takes as an event of another chat of its person, if it answers a question
-        that waits there; return whether it does. A repeat puts it once.
+        that waits there; return whether it does. A repeat puts it once. It reads what any server may have, so it is
+        not called for a bot that asks nothing.
         """
         user = await self._in_directory(event) if self._put and events.is_free_text(event) else None
         moved = await self._answers.elsewhere(event, user.contacts) if user and not user.blocked else None

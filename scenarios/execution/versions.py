@@ -13,6 +13,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.engine.triggers import CompiledTriggers
+from scenarios.schema.questions import ASKING
 
 LIFETIME = timedelta(days=180)
 """After it was last published; longer than any run."""
@@ -38,6 +39,11 @@ class Version:
         """Return whether the bot names a person of the directory, or speaks its language: then it is looked up for each
         event."""
         return bool(self.bot.translations) or "directory_" in repr((self.bot.settings, *self.bot.scenarios.values()))
+
+    @cached_property
+    def asks(self) -> bool:
+        """Return whether the bot asks questions: then a text may answer one in another chat of its author."""
+        return any(action.type in ASKING for one in self.bot.scenarios.values() for action in one.actions)
 
 
 class Versions:

@@ -38,7 +38,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def next(self) -> int | None:
-        """When it has work to do (ms); None: not by itself."""
+        """Time of the next work (ms); None: none by itself."""
         if self.state in _WORKING:
             return self.due
         return self.resume_at if self.state == _PAUSED and self.resume_at else None

@@ -40,7 +40,7 @@ class DeliveryPosition(NamedTuple):
 
 
 class ListFilter(NamedTuple):
-    """Which deliveries are listed; None: all. `text`: a part of the text. `since`, `until`: created from this time, and
+    """Selection of deliveries; None: all. `text`: a part of the text. `since`, `until`: created from this time, and
     before that one. `message`: one that the delivery has sent.
     """
 

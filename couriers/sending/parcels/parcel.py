@@ -20,8 +20,8 @@ class Parcel:
     this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
     strategy `first`, from 1; 0 in others. `is_personal`: the text has marks, which the values of each recipient fill.
     `question`: None if the delivery asks nothing. `label`: its channel, or channel and wave of reminders; its
-    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open. `replies`: where
-    they go, "" if nobody looks at them.
+    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open. `replies`: their
+    destination, "" if nobody reads them.
     """
 
     history_key: HistoryKey

@@ -49,7 +49,7 @@ AnyRequest = Request[None, NoParameters]
 
 
 class RemindView(Struct):
-    """When those who do not answer are reminded: `after` the sending, then `every` so often, `most` times."""
+    """Times of reminders to people without an answer: `after` the sending, then `every` so often, `most` times."""
 
     after: str
     every: str

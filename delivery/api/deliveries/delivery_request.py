@@ -170,7 +170,7 @@ class QuestionRequest(RequestModel, frozen=True):
     """The question of a delivery. `confirm`: one button, "I have read it"; `choice`: a button for each option; `text`,
     `number`, `date`: people write it; `file`: they send it on the page of their link. `until`: when it closes.
     `change`: until then the last answer counts. `late`: whether answers after it count. `remind`, `escalate`: how those
-    who do not answer are asked again. `need`: people are asked wave by wave, in their order, until so many have chosen
+    who do not answer are asked again. `need`: people are asked wave by wave, in their order, until this number chose
     the first option; `wave`: the time between two waves (default: PT1H). `visible`: who sees a person's answer: named,
     hidden (an administrator with a reason), anonymous (nobody).
     """

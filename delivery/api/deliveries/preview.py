@@ -138,7 +138,7 @@ class PreviewShown(Struct):
 
 class PreviewFollowUp(Struct):
     """The delivery that a follow-up follows. `left_out`: why → the number of its recipients that are left out:
-    `reached_meanwhile`, `answered`, `gone`. `waiting`: the others whom it may still reach itself.
+    `reached_meanwhile`, `answered`, `gone`. `waiting`: the others, which it may still reach itself.
     """
 
     id: str
