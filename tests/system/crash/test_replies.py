@@ -28,6 +28,12 @@ def texts(installation: Installation, address: str) -> list[str]:
     return [one["text"] for one in shown if one["from"] == "bot"]
 
 
+async def add_people(installation: Installation) -> None:
+    users = Directory(installation.core.store).users
+    for number, name, address in ((7, "Anna", TEACHER), (1, "Maria", STUDENT)):
+        await users.create(TENANT, User(number, name, role="trainer", contacts={TELEGRAM_BOT.name: [address]}))
+
+
 @pytest.mark.parametrize(
     ("point", "bytes_of_call"),
     [
@@ -40,10 +46,7 @@ def texts(installation: Installation, address: str) -> list[str]:
 async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
     installation: Installation, point: str, bytes_of_call: bytes
 ) -> None:
-    directory = Directory(installation.core.store)
-    for number, name, address in ((7, "Anna", TEACHER), (1, "Maria", STUDENT)):
-        user = User(number, name, role="trainer", contacts={TELEGRAM_BOT.name: [address]})
-        await directory.users.create(TENANT, user)
+    await add_people(installation)
     link, settings = await installation.link_to_server()
     bot = installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT)
     await installation.courier(TELEGRAM_BOT)
@@ -76,10 +79,7 @@ async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
 async def test_a_bot_that_is_killed_between_storing_a_file_and_handing_it_on_loses_and_doubles_nothing(
     installation: Installation,
 ) -> None:
-    directory = Directory(installation.core.store)
-    for number, name, address in ((7, "Anna", TEACHER), (1, "Maria", STUDENT)):
-        user = User(number, name, role="trainer", contacts={TELEGRAM_BOT.name: [address]})
-        await directory.users.create(TENANT, user)
+    await add_people(installation)
     link, settings = await installation.link_to_server()
     bot = installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT, **settings)
     await installation.courier(TELEGRAM_BOT)
