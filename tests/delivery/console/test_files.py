@@ -2,8 +2,10 @@
 
 import gzip
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+import brotli
 import pytest
 
 from core.admission.api_keys import ApiKeys
@@ -35,16 +37,25 @@ async def test_the_page_is_asked_for_each_time_and_names_the_files_of_its_versio
         assert (await api.call("GET", file)).status == 200, file
 
 
-async def test_a_file_is_compressed_and_kept_for_ever(api: Api) -> None:
+@pytest.mark.parametrize(
+    ("accepted", "encoding", "decompress"),
+    [
+        ("gzip, deflate, br, zstd", "br", brotli.decompress),
+        ("gzip;q=1.0, br;q=0.5", "br", brotli.decompress),
+        ("gzip, brotli", "gzip", gzip.decompress),
+        ("identity", None, bytes),
+    ],
+)
+async def test_a_file_is_compressed_and_kept_for_ever(
+    api: Api, accepted: str, encoding: str | None, decompress: Callable[[bytes], bytes]
+) -> None:
     async with api.session.get(
-        api.url + address("main.js"), headers={"Accept-Encoding": "gzip"}, auto_decompress=False
+        api.url + address("main.js"), headers={"Accept-Encoding": accepted}, auto_decompress=False
     ) as response:
         assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
         assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
-        compressed = await response.read()
-    async with api.session.get(api.url + address("main.js"), headers={"Accept-Encoding": "identity"}) as response:
-        assert "Content-Encoding" not in response.headers
-        assert gzip.decompress(compressed) == await response.read()
+        assert response.headers.get("Content-Encoding") == encoding
+        assert decompress(await response.read()) == console_files().files["main.js"].plain
 
 
 @pytest.mark.parametrize(
@@ -81,7 +92,7 @@ def test_the_whole_console_is_small_in_each_language(language: str, other: str) 
     files = {**served.files, **served.pages}
     assert f"words/{language}.json" in files
     loaded = [file for name, file in files.items() if not name.endswith(f"/{other}.json")]
-    assert sum(len(file.gzipped) for file in loaded) <= 120_000
+    assert sum(len(file.with_brotli) for file in loaded) <= 120_000
 
 
 async def cookie_of(person: Person, store: Store, who: str) -> str:

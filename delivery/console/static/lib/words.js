@@ -21,10 +21,10 @@ function preferred() {
   return wanted.map((one) => one.slice(0, 2)).find((one) => one in LANGUAGES) || "en";
 }
 
-/** The server sends {"write.send": "…"} as {"write": {"send": "…"}}, with one byte for a letter, which is smaller. */
+/** The server sends {"write.send": "…"} as {"write": {"send": "…"}}, which is smaller. */
 async function read(name) {
   const response = await fetch(new URL(`../words/${name}.json`, import.meta.url));
-  const groups = JSON.parse(new TextDecoder("windows-1251").decode(await response.arrayBuffer()));
+  const groups = await response.json();
   return Object.fromEntries(Object.entries(groups).flatMap(([group, found]) => Object.entries(found).map(([key, text]) => [`${group}.${key}`, text])));
 }
 
