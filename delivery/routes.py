@@ -14,6 +14,7 @@ from delivery.api import (
     me,
     monitoring,
     pages,
+    personal_keys,
     processes,
     sessions,
     threads,
@@ -49,7 +50,7 @@ _RESOURCES = (
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,
     users, of_person, contacts, groups, ownerships,
-    me, sessions, actions, live, api_keys,
+    me, personal_keys, sessions, actions, live, api_keys,
     delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip
 

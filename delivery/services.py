@@ -11,7 +11,7 @@ from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.processes import InstallationMark
 from core.services import Services
-from core.sessions import Sessions, SignInCodes, SignInLinks
+from core.sessions import PersonalKeys, Sessions, SignInCodes, SignInLinks
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.uploads import Uploads
@@ -60,3 +60,7 @@ class ApiServices:
     sign_in: SignIn | None = None
     accounts: AccountStore | None = None
     start_verb: Callable[[str], Awaitable[None]] | None = None
+
+    @property
+    def personal_keys(self) -> PersonalKeys:
+        return PersonalKeys(self.sessions)

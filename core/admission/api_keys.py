@@ -120,8 +120,7 @@ class ApiKeys:
         """Create a key; return it with its secret, which is not stored. `secret`: one chosen by the operator. Raises
         Invalid KEY_NAME_MALFORMED, UNKNOWN_SCOPE, TENANT_MALFORMED.
         """
-        if not name.strip() or not name.isprintable() or len(name) > 128:
-            raise Invalid("KEY_NAME_MALFORMED", "A key has a name of 1 to 128 printable characters.", "name")
+        check_key_name(name)
         chosen = frozenset(scopes)
         if not chosen or chosen - SCOPES:
             raise Invalid("UNKNOWN_SCOPE", f"Scopes are {', '.join(sorted(SCOPES))}.", "scopes")
@@ -172,6 +171,12 @@ class ApiKeys:
         await self._store.command("HDEL", KEYS["accesses"].at(0), key_id)
         await self._store.command("HDEL", KEYS["uses"].at(0), key_id)
         self._cache.clear()
+
+
+def check_key_name(name: str) -> None:
+    """Check the name of an API key or a personal key. Raises Invalid KEY_NAME_MALFORMED."""
+    if not name.strip() or not name.isprintable() or len(name) > 128:
+        raise Invalid("KEY_NAME_MALFORMED", "A key has a name of 1 to 128 printable characters.", "name")
 
 
 def hash_of(secret: str) -> str:

@@ -2,17 +2,19 @@
 
 A secret has 256 random bits, so a plain SHA-256 is enough: it cannot be guessed. A session is a string with a time to
 live, and an entry in the list of the sessions of its key or person, by which all of them are ended at once. Both are in
-the shard of the tenant, which the secret names.
+the shard of the tenant, which the secret names. A personal key is stored as a session with a name and scopes, so it
+ends as sessions do.
 """
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.admission.api_keys import ApiKey, ApiKeys, hash_of
 from core.admission.quotas import ADMIN
@@ -33,13 +35,18 @@ _SCOPES_OF_ROLES: Mapping[str | None, frozenset[str]] = {
 }
 _OF_ANY_PERSON = frozenset({"read"})
 
+PERSONAL_KEY = "adap_"
+"""How the secret of a personal key begins."""
+
+_NOTED = timedelta(minutes=1)
 _PLACED = re.compile(r"(\d{1,5})\.", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """`person` None: a program, or a session that an API key has begun. `session`: the hash of its secret, "" for a
-    request with a key. For a person, `key` has the tenant and the scopes of its role.
+    request with a key. For a person, `key` has the tenant and the scopes of its role; of these, a personal key has
+    those that were chosen for it.
     """
 
     key: ApiKey
@@ -47,8 +54,13 @@ class Identity:
     session: str = ""
 
     @classmethod
-    def of_person(cls, tenant: str, person: User, session: str, since: datetime) -> "Identity":
+    def of_person(
+        cls, tenant: str, person: User, session: str, since: datetime, among: Collection[str] | None = None
+    ) -> "Identity":
+        """`among`: the scopes to which a personal key is limited; None: all of the role."""
         scopes = _SCOPES_OF_ROLES.get(person.role, _OF_ANY_PERSON)
+        if among is not None:
+            scopes = scopes.intersection(among)
         key = ApiKey(f"person:{tenant}:{person.id}", tenant, scopes, person.name or str(person.id), since)
         return cls(key, person, session)
 
@@ -69,13 +81,26 @@ class Identity:
         return self.acts_for(sender) or (self.person is not None and self.person.role == ADMIN)
 
 
-class _StoredSession(Struct, frozen=True, omit_defaults=True):
-    """The stored record of a session. Either `person` or `key` (the hash of an API key) is set."""
+class PersonalKey(Struct, frozen=True, omit_defaults=True):
+    """A key of a person, without its secret. `scopes`: sorted. `used_at`: to a minute; None if it was never used."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    expires_at: datetime
+    used_at: datetime | None = None
+
+
+class StoredSession(Struct, frozen=True, omit_defaults=True):
+    """The stored record of a session, or of a personal key. Either `person` or `key` (the hash of an API key) is
+    set.
+    """
 
     tenant: str
     begun_at: datetime
     person: str = ""
     key: str = ""
+    personal_key: PersonalKey | None = None  # None: a session, whose secret is a cookie
 
 
 class NewSession(Struct, frozen=True):
@@ -99,17 +124,22 @@ class Sessions:
         key = await self._api_keys.use(key_secret)
         if key is None:
             raise Forbidden("KEY_UNKNOWN", "This API key is unknown or revoked.", "key")
-        stored = _StoredSession(key.tenant, datetime.now(UTC), key=hash_of(key_secret))
+        stored = StoredSession(key.tenant, datetime.now(UTC), key=hash_of(key_secret))
         return await self._begin(stored, LIFETIME_OF_KEYS)
 
     async def begin_as_person(self, tenant: str, person: Id) -> NewSession:
         """Begin a session of a person who has proved who it is. Raises Forbidden SESSION_ENDED if it was deleted."""
-        stored = _StoredSession(tenant, datetime.now(UTC), person=id_text(person))
+        stored = StoredSession(tenant, datetime.now(UTC), person=id_text(person))
         return await self._begin(stored, LIFETIME_OF_PEOPLE)
 
-    async def _begin(self, session: _StoredSession, lifetime: timedelta) -> NewSession:
-        shard = self._store.shard_of_tenant(session.tenant)
-        secret = new_secret(shard, 32)
+    async def _begin(self, session: StoredSession, lifetime: timedelta) -> NewSession:
+        secret = new_secret(self._store.shard_of_tenant(session.tenant), 32)
+        return NewSession(secret, await self.store(session, secret, lifetime), lifetime)
+
+    async def store(self, session: StoredSession, secret: str, lifetime: timedelta) -> Identity:
+        """Store a session or a personal key under the hash of its secret; return whose it is. Raises Forbidden
+        SESSION_ENDED if its person or key is gone.
+        """
         hashed = hash_of(secret)
         identity = await self._identity(session, hashed)
         if identity is None:
@@ -118,53 +148,99 @@ class Sessions:
         now = to_ms(datetime.now(UTC))
         await self._store.command("ZREMRANGEBYSCORE", listed, "-inf", now)
         await self._store.command("ZADD", listed, now + ttl_ms, hashed)  # first: what is listed can be ended
-        await self._store.command("PEXPIRE", listed, ttl_ms)
-        encoded = msgspec.json.encode(session).decode()
-        await self._store.command("SET", KEYS["session"].at(shard, hashed), encoded, "PX", ttl_ms)
-        return NewSession(secret, identity, lifetime)
+        key = self._keys(identity, [hashed])[0]
+        await self._store.command("SET", key, _encoded(session), "PX", ttl_ms)
+        last = await self._store.command("ZRANGE", listed, -1, -1, "WITHSCORES")
+        if not last or await self._store.command("ZSCORE", listed, hashed) is None:  # all were ended meanwhile
+            await self._store.command("DEL", key)
+            raise session_ended()
+        await self._store.command("PEXPIREAT", listed, int(float(last[0][1])))
+        return identity
 
     async def find(self, secret: str) -> Identity | None:
         """Return whose session it is, with the rights of this moment (those of a key at most half a second old); None
         if it has ended.
         """
-        hashed = hash_of(secret)
-        key = KEYS["session"].at(shard_in(secret, self._store.shards), hashed)
-        stored = await self._store.command("GET", key)
-        return await self._identity(msgspec.json.decode(stored, type=_StoredSession), hashed) if stored else None
+        session = await self.stored(secret)
+        return await self._identity(session, hash_of(secret)) if session and not session.personal_key else None
 
-    async def _identity(self, session: _StoredSession, hashed: str) -> Identity | None:
+    async def find_personal_key(self, secret: str) -> Identity | None:
+        """Return whose personal key it is, with the rights of this moment; None if it is unknown, expired or revoked,
+        or its person blocked. Its use is noted, at most once a minute.
+        """
+        session = await self.stored(secret)
+        if session is None or session.personal_key is None:
+            return None
+        identity = await self._identity(session, "")
+        now, used_at = datetime.now(UTC), session.personal_key.used_at
+        if identity and (used_at is None or now - used_at >= _NOTED):
+            noted = replace(session, personal_key=replace(session.personal_key, used_at=now))
+            key = self._keys(identity, [hash_of(secret)])[0]
+            await self._store.command("SET", key, _encoded(noted), "XX", "KEEPTTL")  # XX: a revoked one stays revoked
+        return identity
+
+    async def stored(self, secret: str) -> StoredSession | None:
+        """Return the record with this secret, a session's or a personal key's."""
+        key = KEYS["session"].at(shard_in(secret.removeprefix(PERSONAL_KEY), self._store.shards), hash_of(secret))
+        return _decoded(await self._store.command("GET", key))
+
+    async def all_of(self, identity: Identity) -> Mapping[str, StoredSession]:
+        """Return the sessions and personal keys of the same person or key, by the hashes of their secrets."""
+        hashes = await self._store.command("ZRANGE", self._list_of(identity), 0, -1)
+        if not hashes:
+            return {}
+        records = await self._store.command("MGET", *self._keys(identity, hashes))
+        found = {hashed: _decoded(record) for hashed, record in zip(hashes, records, strict=True)}
+        return {hashed: session for hashed, session in found.items() if session}
+
+    async def _identity(self, session: StoredSession, hashed: str) -> Identity | None:
         if session.key:
             key = await self._api_keys.use_hashed(session.key)
             return Identity(key, session=hashed) if key else None
         (person,) = await self._directory.users.lookup(session.tenant, [session.person])
-        return (
-            Identity.of_person(session.tenant, person, hashed, session.begun_at)
-            if person and not person.blocked
-            else None
-        )
+        if person is None or person.blocked:
+            return None
+        among = session.personal_key.scopes if session.personal_key else None
+        return Identity.of_person(session.tenant, person, hashed, session.begun_at, among)
 
     async def end(self, identity: Identity) -> None:
         """End the session of a request; a request with an API key has none."""
         if identity.session:
-            await self._store.command("DEL", *self._keys(identity, [identity.session]))
-            await self._store.command("ZREM", self._list_of(identity), identity.session)
+            await self.end_hashed(identity, identity.session)
+
+    async def end_hashed(self, identity: Identity, hashed: str) -> None:
+        """End the session or personal key with this hash, which is of the same person or key."""
+        await self._store.command("DEL", *self._keys(identity, [hashed]))
+        await self._store.command("ZREM", self._list_of(identity), hashed)
 
     async def end_all(self, identity: Identity) -> None:
-        """End all sessions of the same person or key."""
+        """End all sessions and personal keys of the same person or key."""
         listed = self._list_of(identity)
         hashes = await self._store.command("ZRANGE", listed, 0, -1)
         if hashes:
             await self._store.command("DEL", *self._keys(identity, hashes))
             await self._store.command("ZREM", listed, *hashes)
 
+    def shard_of(self, identity: Identity) -> int:
+        """Return the shard of the sessions of a person or key."""
+        return self._store.shard_of_tenant(identity.tenant)
+
     def _keys(self, identity: Identity, hashes: Iterable[str]) -> list[str]:
-        shard = self._store.shard_of_tenant(identity.tenant)
+        shard = self.shard_of(identity)
         return [KEYS["session"].at(shard, one) for one in hashes]
 
     def _list_of(self, identity: Identity) -> str:
         """Return the key of the list, by which `delete_user.lua` ends the sessions of a deleted person."""
         whose = f"user:{id_text(identity.person.id)}" if identity.person else f"key:{identity.key.id}"
         return self._store.tenant_key("sessions", identity.tenant, whose)
+
+
+def _encoded(session: StoredSession) -> str:
+    return msgspec.json.encode(session).decode()
+
+
+def _decoded(record: str | None) -> StoredSession | None:
+    return msgspec.json.decode(record, type=StoredSession) if record else None
 
 
 def session_ended() -> Forbidden:

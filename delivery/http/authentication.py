@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 
 from core.errors import Forbidden
 from core.sessions import Identity
-from core.sessions.sessions import session_ended
+from core.sessions.sessions import PERSONAL_KEY, session_ended
 from delivery.http.context import ApiContext
 from delivery.http.route import People
 
@@ -40,6 +40,8 @@ async def authenticate(
 
 
 def _missing(identity: Identity, scope: str) -> str:
+    if identity.person and not identity.session:
+        return f"This personal key, or the role of its person, does not have the right {scope}."
     if identity.person:
         return f"The role of this person does not have the right {scope}."
     return f"This needs an API key with the scope {scope}."
@@ -55,9 +57,15 @@ async def identify(request: web.Request, context: ApiContext) -> Identity:
         if identity is None:
             raise session_ended()
         return identity
-    key = await context.services.api_keys.use(bearer_token(request))
+    return await _with_bearer(bearer_token(request), context)
+
+
+async def _with_bearer(secret: str, context: ApiContext) -> Identity:
+    if secret.startswith(PERSONAL_KEY) and (identity := await context.services.sessions.find_personal_key(secret)):
+        return identity
+    key = await context.services.api_keys.use(secret)
     if key is None:
-        raise Forbidden("KEY_UNKNOWN", "This API key is unknown or revoked.")
+        raise Forbidden("KEY_UNKNOWN", "This key is unknown, expired or revoked.")
     return Identity(key)
 
 

@@ -193,6 +193,9 @@ RULES = [
     ("GET", "/v1/actions", "admin", "none"),
     ("GET", "/v1/actions.csv", "admin", "none"),
     ("GET", "/v1/live", "", "none"),
+    ("GET", "/v1/me/keys", "", "none"),
+    ("POST", "/v1/me/keys", "", "none"),
+    ("DELETE", "/v1/me/keys/{id}", "", "stored"),
     ("GET", "/v1/api-keys", "admin", "none"),
     ("POST", "/v1/api-keys", "admin", "none"),
     ("DELETE", "/v1/api-keys/{id}", "admin", "stored"),
@@ -219,7 +222,7 @@ PERMITTED = {
 @pytest.mark.parametrize("given", sorted(SCOPES))
 async def test_a_scope_permits_exactly_these_operations(api: Api, given: str) -> None:
     key = await a_key(api, given)
-    for method, path, scope, _ in RULES:
+    for method, path, scope, _ in (one for one in RULES if not one[1].startswith("/v1/me/keys")):  # test_personal_keys
         response = await key.call(method, address(path))
         assert response.status != 401, (method, path)
         reads = given == "inspect" and (method == "GET" or path in QUESTIONS)

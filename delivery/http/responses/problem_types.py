@@ -38,6 +38,8 @@ CODES = {
     "SESSION_ENDED": ProblemType(401, "The session has ended"),
     "LINK_USED": ProblemType(403, "The link was used or has expired"),
     "KEY_NOT_FOUND": ProblemType(404, "No such API key"),
+    "KEY_LIMIT_REACHED": ProblemType(409, "The person has as many personal keys as are allowed"),
+    "PERSON_SESSION_REQUIRED": ProblemType(403, "This needs a person who is signed in"),
     "KEY_NAME_MALFORMED": ProblemType(400, "The name of the API key is malformed"),
     "TENANT_MALFORMED": ProblemType(400, "The name of the tenant is malformed"),
     "CROSS_SITE": ProblemType(403, "The request came from a page of another site"),

@@ -3,6 +3,10 @@
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
+from core.admission.api_keys import ApiKeys
+from core.directory import Directory
+from core.redis.store import Store
+from core.sessions import Sessions
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_writing import send
 from tests.support.waiting import until
@@ -105,3 +109,27 @@ async def test_the_action_log_says_who_changed_what_and_is_a_file(person: Person
     assert lines[0] == "at,who,name,via,what,target,count,why,filter"
     assert lines[1:]
     assert all("POST /v1/users" in line for line in lines[1:])
+
+
+async def test_a_person_makes_a_key_for_a_program_of_its_own_and_revokes_it(person: Person, store: Store) -> None:
+    await person.running.call("POST", "/v1/users", {"id": 646, "name": "Вера Ильина", "role": "trainer"})
+    sessions = Sessions(store, Directory(store), ApiKeys(store))
+    session = await sessions.begin_as_person("default", 646)
+    teacher = Person(person.browser, person.running, session.secret)
+    await teacher.visit("account", language="ru", width=390)
+    await teacher.sees("Ключей нет")
+    await teacher.presses("Создать ключ")
+    await teacher.writes("Название", "marks.py")
+    await teacher.presses("read – читать сообщения и результаты")
+    await teacher.confirms()
+    await teacher.sees("Ключ «marks.py» готов")
+    secret = await teacher.browser.run("document.querySelector('dialog[open] input').value")
+    await teacher.presses("Готово")
+    await teacher.sees("marks.py")
+    assert await teacher.sideways() <= 0
+    await teacher.keeps_picture("account-keys-390")
+    assert await status_with(teacher, secret) == 200
+    await teacher.browser.run("document.querySelector('button[aria-label=\"Отозвать «marks.py»\"]').click()")
+    await teacher.confirms()
+    await teacher.sees("«marks.py» отозван")
+    assert await status_with(teacher, secret) == 401

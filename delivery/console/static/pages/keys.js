@@ -22,17 +22,17 @@ export default {
     const mayChange = permits(me.scopes, "admin");
     const seesAll = me.scopes.includes("operator") || me.scopes.includes("inspect");
     const place = h("div");
-    const make = async () => { if (await create(me)) list.reload(); };
-    const end = async (key) => { if (await revoke(key, me)) list.reload(); };
+    const make = async () => { if (await create("/v1/api-keys", SCOPES.filter((scope) => permits(me.scopes, scope)), tenantField(me))) list.reload(); };
+    const end = async (key) => { if (await revoke("/v1/api-keys", key, t(key.id === me.id ? "keys.revoke_own" : "keys.revoke_text"))) list.reload(); };
     paint(root, h("h1", {}, t("page.keys")), mayChange && h("div", { class: "actions" }, h("button", { class: "primary", onclick: make }, t("keys.create"))), place);
     const list = table(place, {
       label: t("page.keys"), context, id: (key) => key.id,
       columns: [
         { title: t("keys.name"), width: "2fr", cell: (key) => [h("span", { class: "cut" }, key.name), key.id === me.id && tag("info", t("keys.yours"))] },
-        { title: t("keys.scopes"), width: "3fr", cell: (key) => key.scopes.map((scope) => [tag("", scope), " "]) },
+        { title: t("keys.scopes"), width: "3fr", cell: scopeTags },
         seesAll && { title: t("keys.tenant"), width: "1fr", cell: (key) => key.tenant },
         { title: t("keys.created"), width: "9rem", cell: (key) => moment(key.created_at) },
-        { title: t("keys.used"), width: "9rem", cell: (key) => (key.used_at ? h("time", { datetime: key.used_at, title: fullMoment(key.used_at) }, ago(key.used_at)) : t("keys.never")) },
+        { title: t("keys.used"), width: "9rem", cell: lastUse },
         mayChange && { title: t("keys.change"), width: "9rem", cell: (key) => key.scopes.every((scope) => permits(me.scopes, scope))
           && h("button", { class: "danger", "aria-label": t("keys.revoke_one", { name: key.name }), onclick: () => end(key) }, t("keys.revoke")) },
       ].filter(Boolean),
@@ -42,33 +42,40 @@ export default {
   },
 };
 
-async function create(me) {
+const tenantField = (me) => me.scopes.includes("operator")
+  && field({ label: t("keys.tenant") }, h("input", { name: "tenant", value: me.tenant, required: true, maxlength: 64, autocomplete: "off" }));
+
+/** Asks for the name and some of these scopes of a new key, creates it, and shows its secret. `further`: a further field. */
+export async function create(path, scopes, further) {
   const made = await ask({
     title: t("keys.create"), action: t("keys.create"),
     fields: [
       field({ label: t("keys.name"), hint: t("keys.name_hint") }, h("input", { name: "name", required: true, maxlength: 128, autocomplete: "off" })),
-      h("fieldset", {}, h("legend", {}, t("keys.scopes")), SCOPES.filter((scope) => permits(me.scopes, scope)).map((scope) =>
+      h("fieldset", {}, h("legend", {}, t("keys.scopes")), scopes.map((scope) =>
         h("label", { class: "check" }, h("input", { type: "checkbox", name: `scope ${scope}` }), h("span", {}, h("code", {}, scope), " – ", word("scope", scope))))),
-      me.scopes.includes("operator") && field({ label: t("keys.tenant") }, h("input", { name: "tenant", value: me.tenant, required: true, maxlength: 64, autocomplete: "off" })),
+      further,
     ],
-    submit: ({ name, tenant, ...chosen }) => {
-      const scopes = SCOPES.filter((scope) => chosen[`scope ${scope}`]);
-      if (!scopes.length) throw new ApiError({ title: t("keys.no_scope") });
-      return api.post("/v1/api-keys", { name, scopes, ...(tenant && { tenant }) });
+    submit: ({ name, tenant, days, ...chosen }) => {
+      const wanted = scopes.filter((scope) => chosen[`scope ${scope}`]);
+      if (!wanted.length) throw new ApiError({ title: t("keys.no_scope") });
+      return api.post(path, { name, scopes: wanted, ...(tenant && { tenant }), ...(days && { days: Number(days) }) });
     },
   });
   if (made) await showOnce({ title: t("keys.created_title", { name: made.key.name }), label: t("keys.secret"), secret: made.secret });
   return made;
 }
 
-async function revoke(key, me) {
-  const text = t(key.id === me.id ? "keys.revoke_own" : "keys.revoke_text");
+/** Asks, and revokes a key. Returns whether the list may have changed. */
+export async function revoke(path, key, text) {
   if (!await confirm({ title: t("keys.revoke_title", { name: key.name }), text, action: t("keys.revoke"), danger: true })) return false;
   try {
-    await api.del(`/v1/api-keys/${encodeURIComponent(key.id)}`);
+    await api.del(`${path}/${encodeURIComponent(key.id)}`);
     toast(t("keys.revoked", { name: key.name }));
   } catch (error) {
     toast(explain(error), "bad");
   }
   return true;
 }
+
+export const scopeTags = (key) => key.scopes.map((scope) => [tag("", scope), " "]);
+export const lastUse = (key) => (key.used_at ? h("time", { datetime: key.used_at, title: fullMoment(key.used_at) }, ago(key.used_at)) : t("keys.never"));

@@ -1,0 +1,74 @@
+"""Personal keys of the person who is signed in: list, create, revoke."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from core.model.field_types import PRINTABLE
+from core.sessions.sessions import PersonalKey
+from delivery.http.context import Request, Response, no_content
+from delivery.http.fields import RequestModel
+from delivery.http.input.reading import part
+from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+
+
+class PersonalKeyRequest(RequestModel, frozen=True):
+    """A new key. `scopes`: none that the person does not have. `days`: how long it is valid."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=128, extra_json_schema={"pattern": PRINTABLE})]
+    scopes: Annotated[list[Literal["send", "read", "manage"]], Meta(min_length=1, max_length=3)]
+    days: Annotated[int, Meta(ge=1, le=366)]
+
+
+class PersonalKeyView(Struct):
+    """A personal key without its secret. `used_at`: to a minute; null if it was never used."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    expires_at: datetime
+    used_at: datetime | None
+
+    @classmethod
+    def of(cls, key: PersonalKey) -> "PersonalKeyView":
+        return cls(key.id, key.name, key.scopes, key.expires_at, key.used_at)
+
+
+class PersonalKeyList(Struct):
+    """The keys of the person, at most 20, that which ends first before the others."""
+
+    keys: list[PersonalKeyView]
+
+
+class PersonalKeyCreated(Struct):
+    """A new key. `secret` is shown only here."""
+
+    key: PersonalKeyView
+    secret: str
+
+
+async def list_own(request: Request[None, NoParameters]) -> Response:
+    keys = await request.services.personal_keys.list(request.identity)
+    return Response(PersonalKeyList([PersonalKeyView.of(key) for key in keys]))
+
+
+async def create(request: Request[PersonalKeyRequest, NoParameters]) -> Response:
+    body, lifetime = request.body, timedelta(days=request.body.days)
+    key, secret = await request.services.personal_keys.create(request.identity, body.name, body.scopes, lifetime)
+    return Response(PersonalKeyCreated(PersonalKeyView.of(key), secret), 201, {"Cache-Control": "no-store"})
+
+
+async def revoke(request: Request[None, NoParameters]) -> Response:
+    await request.services.personal_keys.revoke(request.identity, part(request, "id"))
+    return no_content()
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/me/keys", "List the personal keys of the person who is signed in", "", list_own,
+          200, PersonalKeyList, people=People.OWN),
+    Route("POST", "/v1/me/keys", "Create a personal key with some of the person's rights; shows it once", "",
+          create, 201, PersonalKeyCreated, body=PersonalKeyRequest, people=People.OWN),
+    Route("DELETE", "/v1/me/keys/{id}", "Revoke a personal key", "", revoke, 204, repeats=Repeats.STORED,
+          people=People.OWN),
+)  # fmt: skip

@@ -1,0 +1,134 @@
+"""Personal keys: a person's script acts as the person, never with more rights, and ends with the person (I-07)."""
+
+import pytest
+
+from core.sessions.personal_keys import MOST_KEYS
+from tests.delivery.conftest import Api, delivery_body
+from tests.delivery.test_people_signed_in import as_person, people
+from tests.delivery.test_sessions import Browser, sign_in
+from tests.support.servers import several_shards
+
+__all__ = ["people", "several_shards"]
+
+KEY = {"name": "marks.py", "scopes": ["send", "read"], "days": 30}
+
+
+async def made(api: Api, browser: Browser, **more: object) -> tuple[Api, str]:
+    """A client with a new personal key, and the id of the key."""
+    response = await browser.call("POST", "/v1/me/keys", {**KEY, **more})
+    assert response.status == 201, response.body
+    assert response.headers["Cache-Control"] == "no-store"
+    return api.as_key(response.json["secret"]), response.json["key"]["id"]
+
+
+def sent_by(person: int) -> dict[str, object]:
+    return delivery_body(sender={"id": person}, recipients=[{"id": 4}])
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_script_sends_as_its_person_and_as_nobody_else(api: Api) -> None:
+    browser = await as_person(api, 1)
+    script, key_id = await made(api, browser)
+    (listed,) = (await browser.call("GET", "/v1/me/keys")).json["keys"]
+    assert (listed["id"], listed["name"], listed["scopes"], listed["used_at"]) == (
+        key_id, "marks.py", ["read", "send"], None,
+    )  # fmt: skip
+    response = await script.call("POST", "/v1/deliveries", sent_by(1))
+    assert response.status == 202, response.body
+    assert (await script.call("POST", "/v1/deliveries", sent_by(2))).code == "NOT_YOURSELF"
+    me = (await script.call("GET", "/v1/me")).json
+    assert (me["kind"], me["id"], me["scopes"]) == ("person", 1, ["read", "send"])
+    body = (await browser.call("GET", "/v1/me/keys")).body.decode()
+    assert '"used_at":null' not in body
+    assert script.secret not in body
+    stored = [(name, await api.store.redis.dump(name) or b"") for name in await api.keys()]
+    assert not [name for name, dumped in stored if script.secret in name or script.secret.encode() in dumped]
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_key_has_never_a_right_that_its_person_has_not(api: Api) -> None:
+    admin, student = await as_person(api, 3), await as_person(api, 4)
+    refused = await student.call("POST", "/v1/me/keys", KEY)
+    assert (refused.code, refused.json["errors"][0]["path"]) == ("SCOPE_MISSING", "scopes.0")
+    assert (await admin.call("POST", "/v1/me/keys", {**KEY, "scopes": ["operator"]})).code == "WRONG_VALUE"
+    reader, _ = await made(api, admin, scopes=["read"])
+    assert (await reader.call("GET", "/v1/deliveries")).status == 200
+    assert (await reader.call("GET", "/v1/users")).code == "SCOPE_MISSING"
+    manager, _ = await made(api, admin, scopes=["manage"])
+    assert (await manager.call("GET", "/v1/users")).status == 200
+    assert (await manager.call("POST", "/v1/deliveries", sent_by(3))).code == "SCOPE_MISSING"
+    await api.call("PATCH", "/v1/users/3", {"role": "student"})
+    assert (await manager.call("GET", "/v1/users")).code == "SCOPE_MISSING", "the role was withdrawn"
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_key_makes_and_revokes_no_key_and_is_no_cookie(api: Api) -> None:
+    browser = await as_person(api, 1)
+    script, key_id = await made(api, browser)
+    for method, path, body in (("GET", "", None), ("POST", "", KEY), ("DELETE", f"/{key_id}", None)):
+        assert (await script.call(method, f"/v1/me/keys{path}", body)).code == "PERSON_SESSION_REQUIRED"
+        assert (await api.call(method, f"/v1/me/keys{path}", body)).code == "PERSON_SESSION_REQUIRED"
+    browser.secret, cookie = script.secret, browser.secret
+    assert (await browser.call("GET", "/v1/me")).code == "SESSION_ENDED"
+    assert (await api.as_key(cookie).call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+    assert (await sign_in(api, {"key": script.secret})).code == "KEY_UNKNOWN"
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_key_ends_when_it_is_revoked_expires_or_its_person_leaves(api: Api) -> None:
+    browser, other = await as_person(api, 1), await as_person(api, 2)
+    script, key_id = await made(api, browser)
+    assert (await other.call("DELETE", f"/v1/me/keys/{key_id}")).code == "KEY_NOT_FOUND"
+    assert (await other.call("GET", "/v1/me/keys")).json["keys"] == []
+    assert (await browser.call("DELETE", f"/v1/me/keys/{key_id}")).status == 204
+    assert (await script.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+    expiring, _ = await made(api, browser, days=1)
+    lifetimes = {name: await api.store.redis.pttl(name) for name in await api.keys() if name.startswith("session:")}
+    (name,) = [name for name, left in lifetimes.items() if left <= 86_400_000]
+    assert lifetimes[name] > 0
+    await api.store.redis.pexpireat(name, 1)
+    assert (await expiring.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+    everywhere, _ = await made(api, browser)
+    assert (await browser.call("DELETE", "/v1/sessions?all")).status == 204
+    assert (await everywhere.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_blocked_person_is_refused_and_a_new_person_with_the_id_gets_no_old_key(api: Api) -> None:
+    """A session that is begun later, and ends earlier, leaves the key in the list by which a deletion ends it."""
+    browser = await as_person(api, 1)
+    script, _ = await made(api, browser, days=366)
+    await as_person(api, 1)
+    (listed,) = [name for name in await api.keys() if name.startswith("sessions:") and name.endswith("user:1")]
+    assert await api.store.redis.pttl(listed) > 365 * 86_400_000
+    for is_blocked, status in ((True, 401), (False, 200)):
+        await api.call("PATCH", "/v1/users/1", {"blocked": is_blocked})
+        assert (await script.call("GET", "/v1/me")).status == status
+    assert (await api.call("DELETE", "/v1/users/1")).status == 204
+    assert (await api.call("POST", "/v1/users", {"id": 1, "role": "admin"})).status == 201
+    assert (await script.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+
+
+async def test_a_key_reaches_only_its_tenant(api: Api) -> None:
+    for tenant in ("mine", "theirs"):
+        _, admin = await api.services.api_keys.create("admin", ["admin"], tenant)
+        body = {"id": 1, "name": tenant, "role": "admin"}
+        assert (await api.as_key(admin).call("POST", "/v1/users", body)).status == 201
+    secret = await api.services.sign_in_links.create("mine", 1)
+    script, _ = await made(api, Browser(api, await sign_in(api, {"link": secret})), scopes=["manage", "send"])
+    assert (await script.call("GET", "/v1/me")).json["tenant"] == "mine"
+    assert {one["name"] for one in (await script.call("GET", "/v1/users")).json["users"]} == {"mine"}
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_person_has_a_limited_number_of_well_formed_keys(api: Api) -> None:
+    browser = await as_person(api, 1)
+    for change, code in (
+        ({"days": 367}, "OUT_OF_RANGE"), ({"days": 0}, "OUT_OF_RANGE"), ({"scopes": []}, "TOO_SHORT"),
+        ({"name": " "}, "KEY_NAME_MALFORMED"),
+    ):  # fmt: skip
+        assert (await browser.call("POST", "/v1/me/keys", {**KEY, **change})).code == code
+    for _ in range(MOST_KEYS):
+        await made(api, browser)
+    refused = await browser.call("POST", "/v1/me/keys", KEY)
+    assert (refused.status, refused.code) == (409, "KEY_LIMIT_REACHED")
