@@ -47,6 +47,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "next_file": ("Следующий файл можно прислать через {hours} ч.", "You may send the next file in {hours} h."),
     "off": ("Ответы на это сообщение никто не читает.", "Nobody reads replies to this message."),
+    "unreachable": (
+        "Это сообщение не передано: получателю сейчас нельзя написать.",
+        "This message was not passed on: its recipient cannot be written to now.",
+    ),
     "unquoted": (
         "Непонятно, кому это. Чтобы ответить человеку, ответьте на его сообщение.",
         "It is not clear to whom this goes. To answer somebody, reply to the message.",
@@ -145,6 +149,11 @@ class Relay:
         """Tell the author of an answer how many of its files were not passed on."""
         text = [say("lost_files", author.locale, files=n)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"lost.{event}")
+
+    async def report_refusal(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str) -> None:
+        """Tell an author that its message was not passed on, because the other side cannot be written to."""
+        text = [say("unreachable", author.locale)]
+        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"unreachable.{event}")
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""

@@ -10,6 +10,7 @@ doubles nothing: the next attempt makes the same calls under the same names.
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
@@ -165,7 +166,15 @@ class ReplyWorker:
             return Suspend(LONGEST, checkpoint=_ASKED)
         except Refused as refusal:
             log.warning("%s: the reply %s was not passed on: %s", event["channel"], event["id"], refusal.code)
+            await self._report_refusal(tenant, event)
         return None
+
+    async def _report_refusal(self, tenant: str, event: Event) -> None:
+        """Tell the author of a reply that it was not passed on."""
+        way = _way(event)
+        author = person_of(await self._author(tenant, way), str(event["user_id"]), None)
+        with suppress(Refused):  # the author cannot be written to either
+            await self._relay.report_refusal(tenant, author, way, reply_name(tenant, event))
 
     async def _opts_out(self, tenant: str, event: Event) -> bool:
         """Return whether an event is STOP or START. It is confirmed before anything changes: a repeat changes nothing,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from core.answers import AnswerNumbers
+from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.received import ReceivedMessages
@@ -94,7 +95,7 @@ class ReceivedTexts:
         self._opt_outs = OptOuts(Directory(store), tenant)
         numbers = AnswerNumbers(store)
         self._events = Events(
-            QueueClient(store), tenant, None, replies_tube(), self._received, numbers, opt_outs=self._opt_outs
+            QueueClient(store), tenant, Choices(store), replies_tube(), self._received, numbers, opt_outs=self._opt_outs
         )
 
     async def run(self) -> None:

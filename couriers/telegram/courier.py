@@ -19,6 +19,7 @@ from telethon.tl.types import InputPeerUser, InputUserSelf
 from couriers.sending import (
     EVERY_FEATURE,
     FOREVER,
+    SEND_REPLY,
     Content,
     Feature,
     Limits,
@@ -84,6 +85,9 @@ class Telegram:
         self._is_closed = False
 
     def as_text(self, content: Content) -> frozenset[Feature]:
+        is_question = any(one.data.startswith(SEND_REPLY) for row in content.inline for one in row)
+        if is_question and Feature.INLINE not in self.shows:  # an account has no buttons: a number answers
+            return frozenset({Feature.INLINE})
         return keyboards_as_text(content) & self.shows
 
     async def test(self) -> None:

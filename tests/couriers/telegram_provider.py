@@ -68,18 +68,23 @@ class TelegramProvider(Provider):
 
     async def sign_in(self, phone: str = "+79990000077") -> str:
         """Sign in as a user with plain Telethon and return the session string."""
-        session = StringSession()
-        set_server(session, "127.0.0.1", self.port)
-        trust_server_key(self.server.public_key_pem)
-        client = TelegramClient(session, 1, "hash")
-        await client.connect()
-        await client.send_code_request(phone)
-        await client.sign_in(phone, "22222")
-        await client.disconnect()
-        return str(session.save())
+        return await signed_in(self.server, phone)
 
     async def use_user_account(self) -> None:
         self.account = {"session": await self.sign_in()}
+
+
+async def signed_in(server: TelegramServer, phone: str, api_id: int = 1, api_hash: str = "hash") -> str:
+    """Sign in as a user with plain Telethon and return the session string."""
+    session = StringSession()
+    set_server(session, "127.0.0.1", server.port)
+    trust_server_key(server.public_key_pem)
+    client = TelegramClient(session, api_id, api_hash)
+    await client.connect()
+    await client.send_code_request(phone)
+    await client.sign_in(phone, "22222")
+    await client.disconnect()
+    return str(session.save())
 
 
 @pytest.fixture

@@ -311,6 +311,8 @@ async def test_an_answer_takes_the_way_that_is_the_persons_now(school: School) -
     with pytest.raises(Conflict) as refused:
         await school.core.relay.to_person(thread, ANNA, 7, Written("e", "Hi"), "")
     assert refused.value.code == "THREAD_UNREACHABLE"
+    await school.write(ANNA, "Hi there", quoted=school.last_to(ANNA))
+    assert school.got(ANNA)[-1] == "Это сообщение не передано: получателю сейчас нельзя написать."
     await users.add_contact(TENANT, 2, BOT, "100001")  # the account is another person's now
     await users.add_contact(TENANT, 1, BOT, "100011")
     await school.core.relay.to_person(thread, ANNA, 7, Written("e", "Hi"), "")

@@ -1,15 +1,19 @@
 """What a thread sends to one side has nothing of the other in it but its name and its own words (R-23).
 
-The providers are those of the sandbox, each behind a relay that keeps every byte sent to it. The people of a test use
-different providers, so all that goes to one provider goes to one side.
+The providers are those of the sandbox. Every byte sent to one is kept: by a relay before it, by the mail server, and of
+MTProto as the server has decrypted it. The people of a test use different providers, so all that goes to one provider
+goes to one side.
 """
 
 import asyncio
+import logging
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email import message_from_bytes
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -26,21 +30,34 @@ from core.orders import Caller, Order
 from core.orders.order import Addressee
 from core.services import Services
 from core.threads import ReplyWorker
+from core.threads.mailed_replies import MailedReplies, MailResult
+from core.uploads import Uploads
 from couriers.email import LinkCodeMailer
 from couriers.inbound import events_ingress
 from sandbox.bot_api.state.parameters import Upload
 from sandbox.max.uploads import UploadedFile
 from sandbox.sandbox import Sandbox
+from sandbox.state import ReceivedMessage
+from sandbox.telegram.protocol import messages
 from scenarios.execution.opening import ScenarioOptions
 from tests.core.threads.test_metadata import GREY
 from tests.couriers.relay import Relay
+from tests.couriers.telegram_provider import signed_in
 from tests.support.outbox import Outbox
 from tests.support.receiving import answering, running
-from tests.support.stack import TENANT, Stack
+from tests.support.stack import QUICK, TENANT, Stack
 from tests.support.waiting import until
 
 URLS = {"telegram-bot": "ADA_BOT_API_URL", "vk": "ADA_VK_API_URL", "max": "ADA_MAX_API_URL", "sms": "ADA_SMS_URL"}
-ADDRESSES = {"telegram-bot": "100071", "vk": "200072", "max": "300073", "sms": "+79995550074"}
+ADDRESSES = {
+    "telegram-bot": "100071",
+    "vk": "200072",
+    "max": "300073",
+    "sms": "+79995550074",
+    "email": "masha.private@home.example",
+    "telegram": "+79995550076",
+}
+MAILBOX = "reply@school.example"
 DOTS = GREY[-40:]
 """The dots of the photographs, as they go out."""
 Json = dict[str, Any]
@@ -51,8 +68,8 @@ class OneSide:
     """A person with one channel, and the provider of it."""
 
     sandbox: Sandbox
-    relay: Relay
     channel: str
+    requests: Callable[[], bytes]
 
     @property
     def address(self) -> str:
@@ -71,13 +88,16 @@ class OneSide:
         return self.address.strip("+"), f"account_{account}", f"{self.channel}@private.example", f"Profile {account}"
 
     def texts(self) -> list[str]:
-        return [one.text for one in self.sandbox.state.inbox(self.channel, self.address)]
+        return [one.text for one in self._inbox()]
+
+    def _inbox(self) -> Sequence[ReceivedMessage]:
+        """The messages that have arrived; Telegram's have another id of the account than the telephone."""
+        return self.sandbox.state.inbox(self.channel, None if self.channel == "telegram" else self.address)
 
     async def gets(self, part: str) -> str:
         """Wait until the person has got a text with this part; return the id by which it is quoted."""
         await until(lambda: any(part in text for text in self.texts()), within=30)
-        inbox = self.sandbox.state.inbox(self.channel, self.address)
-        reference = next(one.reference for one in reversed(inbox) if part in one.text)
+        reference = next(one.reference for one in reversed(self._inbox()) if part in one.text)
         return (
             str((self.sandbox.vk.people.shown(self.address, reference) or {})["number"])
             if self.channel == "vk"
@@ -96,6 +116,21 @@ class OneSide:
             case "max":
                 writer, name = int(self.address), self.secrets[3]
                 self.sandbox.max.people.write(writer, text, name=name, reply_to=quoted)
+            case "telegram":
+                account = self._inbox()[-1].address
+                self.sandbox.telegram.write(account, text, reply_to=int(quoted))
+
+    def mail(self, text: str, quoted: str) -> bytes:
+        """Return a mail that answers another one, with what a mail program adds."""
+        own = (message_from_bytes(one) for one in self.sandbox.mail.contents)
+        first = next(one for one in own if one["Message-ID"].strip("<>") == quoted)
+        mail = EmailMessage()
+        mail["From"], mail["To"], mail["Cc"] = f"{self.secrets[3]} <{self.address}>", first["Reply-To"], self.secrets[2]
+        mail["Message-ID"], mail["In-Reply-To"] = f"<{text.encode().hex()}@{self.secrets[1]}.example>", f"<{quoted}>"
+        mail["Subject"], mail["X-Originating-IP"] = f"Re: {self.secrets[3]}", self.secrets[1]
+        quoted_line = f"On Fri, Nov 27, 2026 at 12:00 PM {self.secrets[3]} <{self.address}> wrote:"
+        mail.set_content(f"{text}\n\n{quoted_line}\n\n> hello\n\n-- \n{self.secrets[2]}")
+        return mail.as_bytes()
 
     def send_photograph(self, text: str, quoted: str) -> None:
         """Reply with a photograph in which the camera has written who its owner is."""
@@ -133,7 +168,7 @@ class OneSide:
 
     def sent(self) -> bytes:
         """Return all that was sent to the provider: as it is, and without the escapes of URLs and JSON."""
-        plain = bytes(self.relay.requests)
+        plain = self.requests()
         unescaped = re.sub(rb"\\u00([0-7][0-9a-f])", lambda code: bytes([int(code[1], 16)]), plain)
         return b"\n".join([plain, unquote_to_bytes(plain.replace(b"+", b" ")).replace(b"\0", b""), unescaped])
 
@@ -153,26 +188,31 @@ class Neighbours:
         """Wait until a person has got a text that it may reply to; return the provider's id of the message."""
         message, received = await side.gets(part), ReceivedMessages(self.core.store)
         place = TENANT, side.channel, side.address
-        is_sms = side.channel == "sms"  # which has no id that its receiver sees
-        await until(lambda: received.last(*place, 0) if is_sms else received.quoted(*place, message))
+        by_text = side.channel in ("sms", "email")  # an SMS has no id that its receiver sees; a mail has an address
+        await until(lambda: received.last(*place, 0) if by_text else received.quoted(*place, message))
         return message
 
     async def writes(self, side: OneSide, text: str, quoted: str) -> None:
         """Write as a person; an SMS quotes nothing, and is posted by the gateway."""
-        if side.channel != "sms":
-            side.write(text, quoted)
-            return
-        ingress = events_ingress(self.core.store, self.core.client, TENANT)["sms"]
-        await ingress.put({"id": str(datetime.now(UTC).timestamp()), "number": side.address, "text": text})
+        core = self.core
+        match side.channel:
+            case "sms":
+                ingress = events_ingress(core.store, core.client, TENANT)["sms"]
+                await ingress.put({"id": str(datetime.now(UTC).timestamp()), "number": side.address, "text": text})
+            case "email":
+                mails = MailedReplies(core.store, core.client, core.directory, Uploads(core.store), MAILBOX)
+                assert await mails.take(side.mail(text, quoted)) == MailResult.TAKEN
+            case _:
+                side.write(text, quoted)
 
     async def shows_typed_addresses(self, teacher: OneSide, student: OneSide, number: int) -> None:
         """Check that an address typed on either side is shown to the other only after its author has confirmed it."""
         for here, there, quoted in ((student, teacher, f"At ten, {number}"), (teacher, student, f"Friday, {number}")):
-            typed = here.secrets[0] if here.channel == "sms" else here.secrets[2]
+            typed = f"{number}{here.secrets[0] if here.channel == 'sms' else here.secrets[2]}"
             await self.writes(here, f"Mine is +{typed}", await self.gets(here, quoted))
             asked = await here.gets(f"Your message contains contacts: +{typed}.")
             assert typed.encode() not in there.sent()
-            if here.channel == "sms":
+            if here.channel in ("sms", "email", "telegram"):
                 await self.writes(here, "1", asked)
             else:
                 here.press(asked, "Send")
@@ -180,10 +220,18 @@ class Neighbours:
             assert typed.encode() in there.sent()
 
 
-async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: AsyncExitStack) -> Neighbours:
+async def opened(
+    stack: Stack, sandbox: Sandbox, directory: Path, until_closed: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
+) -> Neighbours:
     core, environment = Services.on(stack.store), dict(sandbox.environment)
     linking = Linking(stack.store, core.directory, LinkCodeMailer(Outbox()))
-    sides = {}
+    sides, decrypted = {}, bytearray()
+    monkeypatch.setattr(messages, "unpack", _keeping(messages.unpack, decrypted))
+    session = await signed_in(
+        sandbox.telegram, "+79990000077", int(environment["ADA_TELEGRAM_API_ID"]), environment["ADA_TELEGRAM_API_HASH"]
+    )
+    del environment["ADA_TELEGRAM_BOT_TOKEN"]
+    environment["ADA_TELEGRAM_SESSION"] = session
     for channel, name in URLS.items():
         relay = Relay(urlsplit(environment[name]).port or 0)
         await relay.start()
@@ -193,14 +241,17 @@ async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: 
         if channel in ("vk", "max"):  # files go to an address that the provider names
             uploads = sandbox.vk.uploads if channel == "vk" else sandbox.max.uploads
             uploads.url = uploads.url.replace(port, str(relay.port))
-        sides[channel] = OneSide(sandbox, relay, channel)
+        sides[channel] = OneSide(sandbox, channel, lambda relay=relay: bytes(relay.requests))  # type: ignore[misc]
+    sides["email"] = OneSide(sandbox, "email", lambda: _readable(sandbox.mail.contents))
+    sides["telegram"] = OneSide(sandbox, "telegram", lambda: bytes(decrypted))
     settings = {**environment, "ADA_BOT_TENANT": TENANT, "ADA_INBOUND_SMS_SECRET": "secret-of-the-gateway"}
     settings["ADA_WEBHOOK_ALLOW_PRIVATE"] = "true"
     configuration = load(settings, Path("/nowhere"))
     for channel, side in sides.items():
         await core.directory.users.create(TENANT, side.user)
         await sends(stack, configuration, channel, directory)
-        await until_closed.enter_async_context(running(ReceivingBots(configuration, channel, core)))
+        if channel in URLS:
+            await until_closed.enter_async_context(running(ReceivingBots(configuration, channel, core)))
     await until_closed.enter_async_context(answering(core, ScenarioOptions(TENANT, linking=linking)))
     replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay)
     await replies.open()
@@ -214,15 +265,31 @@ async def opened(stack: Stack, sandbox: Sandbox, directory: Path, until_closed: 
 async def sends(stack: Stack, configuration: Configuration, channel: str, directory: Path) -> None:
     """Send in a channel until the stack ends."""
     courier = await courier_module(channel).open(configuration.channel(channel), directory)
-    await stack.courier(courier)
+    await stack.courier(courier, replace(QUICK, tenant=TENANT, mailbox=MAILBOX))
+
+
+def _keeping(unpack: Callable[[bytes], bytes], kept: bytearray) -> Callable[[bytes], bytes]:
+    """Return the function that unpacks a decrypted request of MTProto, which keeps it."""
+
+    def keep(body: bytes) -> bytes:
+        kept.extend(unpacked := unpack(body))
+        return unpacked
+
+    return keep
+
+
+def _readable(mails: Sequence[bytes]) -> bytes:
+    """Return mails as they were sent, and their parts without base64."""
+    parts = [part.get_payload(decode=True) for one in mails for part in message_from_bytes(one).walk()]
+    return b"\n".join([*mails, *(one for one in parts if isinstance(one, bytes))])
 
 
 @pytest.fixture
-async def town(stack: Stack, tmp_path: Path) -> AsyncIterator[Neighbours]:
+async def town(stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Neighbours]:
     sandbox = Sandbox(tmp_path / "sandbox")
     await sandbox.start()
     async with AsyncExitStack() as until_closed:
-        yield await opened(stack, sandbox, tmp_path, until_closed)
+        yield await opened(stack, sandbox, tmp_path, until_closed, monkeypatch)
         for runtime in stack.runtimes:
             await stack.stop(runtime)
     await sandbox.stop()
@@ -242,10 +309,13 @@ async def test_a_photograph_says_nothing_of_its_owner_to_the_other_side(town: Ne
             assert [secret for secret in here.secrets if secret.encode() in there.sent()] == []
 
 
-async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(town: Neighbours) -> None:
+async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(
+    town: Neighbours, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     sides = town.sides
     pairs = [(sides["telegram-bot"], sides["vk"]), (sides["vk"], sides["max"])]
-    pairs += [(sides["max"], sides["sms"]), (sides["max"], sides["telegram-bot"])]
+    pairs += [(sides["max"], sides[student]) for student in ("sms", "telegram-bot", "email", "telegram")]
     for number, (teacher, student) in enumerate(pairs):
         text, question, answer = f"No classes, {number}", f"And on Friday, {number}?", f"At ten, {number}."
         await town.order(teacher, student, text)
@@ -256,5 +326,8 @@ async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(t
             assert [secret for secret in there.secrets if secret.encode() in here.sent()] == []
     sides["telegram-bot"].corrects("On Saturday?")
     await sides["max"].gets("Person 1 corrects:\nOn Saturday?")
-    await town.shows_typed_addresses(*pairs[0], 0)
-    await town.shows_typed_addresses(*pairs[2], 2)
+    for number in (0, 2, 4, 5):
+        await town.shows_typed_addresses(*pairs[number], number)
+    said = [one for one in caplog.messages if any(words in one for words in ("Friday", "At ten", "Mine is"))]
+    shown = [one for one in caplog.messages if any(part in one for side in sides.values() for part in side.secrets)]
+    assert (said, shown) == ([], [])
