@@ -27,7 +27,8 @@ from core.model.clock import from_ms, in_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, Sender
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
-from core.queue import Attempt, QueueClient, Result, Suspend, Worker
+from core.queue import Attempt, NewTask, QueueClient, Result, Suspend, Worker, own_name
+from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of, say
@@ -37,13 +38,17 @@ from core.updates.bot_calls import BotCalls
 from core.updates.events import (
     REPLIES_TUBE,
     SEND_REPLY,
+    TUBE,
     Event,
     Events,
     decode,
+    encode,
     identity,
+    lane_of,
     replies_tube,
     sends_reply,
 )
+from core.updates.events import person_of as event_person
 from core.updates.reachability import OptOuts
 from core.uploads import Uploads
 from core.webhooks.event_reader import put_message
@@ -58,6 +63,8 @@ MOST, PERIOD = 5, timedelta(minutes=5)
 MOST_FILES, FILES_PERIOD = 10, timedelta(days=1)
 """The files that one person may send to them."""
 
+SOURCE = "threads"
+"""Where the events come from that replies are for a bot."""
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 50
@@ -325,6 +332,7 @@ class ReplyWorker:
             written = replace(await self._with_files(reply, most), next_file=next_file)
             added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
             await self._notify_webhooks(tenant, inbox, added, key)
+            await self._notify_bot(reply, inbox, added, about)
             await self._note_passed_on(reply, added.thread)
 
     async def _notify_webhooks(self, tenant: str, inbox: Inbox, added: Added, about: HistoryKey | None) -> None:
@@ -335,6 +343,28 @@ class ReplyWorker:
         data = ReplyData(*place, about.id if about else None, one.files, at, len(one.attachments))
         name = f"{added.thread} {one.number}"
         await put_message(self._webhooks, self._client.queue, tenant, EventType.REPLY, name, at, data)
+
+    async def _notify_bot(self, reply: _Incoming, inbox: Inbox, added: Added, about: _Delivery | None) -> None:
+        """Put a reply as an event of a bot with triggers for replies, once for a reply."""
+        tenant, key = reply.tenant, KEYS["reply_bots"].at(int(added.thread.partition(".")[0]))
+        if not await self._store.command("SISMEMBER", key, tenant):
+            return
+        of_delivery = {"delivery_id": about.key.id, "delivery_text": about.text} if about else {}
+        event = {
+            "id": f"{added.thread}.{added.message.number}",
+            "source": SOURCE,
+            "kind": "reply",
+            "channel": reply.way.channel,
+            "user_id": reply.way.address,
+            "chat_id": reply.way.address,
+            "event_text": reply.written.text,
+            "event_date": from_ms(added.message.at).isoformat(),
+            "thread_id": added.thread,
+            "thread_inbox": str(inbox),
+            **of_delivery,
+        }
+        task = NewTask(encode(event), tenant, lane=own_name(tenant, lane_of(event)), user=event_person(event))
+        await self._client.queue.put_once(TUBE, task, source=SOURCE, name=own_name(tenant, event["id"]))
 
     async def _is_held(self, reply: _Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""

@@ -46,6 +46,7 @@ KINDS = (
     "edited",
     "inline_query",
     "answer",
+    "reply",
 )
 MAX_BYTES = 128 * 1024
 """Of an event as JSON."""

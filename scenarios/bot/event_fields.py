@@ -18,7 +18,7 @@ models are escaped in them already.
 FIELDS: Mapping[str, str] = {
     "channel": "the channel of the answer",
     "kind": "`text`, `callback`, `new_member`, `left_member`, `changed_member`, `join_request`, `edited`,"
-    " `inline_query` or `answer`",
+    " `inline_query`, `answer` or `reply`",
     "id": "what a repeat has in common with the first",
     "user_id": "the person; of those who join together the first one",
     "username": "its @name, without @",
@@ -102,8 +102,10 @@ FIELDS: Mapping[str, str] = {
     " id of the file",
     "answer_state": "`answered` or `late`",
     "answer_by": "`press`, `number`, `text`, `link` or `on_behalf`",
-    "delivery_id": "the delivery that was answered",
+    "delivery_id": "the delivery that was answered, or replied to",
     "delivery_text": "its text",
+    "thread_id": "of a reply: the thread to which it was added",
+    "thread_inbox": "who reads it: `user:` and the id of a person, or `office:` and that of a group",
     "schedule": "the entry of schedule.yaml that has started the run",
     "directory_id": "the id of the person in the directory, if the directory knows it",
     "directory_role": "its role there: `student`, `trainer`, `staff` or `admin`",

@@ -25,10 +25,11 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "edited": _TEXT,
     "inline_query": tuple(kind for kind in _TEXT if kind != "state"),
     "answer": _TEXT,
+    "reply": _TEXT,
 }
 """The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
 
-OPTIONAL = ("left_member", "changed_member", "join_request", "edited", "inline_query", "answer")
+OPTIONAL = ("left_member", "changed_member", "join_request", "edited", "inline_query", "answer", "reply")
 """Kinds of events that a bot without triggers for them does not receive."""
 
 OF_GROUPS = ("new_member", "left_member", "changed_member", "join_request")
@@ -108,6 +109,7 @@ class Triggers(Struct, frozen=True):
     edited: Kinds = {}
     inline_query: Kinds = {}
     answer: Kinds = {}
+    reply: Kinds = {}
 
     def section(self, name: str) -> Kinds:
         """Return the kinds of one of `SECTIONS`."""

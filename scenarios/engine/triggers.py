@@ -105,7 +105,8 @@ class CompiledTriggers:
         for entry, scenario in _select(entries, search):
             chosen.setdefault(scenario, entry.where)
             is_specific |= entry.kind not in ALWAYS
-        if not chosen and (entries or source not in bot.OPTIONAL):
+        # A reply is read by people all the same, and its words stand in no log.
+        if not chosen and source != "reply" and (entries or source not in bot.OPTIONAL):
             search.warnings.append(sentence("no_trigger_matches_event", source=source, shown=search.shown))
         return Selection(tuple(chosen), tuple(chosen.values()), tuple(search.warnings), is_specific)
 

@@ -23,6 +23,8 @@ from scenarios.loader import Problem
 log = logging.getLogger(__name__)
 
 SHOWN_PROBLEMS = 200
+_NOTED = {"answer": "answer_bots", "reply": "reply_bots"}
+"""Section of the triggers → the key with the tenants that have such triggers."""
 _RETRY = 1.0
 
 
@@ -79,7 +81,7 @@ class LastGood:
         shown = msgspec.json.encode(ActiveVersion.of(self._bot, self._beside)).decode()
         await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
         await self._store.command("SADD", KEYS["bots"].at(0), self._tenant)
-        await self._note_answers()
+        await self._note_triggers()
         if self._bot.is_good:
             await self._store.command("SET", self._key, self._bot.version, "EX", int(LIFETIME.total_seconds()))
 
@@ -88,14 +90,16 @@ class LastGood:
         await self._store.command("DEL", self._shown_at)
         await self._store.command("SREM", KEYS["bots"].at(0), self._tenant)
         for shard in range(self._store.shards):
-            await self._store.command("SREM", KEYS["answer_bots"].at(shard), self._tenant)
+            for key in _NOTED.values():
+                await self._store.command("SREM", KEYS[key].at(shard), self._tenant)
 
-    async def _note_answers(self) -> None:
-        """Note in each shard whether the bot has a trigger for answers to questions of deliveries."""
+    async def _note_triggers(self) -> None:
+        """Note in each shard whether the bot has triggers for answers to questions of deliveries, and for replies."""
         files = self._bot.bot.triggers, self._bot.bot.group_triggers
-        verb = "SADD" if any(any(file.section("answer").values()) for file in files) else "SREM"
-        for shard in range(self._store.shards):
-            await self._store.command(verb, KEYS["answer_bots"].at(shard), self._tenant)
+        for section, key in _NOTED.items():
+            verb = "SADD" if any(any(file.section(section).values()) for file in files) else "SREM"
+            for shard in range(self._store.shards):
+                await self._store.command(verb, KEYS[key].at(shard), self._tenant)
 
     async def keep(self) -> None:
         """Store each version that comes into force, until cancelled."""

@@ -200,6 +200,7 @@ left_member: {group: {ИВТ-21: c}, initiator: {"@boss": d}, default: e}
 join_request: {link: {"+abc": c}, creator: {maker: d}, default: e}
 inline_query: {starts_with: {книга: a}, "*": b}
 answer: {exact: {Приду: a}, "*": b}
+reply: {contains: {болею: a}, "*": b}
 """
 IN_GROUP = {"chat_type": "supergroup", "chat_id": -100}
 
@@ -222,6 +223,8 @@ IN_GROUP = {"chat_type": "supergroup", "chat_id": -100}
         ({"kind": "inline_query", "event_text": ""}, "b"),
         ({"kind": "answer", "event_text": "приду"}, "a"),
         ({"kind": "answer", "event_text": "40"}, "b"),
+        ({"kind": "reply", "event_text": "Я болею"}, "a"),
+        ({"kind": "reply", "event_text": ""}, "b"),
     ],
 )
 def test_edits_departures_requests_and_inline_queries_have_triggers_of_their_own(

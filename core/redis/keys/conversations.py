@@ -227,6 +227,13 @@ CONVERSATIONS = (
         Lifetime.FOREVER,
         "the tenants whose bot has a trigger `answer`, in each shard",
     ),
+    Key(
+        "reply_bots",
+        "scenarios:{s}:replies",
+        "set",
+        Lifetime.FOREVER,
+        "the tenants whose bot has a trigger `reply`, in each shard",
+    ),
     Key("bots", "scenarios:{s}:bots", "set", Lifetime.FOREVER, "the tenants that have a bot"),
     Key(
         "bot_faults",

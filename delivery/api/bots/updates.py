@@ -21,7 +21,7 @@ EventId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="
 ChannelName = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$", description="the channel in which answers are sent")]
 Kind = Literal[
     "text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query",
-    "answer",
+    "answer", "reply",
 ]  # fmt: skip
 EventText = Annotated[str, Meta(max_length=2**16)]
 LongId = Annotated[str, Meta(max_length=1024)]
@@ -129,6 +129,8 @@ class EventRequest(RequestModel, frozen=True):
     answer_by: OptionalLabel = UNSET
     delivery_id: LongId | UnsetType | None = UNSET
     delivery_text: EventText | UnsetType | None = UNSET
+    thread_id: OptionalLabel = UNSET
+    thread_inbox: OptionalLabel = UNSET
 
 
 class EventAccepted(Struct, frozen=True):

@@ -8,7 +8,7 @@ import { graph, statesOf } from "../lib/graph.js";
 import { botInForce, noBot } from "./scenarios.js";
 import { shownIn } from "./write_check.js";
 
-const KINDS = ["text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query", "answer"];
+const KINDS = ["text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query", "answer", "reply"];
 const CHATS = ["private", "group", "supergroup"];
 const OUTCOMES = ["completed", "failed", "unknown"];
 const TYPED = ["channel", "user_id", "kind", "chat_type", "user_state"];
