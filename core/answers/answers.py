@@ -15,10 +15,12 @@ from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_conte
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
 from core.deliveries.histories.reader import HistoryReader
+from core.directory import Directory
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import to_ms
+from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
-from core.model.history_key import HistoryKey
+from core.model.history_key import HistoryKey, person_key
 from core.model.json_form import compact_json
 from core.model.question import (
     AnswerKind,
@@ -43,10 +45,10 @@ FILE_KEPT = timedelta(days=30)
 
 
 class PressedAnswer(NamedTuple):
-    """`buttons`: how the message shows the answer."""
+    """`buttons`: how the message shows the answer; None for that of a group chat, which shows the totals later."""
 
     given: GivenAnswer
-    buttons: Rows
+    buttons: Rows | None
 
 
 class AskedRecipient(NamedTuple):
@@ -90,7 +92,19 @@ class AnsweredMessage(NamedTuple):
     contact: int
 
 
-_FIELDS = ("tenant", "answer", "content", "plan", "text", "texts", "personal", "answers_until", "answers_closed")
+_FIELDS = (
+    "tenant",
+    "recipients",
+    "answers_members",
+    "answer",
+    "content",
+    "plan",
+    "text",
+    "texts",
+    "personal",
+    "answers_until",
+    "answers_closed",
+)
 
 
 class Answers:
@@ -100,19 +114,28 @@ class Answers:
         self._store = store
         self._reader = HistoryReader(store)
         self._tokens = AnswerTokens(store)
+        self._users = Directory(store).users
 
-    async def press(self, tenant: str, channel: str, address: str, token: str, event: str) -> PressedAnswer:
+    async def press(
+        self, tenant: str, channel: str, address: str, token: str, event: str, chat: str = ""
+    ) -> PressedAnswer:
         """Count the press of a button by an account; a repeat of the event returns its first result. `event`: names it,
-        without spaces. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_NOT_YOURS,
-        ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
+        without spaces. `chat`: in which it was pressed; in a group chat the answer is that of the member. Raises
+        Forbidden ANSWER_TOKEN_WRONG, ANSWER_NOT_YOURS, ANSWER_STRANGER, ANSWER_PERSON_DELETED, NotFound
+        QUESTION_NOT_FOUND.
         """
-        pressed = await self._tokens.read(tenant, channel, address, token)
+        is_in_chat = chat != address and is_group(channel, chat)
+        pressed = await self._tokens.read(tenant, channel, chat if is_in_chat else address, token)
         asked = await self.find(pressed.shard, pressed.code, pressed.number)
         question = asked.question
         if asked.tenant != tenant or pressed.option >= len(question.options):
             raise no_question()
         arrival = AnsweredMessage(channel, pressed.parcel, pressed.contact)
-        given = await self.record(asked, event, question.options[pressed.option].key, PRESS, arrival=arrival)
+        value = question.options[pressed.option].key
+        if is_in_chat:
+            member = asked._replace(recipient=await self._member(asked, channel, address))
+            return PressedAnswer(await self.record(member, event, value, PRESS, arrival=arrival, chat=asked), None)
+        given = await self.record(asked, event, value, PRESS, arrival=arrival)
         tokens = await self._tokens.of_options(tenant, channel, address, pressed, len(question.options))
         return PressedAnswer(given, answered_rows(asked.content, question, tokens, given.row.value))
 
@@ -164,17 +187,31 @@ class Answers:
         HISTORY_NOT_FOUND.
         """
         fields = await self._reader.fields(key, tenant)
-        people = await self._reader.recipients(key, fields)
+        people = await self._people(key, fields)
         stored = await self._reader.answers(key, fields, people)
         found = {str(one.id): load_row(stored[row_field(one.number)]) for one in people}
         return {name: row for name, row in found.items() if row is not None}
 
     async def _recipient(self, key: HistoryKey, fields: HistoryFields, recipient: str) -> StoredRecipient:
-        people = await self._reader.recipients(key, fields)
-        found = next((one for one in people if str(one.id) == recipient), None)
+        found = next((one for one in await self._people(key, fields) if str(one.id) == recipient), None)
         if found is None:
             raise NotFound("RECIPIENT_NOT_FOUND", f"The delivery has no recipient {recipient!r}.")
         return found
+
+    async def _people(self, key: HistoryKey, fields: HistoryFields) -> Sequence[StoredRecipient]:
+        """Return the recipients, and the members of group chats who have answered."""
+        return [*await self._reader.recipients(key, fields), *await self._reader.members(key, fields)]
+
+    async def _member(self, asked: AskedRecipient, channel: str, address: str) -> StoredRecipient:
+        """Return the person of the directory with an account, as whom it counts: the recipient that it is as well, else
+        a member of the chat, with the number -1 if it has not answered yet. Raises Forbidden ANSWER_STRANGER.
+        """
+        user = await self._users.by_contact(asked.tenant, channel, address)
+        if user is None or user.blocked:
+            raise Forbidden("ANSWER_STRANGER", "This account belongs to nobody in the directory.")
+        people = await self._people(asked.key, asked.fields)
+        known = next((one for one in people if one.id == user.id), None)
+        return known or StoredRecipient(-1, user.id, [0] * len(asked.channels))
 
     async def close(self, key: HistoryKey, tenant: str, *, only_due: bool = False) -> bool:
         """Close the question of a delivery; return False if it was closed before, or with `only_due` is not due. Raises
@@ -235,14 +272,16 @@ class Answers:
         text: str = "",
         who: str = "",
         arrival: AnsweredMessage | None = None,
+        chat: AskedRecipient | None = None,
     ) -> GivenAnswer:
-        """Count an answer that came in any way: the one place. A repeat of the event returns its first result.
+        """Count an answer that came in any way: the one place. A repeat of the event returns its first result. `chat`:
+        the recipient that is the group chat in which it came.
         Raises Forbidden ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
         """
         recipient, (channel, parcel, contact) = asked.recipient, arrival or AnsweredMessage("", 0, 0)
-        item = asked.entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
-        name = f"{'i' if isinstance(recipient.id, int) else 's'}{recipient.id}"
-        given = (event, value, text, by, who, channel, parcel, compact_json(item))
+        item = (chat or asked).entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
+        name, place = person_key(recipient.id), chat.recipient.number if chat else -1
+        given = (event, value, text, by, who, channel, parcel, compact_json(item), place)
         reply = await self._store.run(
             "answer", asked.key.shard, asked.key.suffix, asked.tenant, name, recipient.number, *given
         )

@@ -4,7 +4,7 @@ They stand below the buttons of the delivery itself. A channel that receives no 
 for all of them, shows none: then the answer is among what is not shown.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -53,6 +53,17 @@ def answered_rows(content: Content | None, question: Question, tokens: Sequence[
     """Return the buttons of a message whose question was answered: the key `chosen` is marked."""
     own = content.inline if content else ()
     return [*own, *_rows(question, tokens, chosen)]
+
+
+def counting_rows(
+    content: Content | None, question: Question, tokens: Sequence[str], counts: Mapping[str, int]
+) -> Rows:
+    """Return the buttons of the message of a group chat: each has how many have chosen it. `counts`: by key."""
+    own = content.inline if content else ()
+    counted = [
+        replace(one, text=f"{one.text} · {counts[one.key]}") if counts.get(one.key) else one for one in question.options
+    ]
+    return [*own, *_rows(replace(question, options=counted), tokens)]
 
 
 def _rows(question: Question, tokens: Sequence[str], chosen: str = "") -> Rows:

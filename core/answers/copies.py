@@ -1,4 +1,5 @@
-"""The other messages that ask a recipient the same question: they show what was answered elsewhere.
+"""The other messages that ask a recipient the same question: they show what was answered elsewhere, and those of group
+chats how many have answered what.
 
     lua/answers/modules/answers.lua puts a task of the kind `copies` ─▶ core.updates.presses ─▶ Copies.of ─▶ bot calls
 
@@ -11,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from core.answers.answers import Answers, AskedRecipient
-from core.answers.buttons import Rows, answered_rows, asking
+from core.answers.buttons import Rows, answered_rows, asking, counting_rows
 from core.answers.tokens import AnswerTokens
 from core.deliveries.channels import Channels
 from core.deliveries.histories.encoding import ChannelPlan, load_plan
@@ -19,6 +20,7 @@ from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.histories.projection import read_outcome
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import NotFound
+from core.model.contacts.addresses import is_group
 from core.model.history_key import HistoryKey, code_of
 from core.model.question import Pressed, load_row, row_field
 from core.redis.store import Store
@@ -62,8 +64,23 @@ class Copies:
         if row is None or asked.is_closed(time.time() * 1000):  # the closing removes the buttons
             return []
         places = [place for channel in await self._with_buttons(asked, answered_in)
-                  for place in await self._places(asked, channel)]  # fmt: skip
+                  for place in await self._places(asked, channel, number)]  # fmt: skip
         return [copy for place in places if (copy := await self._copy(asked, place, row.value, row.version))]
+
+    async def of_chats(self, key: HistoryKey) -> Sequence[Copy]:
+        """Return the messages of the group chats in which somebody has answered, with the totals."""
+        try:
+            asked = await self._answers.find(key.shard, code_of(key), 0, "answers_chats")
+        except NotFound:
+            return []
+        chats = [int(number) for number in (asked.fields["answers_chats"] or "").split()]
+        return [
+            copy
+            for number in chats
+            for channel in await self._with_buttons(asked, "")
+            for place in await self._places(asked, channel, number)
+            if is_group(channel, place.entry.address) and (copy := await self._copy(asked, place, "", 0))
+        ]
 
     async def all(self, key: HistoryKey) -> AsyncIterator[Copy]:
         """Emit every message with buttons of a question, as its recipient is to see it now."""
@@ -93,11 +110,10 @@ class Copies:
             if one.display and asking(asked.content, asked.question, one.display.shows, one.display.written_as_text)
         ]
 
-    async def _places(self, asked: AskedRecipient, channel: str) -> Sequence[_CopyPlace]:
-        """Return the entries of the recipient in a channel, none if its data were deleted. The parcels of a channel are
-        in the order of the recipients.
+    async def _places(self, asked: AskedRecipient, channel: str, number: int) -> Sequence[_CopyPlace]:
+        """Return the entries of the recipient with this number in a channel, none if its data were deleted. The parcels
+        of a channel are in the order of the recipients.
         """
-        number = asked.recipient.number
         plan = next(one for one in load_plan(asked.fields["plan"] or "") if one.channel == channel)
         first, last = 0, len(plan.parcels) - 1
         while first <= last:
@@ -129,5 +145,9 @@ class Copies:
         pressed = Pressed(shard, code, entry.number, parcel, entry.contact, is_anonymous=question.is_anonymous)
         account = asked.tenant, channel, entry.address
         tokens = await self._tokens.of_options(*account, pressed, len(question.options))
-        buttons = answered_rows(asked.content, question, tokens, value)
+        if is_group(channel, entry.address):
+            counts = (await self._reader.summary(asked.key, asked.tenant)).answers
+            buttons = counting_rows(asked.content, question, tokens, counts.options if counts else {})
+        else:
+            buttons = answered_rows(asked.content, question, tokens, value)
         return Copy(channel, entry.address, reference.rpartition(",")[2], buttons, version)

@@ -19,7 +19,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.history import History, HistoryChange
-from core.model.history_key import HistoryKey, Id
+from core.model.history_key import HistoryKey, typed_id
 from core.model.question import load_question, load_row, row_field, shown_row
 from core.model.states import DeliveryState
 from core.redis.store import Store
@@ -125,7 +125,8 @@ class Tracker:
         outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, labels))
         changes = [change for one in recipients for change in _changes_of(one, labels, fields, outcomes)]
         if fields["answer"]:
-            changes += _answers_of(recipients, fields, await self._reader.answers(key, fields, recipients))
+            people = [*recipients, *await self._reader.members(key, fields)]
+            changes += _answers_of(people, fields, await self._reader.answers(key, fields, people))
         return sorted((change for change in changes if change.version > after), key=lambda change: change.version)
 
 
@@ -186,14 +187,14 @@ def read_change(line: str, event: HistoryEvent) -> HistoryChange:
     recipient, label, text = line.split("\t", 2)
     outcome, (channel, wave) = read_outcome(text, over=False), split_label(label)
     state = DeliveryState(event.state)
-    return HistoryChange(outcome.version, _typed_id(recipient), channel, outcome, state, reminder=wave)
+    return HistoryChange(outcome.version, typed_id(recipient), channel, outcome, state, reminder=wave)
 
 
 def read_answer(event: HistoryEvent) -> HistoryChange:
     """Parse `HistoryEvent.answer`."""
     recipient, text = event.answer.split("\t", 1)
     state, row = DeliveryState(event.state), load_row(text)
-    return HistoryChange(event.version, _typed_id(recipient), None, None, state, answer=row)
+    return HistoryChange(event.version, typed_id(recipient), None, None, state, answer=row)
 
 
 def _is_open(fields: HistoryFields) -> bool:
@@ -213,10 +214,6 @@ def _answers_of(
     if fields["answers_closed"]:
         closed_at = from_ms(fields["answers_closed"])
         yield HistoryChange(int(fields["answers_closing"] or 0), None, None, None, state, closed_at=closed_at)
-
-
-def _typed_id(recipient: str) -> Id:
-    return int(recipient[1:]) if recipient[0] == "i" else recipient[1:]
 
 
 def _changes_of(

@@ -34,6 +34,7 @@ class OutcomeRecord(Struct, frozen=True):
 class RecipientRecord(Struct, frozen=True):
     """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached. `text`: its
     own one, of a personal text. `answer`: None if the delivery asks nothing. `reminders`: those sent to it.
+    `is_member`: of a group chat, in which it has answered, and no recipient itself.
     """
 
     id: Id
@@ -44,6 +45,7 @@ class RecipientRecord(Struct, frozen=True):
     text: str | None = None
     answer: RecipientAnswer | None = None
     reminders: Sequence["ReminderRecord"] = ()
+    is_member: bool = False
 
 
 class ReminderRecord(Struct, frozen=True):

@@ -17,6 +17,16 @@ _KEY = re.compile(r"history:\{(\d{1,5})\}:(.+):(\d{19})", re.DOTALL)
 _PUBLIC = re.compile(r"(\d{1,5})\.(.+)\.(\d{19})", re.DOTALL)
 
 
+def person_key(id_: Id) -> str:
+    """Return an id as histories name it: of a number 42 and a text "42" different ones."""
+    return f"{'i' if isinstance(id_, int) else 's'}{id_}"
+
+
+def typed_id(key: str) -> Id:
+    """Return the id of a `person_key`."""
+    return int(key[1:]) if key[0] == "i" else key[1:]
+
+
 class HistoryKey(Struct, frozen=True, gc=False):
     """Names a delivery: `history:{shard}:<sender>:<unix ns>` in Redis, `<shard>.<sender>.<unix ns>` in URLs."""
 

@@ -260,6 +260,11 @@ def row_field(number: int) -> str:
     return f"answer:{number}"
 
 
+def member_field(number: int) -> str:
+    """Return the field of the history that names a member of a group chat, who is no recipient itself."""
+    return f"answers_member:{number}"
+
+
 def counter_fields(question: Question | None) -> list[str]:
     """Return the fields that count answers."""
     if question is None:

@@ -30,6 +30,10 @@ _ANONYMOUS: Mapping[str, tuple[str, str]] = {
 }
 _REFUSALS: Mapping[str, tuple[str, str]] = {
     "ANSWER_NOT_YOURS": ("Этот вопрос задан не вам.", "This question was not asked of you."),
+    "ANSWER_STRANGER": (
+        "Вы ещё не привязаны. Напишите этому боту личное сообщение /start, потом ответьте снова.",
+        "You are not linked yet. Send /start to this bot in a private chat, then answer again.",
+    ),
     "ANSWER_PERSON_DELETED": ("Этот вопрос задан не вам.", "This question was not asked of you."),
     "QUESTION_NOT_FOUND": ("Этот вопрос больше не хранится.", "This question is no longer kept."),
     "ANSWER_TOKEN_WRONG": ("Эта кнопка не действует.", "This button does not work."),

@@ -153,7 +153,7 @@ class Events:
         place = self._tenant, str(event["channel"]), str(event["user_id"]), str(event["callback_data"])
         stored = {**event, "callback_data": ""}
         try:
-            given, _ = await self._answers.press(*place, event="")
+            given, _ = await self._answers.press(*place, event="", chat=str(event.get("chat_id") or ""))
             stored[ANSWER_RESULT] = AnonymousPress(given.result, given.question.locale)
         except Refused as refusal:
             stored[ANSWER_RESULT] = AnonymousPress(refused=refusal.code)

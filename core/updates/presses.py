@@ -10,7 +10,7 @@ The tube also closes questions and reminds of them when their time has come (lua
 """
 
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count
 
@@ -27,7 +27,7 @@ from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
-from core.queue import Attempt, QueueClient, Result, Retry, Task, Tube, Worker
+from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
 from core.updates.answer_words import anonymous_text, is_alert, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
@@ -37,11 +37,13 @@ from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 log = logging.getLogger(__name__)
 
 CLOSE, CLOSED, REOPENED, REMIND, WAVE = "close", "closed", "reopened", "remind", "wave"
-PLACE, COPIES, ANSWERED = "place", "copies", "answered"
+PLACE, COPIES, CHATS, ANSWERED = "place", "copies", "chats", "answered"
 """Kinds of tasks: close a question; what follows a closing or a reopening; remind; ask further people; notify a person
-of its place; show an answer in other messages; put an answer as an event of a bot.
+of its place; show an answer in other messages; show the totals in group chats; put an answer as an event of a bot.
 """
 _LEASE = timedelta(seconds=5)
+CHAT_PAUSE = 5
+"""Seconds between two changes of the message of a group chat: Telegram allows twenty a minute."""
 _CONCURRENCY = 100
 
 
@@ -84,8 +86,8 @@ class Presses:
             await self._tell(task, attempt.body)
         elif task.kind in (REMIND, WAVE):
             return await self._ask(task, attempt.body)
-        elif task.kind == COPIES:
-            await self._show_in_copies(task, attempt.body)
+        elif task.kind in (COPIES, CHATS):
+            await self._show_in_messages(task, attempt.body)
         elif ANSWER_TO in (event := decode(attempt.body)):
             await self._text(task.tenant, event)
         else:
@@ -95,6 +97,7 @@ class Presses:
     async def _finish(self, key: HistoryKey, task: Task) -> None:
         try:
             await self._notices.finish(key, task.tenant, from_ms(task.claimed))
+            await self._show_in_chats(key, task)
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
 
@@ -121,6 +124,12 @@ class Presses:
         else:
             await self._notices.tell_bot(key, task.tenant, int(number))
 
+    async def _show_in_messages(self, task: Task, body: str) -> None:
+        if task.kind == CHATS:
+            await self._show_in_chats(HistoryKey.of(task.shard, body), task)
+        else:
+            await self._show_in_copies(task, body)
+
     async def _show_in_copies(self, task: Task, body: str) -> None:
         """Have the messages of other channels show the last answer. A change that is put twice is made once."""
         suffix, number, channel = body.rsplit(" ", 2)
@@ -132,6 +141,26 @@ class Presses:
             calls = BotCalls(self._client, task.tenant, copy.channel)
             change = ButtonChange(copy.address, copy.message, copy.buttons)
             await calls.change_message(change, f"{key.id} {copy.version}", from_ms(task.claimed))
+        await self._plan_chats(key, task)
+
+    async def _plan_chats(self, key: HistoryKey, task: Task) -> None:
+        """Have the messages of group chats show the totals, at most once in a while, and after the last answer."""
+        if not await self._copies.of_chats(key):
+            return
+        turn = int(from_ms(task.claimed).timestamp()) // CHAT_PAUSE + 1
+        due = datetime.fromtimestamp(turn * CHAT_PAUSE, UTC)
+        later = NewTask(key.suffix, task.tenant, kind=CHATS, due=due)
+        await self._client.queue.put_once(ANSWERS_TUBE, later, source="answers.chats", name=f"{key.id} {turn}")
+
+    async def _show_in_chats(self, key: HistoryKey, task: Task) -> None:
+        """Have the messages of group chats show the totals of this moment."""
+        tubes = {tube.name for tube in await self._client.tubes.known()}
+        for copy in await self._copies.of_chats(key):
+            if calls_tube(copy.channel) in tubes:
+                change = ButtonChange(copy.address, copy.message, copy.buttons)
+                await BotCalls(self._client, task.tenant, copy.channel).change_message(
+                    change, task.id, from_ms(task.claimed)
+                )
 
     async def _show_buttons(self, key: HistoryKey, task: Task) -> None:
         """Have the messages of a question that was opened again show their buttons."""
@@ -187,18 +216,18 @@ class Presses:
             if calls:
                 await calls.answer_press(event, text, alert=press.result != "answered")
             return
+        account = str(event["user_id"]), token, _name(tenant, event), str(event.get("chat_id") or "")
         try:
-            given, buttons = await self._answers.press(
-                tenant, channel, str(event["user_id"]), token, _name(tenant, event)
-            )
+            given, buttons = await self._answers.press(tenant, channel, *account)
         except Refused as refusal:
             log.info("%s: the press %s does not count: %s", channel, event["id"], refusal.code)
             if calls:
                 await calls.answer_press(event, refusal_text(refusal.code, event), alert=True)
             return
         if calls:
-            await calls.answer_press(event, result_text(given), alert=is_alert(given))
-            await calls.change_buttons(event, buttons)
+            await calls.answer_press(event, result_text(given), alert=is_alert(given) or buttons is None)
+            if buttons is not None:
+                await calls.change_buttons(event, buttons)
 
 
 def _name(tenant: str, event: Event) -> str:

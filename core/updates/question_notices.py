@@ -10,7 +10,7 @@ which puts no call and sends no result a second time.
 Called by `core.updates.presses`.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -27,7 +27,7 @@ from core.directory import Directory
 from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
-from core.model.history import History
+from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.states import REACHED
 from core.queue import NewTask, QueueClient, Task, own_name
@@ -70,11 +70,13 @@ class QuestionNotices:
         tubes = {tube.name for tube in await self._client.tubes.known()}
         rows, numbers = history.content.inline if history.content else (), count()
         name = f"{key.id} {_closed_at(history)}"
+        (text,) = (await self._reader.read_fields(key, ["answers_chats"])).values()
+        chats = set(map(int, (text or "").split()))  # their messages keep the totals
         async for parcel in self._parcels(key, history.tenant):
             channel, _ = split_label(parcel.channel)
             if calls_tube(channel) in tubes:
                 calls = BotCalls(self._client, history.tenant, channel)
-                for address, message in (await self._sent(key, parcel)).items():
+                for address, message in (await self._sent(key, parcel, chats)).items():
                     change = ButtonChange(address, message, rows)
                     await calls.change_message(change, name, now + BUTTONS_PAUSE * next(numbers))
 
@@ -90,9 +92,12 @@ class QuestionNotices:
                     if again:
                         yield again
 
-    async def _sent(self, key: HistoryKey, parcel: StoredParcel) -> Mapping[str, str]:
-        """Return address → the message that has the buttons: the last part of a long one."""
-        fields = {entry.field(parcel.channel): entry.address for entry in parcel.entries if entry.address}
+    async def _sent(self, key: HistoryKey, parcel: StoredParcel, without: Collection[int]) -> Mapping[str, str]:
+        """Return address → the message that has the buttons: the last part of a long one. `without`: the numbers of
+        recipients that are left out.
+        """
+        entries = [entry for entry in parcel.entries if entry.address and entry.number not in without]
+        fields = {entry.field(parcel.channel): entry.address for entry in entries}
         found = {}
         for name, text in (await self._reader.outcomes(key, list(fields))).items():
             status, *_, reference = (text or "|||||").split("|", 5)
@@ -127,8 +132,8 @@ class QuestionNotices:
         row = record.answer.row if record.answer else None
         if row is None or row.waiting or history.question is None:
             return
-        contacts = await self._contacts(key, fields, number)
-        best = next((name for name in record.received_in if name in contacts), None)
+        contacts = await self._contacts(key, fields, record, number)
+        best = next((name for name in (*record.received_in, row.channel) if name in contacts), None)
         if best is None:
             return
         recipient = Recipient(record.id, record.name, {best: contacts[best]})
@@ -147,7 +152,7 @@ class QuestionNotices:
             return
         (record,) = history.recipients
         row = record.answer.row if record.answer else None
-        contacts = await self._contacts(key, fields, number)
+        contacts = await self._contacts(key, fields, record, number)
         best = (row.channel if row else "", *record.received_in, *contacts)
         channel = next((name for name in best if name in contacts), None)
         if row is None or history.question is None or channel is None:
@@ -170,9 +175,16 @@ class QuestionNotices:
         task = NewTask(encode(event), tenant, lane=own_name(tenant, lane_of(event)), user=person_of(event))
         await self._client.queue.put_once(TUBE, task, source=SOURCE, name=own_name(tenant, event["id"]))
 
-    async def _contacts(self, key: HistoryKey, fields: HistoryFields, number: int) -> Mapping[str, Sequence[str]]:
-        """Return the addresses of a recipient by channel, as the delivery has them."""
+    async def _contacts(
+        self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int
+    ) -> Mapping[str, Sequence[str]]:
+        """Return the addresses of a recipient by channel, as the delivery has them; those of a member of a group chat
+        are in the directory.
+        """
         found: dict[str, list[str]] = {}
+        if record.is_member:
+            (user,) = await self._directory.users.lookup(fields["tenant"] or "", [record.id])
+            return {name: to for name, to in user.contacts.items() if name not in user.opt_out} if user else {}
         async for parcel in self._reader.parcels(key, fields):
             for entry in parcel.entries:
                 if entry.number == number and entry.address and entry.address not in found.get(parcel.channel, ()):

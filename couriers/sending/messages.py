@@ -61,7 +61,8 @@ class Messages:
         usual = self._usual_ways()
         numbers = self._numbers.get((entry.number, entry.contact), usual.numbers)
         is_private = not is_group(self._channel, entry.address)  # in a group anybody could answer for the recipient
-        return AnswerWays(usual.url if is_private else "", numbers, is_private)
+        has_id = is_private or not entry.address.startswith("@")  # a press has the id of its chat, not the name
+        return AnswerWays(usual.url if is_private else "", numbers, is_private, has_id)
 
     def _present(self, text: str, content: Content | None, ways: AnswerWays) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""
@@ -96,7 +97,7 @@ class Messages:
         if self._template is not None:
             values = self._values.get(entry.number, {})
             text, content = self._template.text(values), self._template.content(values)
-        elif ways == self._usual_ways() or self.shared.answer_by in ("", PRESS):
+        elif ways == self._usual_ways() or (ways.presses and self.shared.answer_by in ("", PRESS)):
             return self.shared
         presented = self._present(text, content, ways)
         if presented.content is None or self.shared.content is None:

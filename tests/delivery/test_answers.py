@@ -8,8 +8,11 @@ from urllib.parse import quote
 import pytest
 
 from cli.client.format_history import answer_totals
+from core.answers import Answers
 from core.deliveries.channels import ChannelFacts
+from core.deliveries.histories.encoding import StoredRecipient
 from core.model.clock import write_time
+from core.model.history_key import HistoryKey, code_of
 from couriers.sending.content.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from tests.delivery.conftest import Api, Couriers, delivery_body
@@ -301,3 +304,27 @@ async def test_answers_to_what_was_not_asked_are_refused(api: Api, where: str) -
         ({"recipient": 7, "value": "yes"}, "RECIPIENT_NOT_FOUND"),
     ):
         assert (await api.call("POST", f"{where}/answers", body)).code == code
+
+
+async def test_the_members_of_a_group_chat_stand_behind_the_recipients_with_their_names(
+    api: Api, courier: Couriers
+) -> None:
+    await courier("telegram")
+    assert (await api.call("POST", "/v1/users", {"id": 7, "name": "Anna"})).status == 201
+    made = await api.call("POST", "/v1/deliveries", asking(**CHOICE))
+    where = made.headers["Location"]
+    key = HistoryKey.parse(where.rpartition("/")[2])
+    asked = await Answers(api.store).find(key.shard, code_of(key), 0)
+    member = asked._replace(recipient=StoredRecipient(-1, 7, [0]))
+    await Answers(api.store).record(member, "e1", "yes", "press", chat=asked)
+    answers = (await api.call("GET", f"{where}/answers?state=answered")).json
+    assert [(one["name"], one["member"], one["answer"]["value"]) for one in answers["recipients"]] == [
+        ("Anna", True, "yes")
+    ]
+    assert (answers["answers"]["answered"], answers["answers"]["options"]) == (1, {"yes": 1, "no": 0})
+    assert "7,Anna,answered,yes,Yes" in (await api.call("GET", f"{where}/answers.csv")).body.decode()
+    listed = (await api.call("GET", f"{where}/recipients?answer=answered")).json["recipients"]
+    assert [(one["id"], one["name"], one["member"], one["why"]) for one in listed] == [(7, "Anna", True, None)]
+    assert len((await api.call("GET", f"{where}/recipients")).json["recipients"]) == 2
+    entered = await api.call("POST", f"{where}/answers", {"recipient": 7, "value": "no"})
+    assert entered.json["result"] == "changed"

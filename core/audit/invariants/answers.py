@@ -13,7 +13,17 @@ from core.deliveries.histories.encoding import StoredRecipient
 from core.deliveries.histories.parcels import outcome_field
 from core.deliveries.histories.projection import waves_of
 from core.model.clock import to_ms
-from core.model.question import AnswerKind, AnswerRow, AnswerState, Late, Question, load_question, load_row, row_field
+from core.model.question import (
+    AnswerKind,
+    AnswerRow,
+    AnswerState,
+    Late,
+    Question,
+    load_question,
+    load_row,
+    member_field,
+    row_field,
+)
 from core.model.states import Status
 
 _RULE, _REMINDERS, _PLACES, _WAVES = "I26", "I27", "I28", "I29"
@@ -38,9 +48,7 @@ def answer_violations(
                 _RULE, key, f"{len(rows)} answers without a question", "none", why="what was asked is unknown"
             )
         return
-    if strangers := sorted(number for number in rows if number >= recipients):
-        why = "who has answered is unknown"
-        yield Violation(_RULE, key, f"answers of recipients {strangers}", f"of {recipients} recipients", why=why)
+    yield from _member_violations(key, fields, recipients, rows)
     if question.is_anonymous:
         yield from _anonymous_violations(key, fields, len(rows))
     counted = {name: int(text) for name, text in fields.items() if name.startswith(_COUNTER) and int(text)}
@@ -53,6 +61,20 @@ def answer_violations(
         )
 
     yield from _place_violations(key, question, rows)
+
+
+def _member_violations(
+    key: str, fields: Mapping[str, str], recipients: int, numbers: Collection[int]
+) -> Iterator[Violation]:
+    """Yield answers of nobody, and members of group chats that do not count once. `numbers`: of the answers."""
+    members = {number: fields[member_field(number)] for number in numbers if member_field(number) in fields}
+    counted = int(fields.get("answers_members", 0))
+    if not len(set(members.values())) == len(members) == counted:
+        found = f"{counted} members of chats: {sorted(members.values())}"
+        yield Violation(_RULE, key, found, "each once", why="which answer counts is unknown")
+    if strangers := sorted(number for number in numbers if number >= recipients and number not in members):
+        why = "who has answered is unknown"
+        yield Violation(_RULE, key, f"answers of recipients {strangers}", f"of {recipients} recipients", why=why)
 
 
 def _anonymous_violations(key: str, fields: Mapping[str, str], answered: int) -> Iterator[Violation]:

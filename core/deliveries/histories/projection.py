@@ -56,6 +56,7 @@ FIELDS = (
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
     *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
+    "answers_members",
     *("follows", "followed", "left_out", "texts", "refused_replies"),
 )
 
@@ -223,8 +224,16 @@ def _recipient_record(
     answer = _answer_of(recipient, fields, is_reached=bool(received_in)) if fields.get("answer") else None
     reminders = _reminders_of(recipient, fields, outcomes) if fields["answers_reminders"] else []
     origin = list(recipient.origin)
+    is_member = recipient.number >= int(fields["recipients"] or 0)
     return RecipientRecord(
-        recipient.id, recipient.name, origin, received_in, records, answer=answer, reminders=reminders
+        recipient.id,
+        recipient.name,
+        origin,
+        received_in,
+        records,
+        answer=answer,
+        reminders=reminders,
+        is_member=is_member,
     )
 
 
@@ -346,9 +355,8 @@ def _answers(fields: HistoryFields, counters: HistoryFields, recipients: int, re
     if question is None:
         return None
     is_over, closed_at = fields["finished"] is not None, int(fields["answers_closed"] or 0)
-    return answer_totals(
-        question, counters, recipients=recipients, reached=reached, is_over=is_over, closed_at=closed_at
-    )
+    asked = recipients + int(fields["answers_members"] or 0)
+    return answer_totals(question, counters, recipients=asked, reached=reached, is_over=is_over, closed_at=closed_at)
 
 
 def _optional_time(ms: str | None) -> datetime | None:

@@ -13,8 +13,8 @@ from core.deliveries.histories.parcels import StoredParcel, load_parcel, parcel_
 from core.deliveries.histories.projection import HistoryFields
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
-from core.model.history_key import HistoryKey
-from core.model.question import counter_fields, load_question, row_field
+from core.model.history_key import HistoryKey, typed_id
+from core.model.question import counter_fields, load_question, member_field, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -60,7 +60,9 @@ class HistoryReader:
         HISTORY_NOT_FOUND.
         """
         immutable = await self._immutable_fields(key, tenant)
-        recipients = await self.recipients(key, immutable, start, limit)
+        recipients = await self.recipients(key, immutable, start, limit) or await self.members(
+            key, immutable, start, limit
+        )
         under_way = await self._under_way(key, immutable)
         fields, outcomes = await self._snapshot(key, tenant, immutable, recipients)
         if projection.is_being_cancelled(fields) and not projection.is_being_cancelled(immutable):
@@ -74,7 +76,9 @@ class HistoryReader:
         """Return the fields that show which other fields exist. Of the plan only the channels are used; they never
         change."""
         return await self._fields_of_tenant(
-            key, tenant, ("tenant", "plan", "recipients", "state", "finished", "answer", "answers_reminders")
+            key,
+            tenant,
+            ("tenant", "plan", "recipients", "state", "finished", "answer", "answers_reminders", "answers_members"),
         )
 
     async def _under_way(self, key: HistoryKey, fields: HistoryFields) -> set[str]:
@@ -119,6 +123,19 @@ class HistoryReader:
         texts = await self.read_fields(key, [f"people:{page}" for page in pages]) if pages else {}
         found = [one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page)]
         return [recipient for recipient in found if start <= recipient.number < end]
+
+    async def members(
+        self, key: HistoryKey, fields: HistoryFields, start: int = 0, limit: int = 1 << 30
+    ) -> list[StoredRecipient]:
+        """Return the members of group chats who have answered and are no recipients themselves, with numbers from
+        `start` to `start + limit`: those behind the recipients.
+        """
+        total, members = int(fields["recipients"] or 0), int(fields["answers_members"] or 0)
+        numbers = range(max(total, start), min(total + members, start + limit))
+        stored = await self.read_fields(key, [member_field(number) for number in numbers]) if numbers else {}
+        nothing = [0] * len(projection.channels_of(fields))
+        ids = {number: stored[member_field(number)] for number in numbers}
+        return [StoredRecipient(number, typed_id(text), nothing) for number, text in ids.items() if text]
 
     async def outcomes(self, key: HistoryKey, names: Sequence[str]) -> HistoryFields:
         """Return the stored outcomes by field."""

@@ -34,7 +34,8 @@ _TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Sta
 @dataclass(frozen=True, slots=True)
 class RecipientFilter:
     """None and "": all. `status`, `reason` and `channel` are of one outcome. `text`: a part of the name or id. `why`:
-    as `why_not_reached` says. `answer`, `option`: of the question of the delivery.
+    as `why_not_reached` says. `answer`, `option`: of the question of the delivery. `members`: also those of group chats
+    who have answered, at the end of the list.
     """
 
     status: Status | None = None
@@ -45,6 +46,7 @@ class RecipientFilter:
     reached: bool | None = None
     answer: AnswerState | None = None
     option: str = ""
+    members: bool = False
 
     @property
     def reads_outcomes(self) -> bool:
@@ -85,9 +87,9 @@ class RecipientPage(NamedTuple):
 
 def why_not_reached(record: RecipientRecord) -> str | None:
     """Return why a person was not reached: a reason, a status, or `waiting` while a channel may still reach it; None if
-    it was reached.
+    it was reached, or is the member of a group chat.
     """
-    if record.received_in:
+    if record.received_in or record.is_member:
         return None
     outcomes = record.outcomes.values()
     if any(one.status in OPEN for one in outcomes):
@@ -155,7 +157,9 @@ class RecipientSearch:
         total = int(fields["recipients"] or 0)
         reached = await self.reached(key, total)
         places = [_RecipientPlace(number in reached, number) for number in range(total)]
-        return sorted(one for one in places if wanted.reached in (None, one.is_reached))
+        found = sorted(one for one in places if wanted.reached in (None, one.is_reached))
+        members = int(fields["answers_members"] or 0) if wanted.members else 0
+        return [*found, *(_RecipientPlace(True, total + number) for number in range(members))]
 
     async def reached(self, key: HistoryKey, total: int) -> set[int]:
         """Return the numbers of those who were reached, from the bitmap."""
@@ -171,7 +175,11 @@ class RecipientSearch:
         }
 
     async def _records(self, key: HistoryKey, fields: HistoryFields, numbers: Sequence[int]) -> list[RecipientRecord]:
-        recipients = await self._recipients(key, numbers)
+        total = int(fields["recipients"] or 0)
+        recipients = await self._recipients(key, [number for number in numbers if number < total])
+        if len(recipients) < len(numbers):
+            first = numbers[len(recipients)]  # members stand behind all recipients
+            recipients += await self._reader.members(key, fields, first, len(numbers) - len(recipients))
         return await self._reader.records(key, fields, recipients)
 
     async def _recipients(self, key: HistoryKey, numbers: Sequence[int]) -> list[StoredRecipient]:

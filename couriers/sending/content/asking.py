@@ -38,12 +38,13 @@ _LABELS = {"ru": "Ответить", "en": "Answer"}
 class AnswerWays(NamedTuple):
     """The ways in which an address may answer beside buttons. `url`: of the page, without the token of a link, "" if
     there is none. `numbers`: of the options in a text that comes back, none if no text does. `quotes`: a text can quote
-    the message.
+    the message. `presses`: a press comes from the address to which the message goes.
     """
 
     url: str = ""
     numbers: Sequence[int] = ()
     quotes: bool = True
+    presses: bool = True
 
 
 class Asked(NamedTuple):
@@ -72,7 +73,7 @@ def ask(
     ways: AnswerWays,
 ) -> Asked:
     """Return the text and content with the question."""
-    if asked := asking(content, question, shows, as_text):
+    if ways.presses and (asked := asking(content, question, shows, as_text)):
         return Asked(PRESS, text, asked)
     is_written = not question.has_options and question.kind is not AnswerKind.FILE
     if is_written and ways.quotes and Feature.ANSWER in shows:

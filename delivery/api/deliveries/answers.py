@@ -206,17 +206,21 @@ class AnswerView(Struct):
 
 
 class AnsweredRecipient(Struct):
-    """A recipient and its answer. `received_in`: the channels that reached it."""
+    """A recipient and its answer. `received_in`: the channels that reached it. `member`: true for the member of a group
+    chat that has answered there and is no recipient itself; otherwise absent.
+    """
 
     id: Id
     name: str | None
     received_in: Sequence[str]
     answer: AnswerView
+    member: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: RecipientRecord, question: Question) -> "AnsweredRecipient":
         assert record.answer
-        return cls(record.id, record.name, record.received_in, AnswerView.of(record.answer, question))
+        view = AnswerView.of(record.answer, question)
+        return cls(record.id, record.name, record.received_in, view, record.is_member or UNSET)
 
 
 class AnswerPage(Struct):
@@ -245,7 +249,7 @@ class AnswerFilterQuery(RequestModel, frozen=True):
     q: Label | UnsetType = UNSET
 
     def wanted(self) -> RecipientFilter:
-        return RecipientFilter(text=self.q or "", answer=self.state or None, option=self.option or "")
+        return RecipientFilter(text=self.q or "", answer=self.state or None, option=self.option or "", members=True)
 
 
 class AnswerExportQuery(AnswerFilterQuery, frozen=True):
@@ -318,8 +322,9 @@ async def list_page(request: Request[None, AnswerQuery]) -> Response:
     page = await recipients.page(
         request.senders_history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
     )
-    if opened := await _opened(request, asked.question):
-        page = page._replace(recipients=[_with_row(one, opened) for one in page.recipients])
+    opened = await _opened(request, asked.question)
+    people = [_with_row(one, opened) for one in await with_names(request, page.recipients)]
+    page = page._replace(recipients=people)
     return Response(AnswerPage.of(asked, page), headers=next_page_link(request.http, page.next))
 
 
@@ -405,6 +410,14 @@ async def _opened(request: ApiRequest, question: Question | None) -> Mapping[str
     return await request.services.core.answers.rows(request.history_key, request.tenant)
 
 
+async def with_names(request: ApiRequest, records: Sequence[RecipientRecord]) -> Sequence[RecipientRecord]:
+    """Return recipients with the names that the members of group chats have in the directory."""
+    ids = [one.id for one in records if one.is_member]
+    users = await request.services.core.directory.users.lookup(request.tenant, ids) if ids else []
+    names = {user.id: user.name for user in users if user}
+    return [replace(one, name=names.get(one.id)) if one.is_member else one for one in records]
+
+
 def _with_row(record: RecipientRecord, opened: Mapping[str, AnswerRow]) -> RecipientRecord:
     row = opened.get(id_text(record.id))
     return replace(record, answer=RecipientAnswer(row.state, row)) if row else record
@@ -429,7 +442,8 @@ async def _pages(request: Request[None, AnswerExportQuery], question: Question) 
     recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
     opened = await _opened(request, question)
     async for page in recipients.all(request.senders_history_key, request.tenant, wanted):
-        yield rows + [_row(_with_row(one, opened), question) for one in page.recipients]
+        people = await with_names(request, page.recipients)
+        yield rows + [_row(_with_row(one, opened), question) for one in people]
         rows = []
 
 

@@ -16,6 +16,7 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import AnswerState, Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
+from delivery.api.deliveries.answers import with_names
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields, reminders_of
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
@@ -27,7 +28,8 @@ from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 class RecipientFilterQuery(RequestModel, frozen=True):
     """Which recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`: why
-    a person was not reached, as the list says it; `answer`: the state of the question.
+    a person was not reached, as the list says it; `answer`: the state of the question, then the members of group chats
+    who have answered are listed as well.
     """
 
     status: Status | UnsetType = UNSET
@@ -48,6 +50,7 @@ class RecipientFilterQuery(RequestModel, frozen=True):
             self.why or "",
             reached,
             self.answer or None,
+            members=bool(self.answer),
         )
 
 
@@ -73,14 +76,18 @@ class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
 
 
 class ListedRecipient(RecipientHistory, kw_only=True):
-    """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was."""
+    """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was. `member`: true for
+    the member of a group chat that has answered there and is no recipient itself; otherwise absent.
+    """
 
     why: str | None = None
+    member: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "ListedRecipient":
         answer, reminders = answer_of(record, question), reminders_of(record)
-        return cls(*recipient_fields(record), answer, reminders, why=why_not_reached(record))
+        why, member = why_not_reached(record), record.is_member or UNSET
+        return cls(*recipient_fields(record), answer, reminders, why=why, member=member)
 
 
 class ListedRecipients(Struct):
@@ -108,6 +115,7 @@ async def list_recipients(request: Request[None, RecipientQuery]) -> Response:
     page = await request.services.core.deliveries.recipients.page(
         request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
     )
+    page = page._replace(recipients=await with_names(request, page.recipients))
     hidden = await is_hidden(request, "GET /v1/deliveries/{id}/recipients")
     return Response(ListedRecipients.of(page, is_hidden=hidden), headers=next_page_link(request.http, page.next))
 

@@ -9,6 +9,10 @@
 -- in place of `answers:option:<key>`. `answers_line:<key>:<ticket>` names who has it; `answers_last:<key>` and `answers_first:<key>` are
 -- the ticket that was given last, and the last one that has left the line.
 
+-- In a group chat people answer that are no recipients themselves: its members. Their numbers are behind those of the recipients:
+-- `answers_members` counts them, `answers_member:<number>` names one, as `answers_number:<recipient>` does the other way round.
+-- `answers_chats` has the numbers of the recipients that are chats in which somebody has answered.
+
 local MOST_EVENTS, MOST_REVISIONS = 20, 100
 -- Within this time also an answer that is final can be corrected: a wrong button was pressed.
 local CORRECTION_MS = 60000
@@ -35,6 +39,27 @@ end
 function Answers.row_of(suffix, number)
   local text = redis_call('HGET', Key.history(suffix), field_of(number))
   return text and cjson.decode(text) or nil
+end
+
+-- Returns the number of a member of a group chat: a new one is counted when it has a row.
+function Answers.member_number(suffix, recipient)
+  local facts = redis_call('HMGET', Key.history(suffix), 'answers_number:' .. recipient, 'recipients', 'answers_members')
+  return tonumber(facts[1] or facts[2] + (facts[3] or 0))
+end
+
+local function count_member(suffix, number, recipient)
+  local history = Key.history(suffix)
+  if number < tonumber(redis_call('HGET', history, 'recipients')) then return end
+  if redis_call('HSETNX', history, 'answers_member:' .. number, recipient) == 0 then return end
+  redis_call('HSET', history, 'answers_number:' .. recipient, number)
+  redis_call('HINCRBY', history, 'answers_members', 1)
+end
+
+-- Notes that somebody has answered in a group chat: from now on its message shows the totals.
+function Answers.note_chat(suffix, chat)
+  local known = redis_call('HGET', Key.history(suffix), 'answers_chats') or ''
+  if string.find(' ' .. known .. ' ', ' ' .. chat .. ' ', 1, true) then return end
+  redis_call('HSET', Key.history(suffix), 'answers_chats', known == '' and chat or known .. ' ' .. chat)
 end
 
 local function save(suffix, number, row) redis_call('HSET', Key.history(suffix), field_of(number), cjson.encode(row)) end
@@ -201,13 +226,15 @@ local function give_places(suffix, question, key)
   end
 end
 
--- Has the messages of other channels show an answer (core/answers/copies.py).
-local function show_in_copies(suffix, number, row)
-  local tenant, code, plan = unpack(redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'plan'))
-  if row.channel and not string.find(plan, ';', 1, true) then return end
+-- Has the other messages of a person show an answer, and those of group chats the totals (core/answers/copies.py). The message in which
+-- it was pressed shows it already, unless it is that of a chat.
+local function show_in_copies(suffix, number, row, is_in_chat)
+  local tenant, code, plan, chats = unpack(redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'plan', 'answers_chats'))
+  local channel = not is_in_chat and row.channel or ''
+  if channel ~= '' and not chats and not string.find(plan, ';', 1, true) then return end
   local _, ns = Plan.split_suffix(suffix)
   local name = string.format('%s.%s.%d.%d', ns, code, number, row.version)
-  local body = string.format('%s %d %s', suffix, number, row.channel or '')
+  local body = string.format('%s %d %s', suffix, number, channel)
   NewTasks.add('answers', { name, tenant, '', 5, '', '', 'copies', '', '', '', '', body })
 end
 
@@ -219,7 +246,7 @@ local function tell_bot(suffix, number, row)
   NewTasks.add('answers', { name, tenant, '', 5, '', '', 'answered', '', '', '', '', suffix .. ' ' .. number })
 end
 
--- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel. Returns the new row.
+-- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel, is_in_chat. Returns the new row.
 function Answers.store(suffix, question, number, recipient, row, given, event, result)
   local state = result == 'late' and 'late' or 'answered'
   local new = {
@@ -235,8 +262,9 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   new.waiting = ticket_of(suffix, question, number, recipient, row, new)
   count(suffix, question, number, row, new)
   Answers.note_event(suffix, number, new, event, result)
+  count_member(suffix, number, recipient)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(shown_row(question, new)))
-  if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new) end
+  if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new, given.is_in_chat) end
   tell_bot(suffix, number, new)
   Waves.note_answer(suffix, question, new)
   move_end(suffix)
@@ -264,12 +292,13 @@ end
 
 -- Counts an answer to an anonymous question. Its row is the same for everybody: no value, time, order, event or channel joins the person
 -- and what it has said, and nothing is announced. Who has answered cannot change it. Returns the result and a row to show.
-function Answers.take_part(suffix, question, number, value, is_closed)
+function Answers.take_part(suffix, question, number, recipient, value, is_closed)
   local known = Answers.row_of(suffix, number)
   local row = { state = 'answered', value = '', at = 0, by = '', version = 0 }
   if known then return 'same', known end
   if is_closed then return 'closed', row end
   save(suffix, number, row)
+  count_member(suffix, number, recipient)
   add(suffix, 'answered', 1)
   add(suffix, 'option:' .. value, 1)
   if redis_call('GETBIT', Key.reached(suffix), number) == 0 then add(suffix, 'unreached', 1) end

@@ -183,7 +183,7 @@ function recipients(root, where, context, message, reasons, again) {
 function outcomes(row, where) {
   const all = Object.entries(row.outcomes);
   const used = all.filter(([, one]) => one.status !== "no_contact"), missing = all.filter(([, one]) => one.status === "no_contact");
-  if (!used.length) return statusTag("no_contact");
+  if (!used.length) return row.member ? t("dry_run.chat") : statusTag("no_contact");
   return [
     used.map(([channel, one]) => [
       h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status)),
