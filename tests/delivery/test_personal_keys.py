@@ -83,6 +83,7 @@ async def test_a_key_ends_when_it_is_revoked_expires_or_its_person_leaves(api: A
     assert (await browser.call("DELETE", f"/v1/me/keys/{key_id}")).status == 204
     assert (await script.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
     expiring, _ = await made(api, browser, days=1)
+    assert (await expiring.call("GET", "/v1/me")).status == 200, "a use is noted, and does not prolong it"
     lifetimes = {name: await api.store.redis.pttl(name) for name in await api.keys() if name.startswith("session:")}
     (name,) = [name for name, left in lifetimes.items() if left <= 86_400_000]
     assert lifetimes[name] > 0
