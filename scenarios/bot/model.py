@@ -49,7 +49,9 @@ class Action(Struct, frozen=True):
 
     `chain`: the outcomes of the previous action after which this one runs; None if it does not wait; empty if it names
     only unknown outcomes. `chain_drop`: the outcomes of this action after which everything chained to it is dropped.
-    `placeholder`: None if it is not written.
+    `placeholder`: None if it is not written. `step`: its own name, `after`: that of the earlier action of its scenario
+    whose outcome its chain depends on; "" means the action before it. `on_failure`, `otherwise`: the full names of the
+    scenarios that run if it has failed, or has ended as `drop` by itself; "" if there is none.
     """
 
     type: str
@@ -58,15 +60,28 @@ class Action(Struct, frozen=True):
     chain: frozenset[str] | None = None
     chain_drop: frozenset[str] = frozenset()
     placeholder: bool | None = None
+    step: str = ""
+    after: str = ""
+    on_failure: str = ""
+    otherwise: str = ""
+
+    @property
+    def handlers(self) -> tuple[str, ...]:
+        """The scenarios that stand in its `on_failure` and `otherwise`."""
+        return tuple(name for name in (self.on_failure, self.otherwise) if name)
 
 
 class Scenario(Struct, frozen=True):
-    """`name` is the full name: `file.name`, in a folder `folder.file.name`. `short` is the bare name."""
+    """`name` is the full name: `file.name`, in a folder `folder.file.name`. `short` is the bare name. `is_part`: it
+    stands in an action, as `on_failure` or `otherwise`; then it is called `file.name:2.on_failure`, by the number of
+    the action, and no author's name finds it.
+    """
 
     name: str
     short: str
     actions: tuple[Action, ...]
     place: Place
+    is_part: bool = False
 
 
 class Target(Struct, frozen=True):

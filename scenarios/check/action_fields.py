@@ -21,6 +21,9 @@ from scenarios.schema.declaration import COMMON_FIELDS, ENABLED
 from scenarios.schema.types import DURATION
 from scenarios.words import Sentence, placed, sentence
 
+_DEFAULTS = tuple(one for one in COMMON_FIELDS if one.name not in ("step", "after", "on_failure", "otherwise"))
+"""The common fields for which settings.yaml may have a default."""
+
 _BAD_PATTERN = "pattern_cannot_used"
 
 
@@ -105,7 +108,7 @@ def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
     known = (*actions.types, *plugins, *FOREIGN, COMMANDS_SECTION, ROLES_SECTION, TEACHER_SECTION)
     for key, node in root.pairs if isinstance(root, MapNode) else ():
         if key.text in actions.types:
-            check_section(reader, key.text, (*actions.types[key.text].fields, *COMMON_FIELDS), node)
+            check_section(reader, key.text, (*actions.types[key.text].fields, *_DEFAULTS), node)
         elif key.text == TEACHER_SECTION:
             check_section(reader, key.text, (), node)
         elif setting := FOREIGN.get(key.text):

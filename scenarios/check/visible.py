@@ -82,11 +82,15 @@ class Visible:
         one an action sees only what the `scenario` action saw that has brought it into the run.
         """
         brought, before = self._brought[scenario.name], self._chained[scenario.name]
+        named: dict[str, Names] = {}
         for action in scenario.actions:
+            before = named.get(action.after, before)
             names = brought if action.chain is None else before
             yield action, names, before
             goes_on = before if action.type in SPLICING else names  # what is spliced in follows the action before
             before = _joined(goes_on, self._given_by(action, scenario))
+            if action.step:
+                named[action.step] = before
         self._left[scenario.name] = before
 
     def _given_by(self, action: Action, scenario: Scenario) -> Names:
@@ -126,9 +130,12 @@ class Visible:
         variables = _with_seconds({*action.fields}) if action.placeholder else _NOTHING
         variables |= _parameters(action)
         found = []
-        for target in self._targets(action, scenario):
-            grown = _joined(self._brought[target.name], names | variables)
-            grown_chained = _joined(self._chained[target.name], chained | variables)
+        targets = [(target, names | variables, chained | variables) for target in self._targets(action, scenario)]
+        given = names | self._given_by(action, scenario)
+        targets += [(self._bot.scenarios[name], given, given) for name in action.handlers]
+        for target, bringing, chaining in targets:
+            grown = _joined(self._brought[target.name], bringing)
+            grown_chained = _joined(self._chained[target.name], chaining)
             if (grown, grown_chained) != (self._brought[target.name], self._chained[target.name]):
                 self._brought[target.name], self._chained[target.name] = grown, grown_chained
                 found.append(target)

@@ -7,7 +7,7 @@ the limits, with a complaint that names it. No Redis, no YAML, no provider, no c
 
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State
-from scenarios.engine.transitions import IllegalMove, begin, end
+from scenarios.engine.transitions import IllegalMove, begin, end, handled
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -25,4 +25,5 @@ __all__ = [
     "Values",
     "begin",
     "end",
+    "handled",
 ]

@@ -77,6 +77,10 @@ def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action
     graph.nodes.append(Node(own, scenario.name, action.type))
     if number > 1 and action.chain is not None:
         graph.edges.append(Edge(before(bot, scenario, number), own, words(action.chain)))
+    for name in action.handlers:
+        if handler := bot.scenarios.get(name):
+            graph.edges.append(Edge(own, node_id(name, 1), name.rpartition(".")[2]))
+            yield handler
     for name in spliced_names(action):
         target = bot.find(name, scenario)
         if target is None:
@@ -87,7 +91,12 @@ def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action
 
 
 def before(bot: Bot, scenario: Scenario, number: int) -> str:
-    """Return the action before this one: of a single scenario that is spliced in there, the last one (C-33)."""
+    """Return the action before this one, or that it names: of a single scenario that is spliced in there, the last one
+    (C-33).
+    """
+    steps = [action.step for action in scenario.actions[: number - 1]]
+    named = scenario.actions[number - 1].after
+    number = steps.index(named) + 2 if named and named in steps else number
     previous = scenario.actions[number - 2]
     names = spliced_names(previous)
     target = bot.find(names[0], scenario) if len(names) == 1 and not is_parallel(previous) else None
@@ -133,6 +142,10 @@ def _notes(bot: Bot, scenario: Scenario, number: int) -> Iterator[str]:
         yield "at once"
     if action.chain_drop:
         yield f"drops what is chained after it if it ends as {words(action.chain_drop)}"
+    if action.on_failure:
+        yield f"if it fails, {action.on_failure}"
+    if action.otherwise:
+        yield f"if it ends as drop, {action.otherwise}"
 
 
 def _splice_note(bot: Bot, scenario: Scenario, name: str) -> str:

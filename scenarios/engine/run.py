@@ -56,12 +56,15 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of an executed action, and its result."""
+    """The end of an executed action, and its result. `handler`: the scenario that this end starts, if the action has
+    one for it (C-104).
+    """
 
     state: State
     returned: Values = field(default_factory=Values)
     error: Text = ""
     splice: Splice | None = None
+    handler: Scenario | None = None
 
 
 @dataclass(frozen=True, slots=True)

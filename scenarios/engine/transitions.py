@@ -4,11 +4,11 @@ Pure: both return a new run and its effects. Every move is in the table of state
 together: the caller stores them in one atomic step (C-21, C-29).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scenarios.bot import Scenario
+from scenarios.bot import Action, Scenario
 from scenarios.engine import guard
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
@@ -75,10 +75,20 @@ class _Moves:
         self._move(path, "end", ending.state, ending=ending, ended_at=self._at)
         if ending.splice is not None:
             self._splice(self._steps[path], ending.splice)
+        if ending.handler is not None:
+            self._insert_handler(self._steps[path], ending.handler)
         self._wake(path)
+        for length in range(len(path) - 2, 1, -2):
+            if self._has_handler(path[:length]):
+                self._wake(path[:length])
 
     def _guarded(self, step: Step, ending: Ending) -> Ending:
-        """Return the ending, or a failure in place of a splice that the loop guard refuses (C-90)."""
+        """Return the ending, or a failure in place of a splice that the loop guard refuses (C-90); a handler that it
+        refuses is left out.
+        """
+        if ending.handler and (complaint := guard.refusal(self._steps, step, as_splice(ending), self._run.limits)):
+            self.complaints.append(complaint)
+            ending = replace(ending, handler=None)
         if ending.splice is None:
             return ending
         if complaint := guard.refusal(self._steps, step, ending.splice, self._run.limits):
@@ -109,13 +119,28 @@ class _Moves:
         after = splicer.after if splicer else None
         values = splicer.passed_on.and_then(parameters) if splicer else Values()
         given = _given_by(splicer).and_then(parameters) if splicer else Values()
+        self._add_actions(scenario, prefix, after, values, given)
+
+    def _insert_handler(self, step: Step, handler: Scenario) -> None:
+        """Create the actions for the end of `step`; they see what it passes on, and nothing follows the last of them
+        (C-104).
+        """
+        self._add_actions(handler, _handler_prefix(step), None, step.passed_on, step.passed_on)
+
+    def _add_actions(self, scenario: Scenario, prefix: Path, after: Path | None, values: Values, given: Values) -> None:
+        """Create actions, the first behind `after`, each other behind the one before it or that it names."""
         followers = dict(self._followers)
+        named: dict[str, Path] = {}
         for number, action in enumerate(scenario.actions):
             path = (*prefix, number)
+            if action.after in named:
+                after, given = named[action.after], Values()
             self._create(Step(path, scenario.name, action, State.HOLD, after, values, given))
             if after is not None:
                 followers[after] = (*followers.get(after, ()), path)
             after, given = path, Values()
+            if action.step:
+                named[action.step] = path
         self._followers = followers
         for number in range(len(scenario.actions)):
             self._decide((*prefix, number))
@@ -160,7 +185,7 @@ class _Moves:
                 continue
             if step.after is None:
                 self._release(step, Cause.FIRST, step.given)
-            elif self._steps[step.after].is_over:
+            elif self._steps[step.after].is_over and not self._is_handled(step.after):
                 waiting += self._leave_hold(step, self._steps[step.after])
 
     def _release(self, step: Step, cause: Cause, values: Values, by: Path | None = None) -> None:
@@ -178,6 +203,17 @@ class _Moves:
         self._move(step.path, "drop", State.DROP, cause=cause, caused_by=culprit, values=values)
         self._dropped.append(step.path)
         return self._waiting_for(step.path)
+
+    def _has_handler(self, path: Path) -> bool:
+        ending = self._steps[path].ending if path in self._steps else None
+        return ending is not None and ending.handler is not None
+
+    def _is_handled(self, path: Path) -> bool:
+        """Return whether the actions for the end of this one are still under way."""
+        if not self._has_handler(path):
+            return False
+        prefix = _handler_prefix(self._steps[path])
+        return any(one[: len(prefix)] == prefix and not step.is_over for one, step in self._steps.items())
 
     def _waiting_for(self, path: Path) -> list[Path]:
         """Return the held actions that wait for this one."""
@@ -203,6 +239,25 @@ def _with_error(ending: Ending) -> Ending:
     if ending.state not in (State.FAILED, State.UNKNOWN):
         return ending
     return replace(ending, returned=ending.returned.and_then(Values({"error": str(ending.error)})))
+
+
+def _handler_prefix(step: Step) -> Path:
+    """Return the path of the handler of a step: it stands behind what the step has spliced in."""
+    spliced = step.ending.splice.scenarios if step.ending and step.ending.splice else ()
+    return (*step.path, len(spliced))
+
+
+def as_splice(ending: Ending) -> Splice:
+    """Return all scenarios that an ending brings into the run."""
+    return Splice((*(ending.splice.scenarios if ending.splice else ()), *((ending.handler,) if ending.handler else ())))
+
+
+def handled(ending: Ending, action: Action, scenarios: Mapping[str, Scenario]) -> Ending:
+    """Return the ending with the scenario that the action has for it: `on_failure` if it failed or may have,
+    `otherwise` if it ended as drop by itself (C-104).
+    """
+    names = {State.FAILED: action.on_failure, State.UNKNOWN: action.on_failure, State.DROP: action.otherwise}
+    return replace(ending, handler=scenarios.get(names.get(ending.state, "")))
 
 
 def _given_by(splicer: Step) -> Values:

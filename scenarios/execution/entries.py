@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from scenarios.bot import Bot, Scenario
-from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end
+from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end, handled
 from scenarios.words import Sentence, sentence
 
 LARGEST_ENTRY = 256 * 1024
@@ -60,7 +60,8 @@ def decode(stored: str) -> RunEntry:
 
 def apply(run: Run, entry: RunEntry, bot: Bot) -> tuple[Run, Effects]:
     """Return the run after an ending."""
-    return end(run, entry.path, _ending(entry, bot), entry.at)
+    ending = handled(_ending(entry, bot), run.steps[entry.path].action, bot.scenarios)
+    return end(run, entry.path, ending, entry.at)
 
 
 def replay(names: Iterable[str], began: int, entries: Iterable[RunEntry], bot: Bot) -> Run:

@@ -236,7 +236,11 @@ def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Data]) 
 
 
 def _view(active: ActiveVersion, bot: Bot, teacher: Version | None, zone: tzinfo) -> BotView:
-    scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
+    scenarios = [
+        ScenarioView(one.name, place_text(one.place), len(one.actions))
+        for one in bot.scenarios.values()
+        if not one.is_part
+    ]
     triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
     for one in bot.schedules.values():
         kind = "each" if one.recurs else "before"

@@ -1,5 +1,6 @@
 """Reads scenario files: a mapping name → `{actions: […]}`."""
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,6 +14,9 @@ from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.words import sentence
+
+HANDLERS = ("on_failure", "otherwise")
+"""The fields of an action that hold actions."""
 
 _CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
 
@@ -38,6 +42,8 @@ class ScenarioFiles:
     def short_names(self) -> dict[str, tuple[str, ...]]:
         names: dict[str, tuple[str, ...]] = {}
         for scenario in self.scenarios.values():
+            if scenario.is_part:
+                continue
             names[scenario.short] = (*names.get(scenario.short, ()), scenario.name)
         return names
 
@@ -51,10 +57,56 @@ class ScenarioFiles:
         if is_later(node):
             self.later.append(reader.place(key))
             return
-        nodes = [one for one in action_nodes(reader, key, node) if is_action(reader, one)]
-        self.nodes[name] = tuple(one for one in nodes if isinstance(one, MapNode))
-        actions = tuple(read_action(reader, one) for one in self.nodes[name])
-        self.scenarios[name] = Scenario(name, key.text, actions, reader.place(key))
+        self._add_actions(reader, Scenario(name, key.text, (), reader.place(key)), action_nodes(reader, key, node))
+
+    def _add_actions(self, reader: Reader, scenario: Scenario, written: tuple[Node, ...]) -> None:
+        """Add a scenario with these actions, and behind it those that stand in the actions."""
+        self.scenarios[scenario.name] = scenario
+        nodes = [one for one in written if is_action(reader, one) and isinstance(one, MapNode)]
+        self.nodes[scenario.name] = tuple(map(without_handlers, nodes))
+        actions = [self._with_handlers(reader, scenario, number, node) for number, node in enumerate(nodes, 1)]
+        check_steps(reader, nodes)
+        self.scenarios[scenario.name] = replace(scenario, actions=tuple(actions))
+
+    def _with_handlers(self, reader: Reader, scenario: Scenario, number: int, node: MapNode) -> Action:
+        """Return an action whose `on_failure` and `otherwise` are scenarios of their own (C-104)."""
+        names = {}
+        for field, actions in handlers_of(node):
+            if is_empty(actions):
+                continue
+            part = f":{number}.{field}"
+            place = Place(reader.file, actions.line, actions.column)
+            names[field] = scenario.name + part
+            inner = Scenario(scenario.name + part, scenario.short + part, (), place, is_part=True)
+            self._add_actions(reader, inner, reader.items(actions, field))
+        return replace(read_action(reader, without_handlers(node)), **names)
+
+
+def handlers_of(node: MapNode) -> list[tuple[str, Node]]:
+    """Return the fields of an action that hold actions. `otherwise` of a `branch` names a scenario."""
+    kind = node.get("type")
+    is_branch = isinstance(kind, Scalar) and kind.text == "branch"
+    names = HANDLERS[:1] if is_branch else HANDLERS
+    return [(key.text, value) for key, value in node.pairs if key.text in names]
+
+
+def without_handlers(node: MapNode) -> MapNode:
+    names = {name for name, _ in handlers_of(node)}
+    return replace(node, pairs=tuple(pair for pair in node.pairs if pair[0].text not in names))
+
+
+def check_steps(reader: Reader, nodes: Sequence[MapNode]) -> None:
+    """Report names of steps that two actions of a scenario have, and `after` that names no earlier one."""
+    known: list[str] = []
+    for node in nodes:
+        after, step = node.get("after"), node.get("step")
+        if isinstance(after, Scalar) and not is_empty(after) and after.text not in known:
+            message = did_you_mean(sentence("no_earlier_step", name=after.text), after.text, known)
+            reader.error(after, "UNKNOWN_STEP", message)
+        if isinstance(step, Scalar) and not is_empty(step):
+            if step.text in known:
+                reader.error(step, "DUPLICATE_STEP", sentence("earlier_step_has_name", name=step.text))
+            known.append(step.text)
 
 
 def with_goals(scenario: Scenario, bot: Bot) -> Scenario:
@@ -118,13 +170,16 @@ def read_action(reader: Reader, node: MapNode) -> Action:
     fields = plain(node)
     kind = node.get("type")
     place = Place(reader.file, node.line, node.column)
+    chain, after = read_outcomes(reader, node.get("chain"), "chain"), reader.text(node.get("after"), "after") or ""
     return Action(
         type=kind.text if isinstance(kind, Scalar) else "",
         fields={name: value for name, value in fields.items() if name != "type"},
         place=place,
-        chain=read_outcomes(reader, node.get("chain"), "chain"),
+        chain=NAMED["completed"] if chain is None and after else chain,
         chain_drop=read_outcomes(reader, node.get("chain_drop"), "chain_drop") or frozenset(),
         placeholder=read_placeholder(reader, node),
+        step=reader.text(node.get("step"), "step") or "",
+        after=after,
     )
 
 

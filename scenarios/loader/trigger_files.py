@@ -124,6 +124,6 @@ def find_scenario(reader: Reader, node: Node, name: str, bot: Bot, caller: Scena
         message = sentence("name_several_scenarios", name=name, words=", ".join(candidates))
         reader.error(node, "AMBIGUOUS_SCENARIO", message)
     elif not reader.problems.may_have(name):
-        known: Sequence[str] = [*bot.short_names, *bot.scenarios]
+        known: Sequence[str] = [*bot.short_names, *(one.name for one in bot.scenarios.values() if not one.is_part)]
         reader.error(node, "UNKNOWN_SCENARIO", did_you_mean(sentence("no_scenario", name=name), name, known))
     return None

@@ -13,7 +13,7 @@ from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, URL, Escaping, Rend
 from scenarios.words import Text, placed
 
 CONTROL_FIELDS = frozenset(
-    {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled"}
+    {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled", "step", "after"}
     | {"when", "required_role", "required_permission", "group_admin"}
 )
 """The fields of an action, or of its section in settings.yaml, that are instructions and no values."""

@@ -123,6 +123,24 @@ COMMON_FIELDS = (
         types.OUTCOMES,
         "If this action ends so, everything chained after it ends as `drop`. `failed` names `unknown`, too.",
     ),
+    Field("step", types.TEXT, "A name for this action, which `after` of a later action of the scenario may use."),
+    Field(
+        "after",
+        types.TEXT,
+        "Wait for the earlier action of this name in place of the previous one; without `chain`"
+        " until it has completed.",
+    ),
+    Field(
+        "on_failure",
+        types.ACTIONS,
+        "The actions that run if this one fails or its outcome is unknown; they see `{error}`.",
+    ),
+    Field(
+        "otherwise",
+        types.ACTIONS,
+        "The actions that run if this one ends as `drop` by itself, because its `when`"
+        " does not hold or it does not apply.",
+    ),
     Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action: yes, unless it is `false`."),
     Field("placeholders", types.FLAG, "The same as `placeholder`."),
     Field(

@@ -190,6 +190,7 @@ _FILE = {
     "required": ["file"],
 }
 _ATTACHMENT = {"anyOf": [{"type": "string"}, _FILE]}
+_ACTIONS = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/action"}}, {"type": "string"}]}
 _OUTCOME = {"enum": ["completed", "failed", "unknown", "drop", "any", True, False]}
 
 TEXT = Type(sentence("text"), _SCALAR, text_complaints)
@@ -220,6 +221,7 @@ ATTACHMENT = Type(
 )
 FILE = Type("a file", {"type": "string"}, text_complaints)
 SCENARIOS = Type("a scenario's name or a list of names", _TEXTS, texts_complaints)
+ACTIONS = Type("a list of actions", _ACTIONS, nothing)  # the loader reports the rest
 OUTCOMES = Type(
     "completed, failed, unknown, drop, a list of them, any or true",
     {"anyOf": [_OUTCOME, {"type": "array", "items": _OUTCOME}]},

@@ -102,12 +102,13 @@ def for_people(line: str) -> str:
 
 def summary(checked: Checked, language: str) -> str:
     errors = sum(problem.is_error for problem in checked.problems)
+    count = sum(not scenario.is_part for scenario in checked.bot.scenarios.values())
     actions = sum(len(scenario.actions) for scenario in checked.bot.scenarios.values())
     if language == "ru":
         found = f"ошибок: {errors}, предупреждений: {len(checked.problems) - errors}"
-        return f"сценариев: {len(checked.bot.scenarios)}, действий: {actions}; {found}"
+        return f"сценариев: {count}, действий: {actions}; {found}"
     return (
-        f"{counted(len(checked.bot.scenarios), 'scenario')} with {counted(actions, 'action')}: "
+        f"{counted(count, 'scenario')} with {counted(actions, 'action')}: "
         f"{counted(errors, 'error')}, {counted(len(checked.problems) - errors, 'warning')}"
     )
 

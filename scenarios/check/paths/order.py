@@ -56,6 +56,8 @@ def untold(actions: tuple[Action, ...]) -> Iterator[tuple[Action, Place]]:
     for number, action in enumerate(actions[2:], 2):
         first, second = actions[number - 2], actions[number - 1]
         after = actions[number + 1].chain if number + 1 < len(actions) else None
+        if action.after or first.on_failure or second.after:
+            continue
         is_else = action.chain == NAMED["failed"] and second.chain == NAMED["completed"]
         is_told = "drop" in (after or ()) or first.type in (*_SAYING, *SPLICING) or second.chain_drop
         if is_else and not is_told:

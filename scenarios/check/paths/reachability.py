@@ -31,10 +31,14 @@ def check_reachability(bot: Bot, types: Types, problems: Problems) -> None:
 def unreachable(scenario: Scenario, types: Types) -> list[Action]:
     """Return the actions that can never run, in order. The first one always can (C-26)."""
     found, states = [], _ANYTHING
+    named: dict[str, frozenset[State]] = {}
     for index, action in enumerate(scenario.actions):
+        states = named.get(action.after, states)
         if index and action.chain != frozenset() and not any(runs_after(action, state) for state in states):
             found.append(action)
         states = states_after(action, states, types)
+        if action.step:
+            named[action.step] = states
     return found
 
 

@@ -42,6 +42,8 @@ class References:
             roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
             warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "no_role")
             warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "no_permission")
+        for name in step.action.handlers:
+            self.splices.setdefault(step.scenario.name, []).append((name, step.action.place))
         if step.action.type in SPLICING:
             self._check_splices(reader, step)
         if step.action.type == "send":

@@ -29,7 +29,7 @@ def check_starts(bot: Bot, types: Types, problems: Problems) -> None:
         return
     started = reached(bot, types, roots)
     for scenario in bot.scenarios.values():
-        if started is not None and scenario.name not in started:
+        if started is not None and scenario.name not in started and not scenario.is_part:
             message = sentence("nothing_starts_no_trigger", scenario=scenario.name)
             problems.warning(scenario.place, "NEVER_STARTED", message)
 
@@ -62,7 +62,7 @@ def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
 def leads(scenario: Scenario, types: Types) -> Iterator[str]:
     """Emit the names of the scenarios to which the actions of this one lead, with placeholders as they are written."""
     for action in scenario.actions:
-        yield from spliced_names(action)
+        yield from (*spliced_names(action), *action.handlers)
         if kind := types.get(action.type):
             for field in kind.fields:
                 yield from goals(field.type, action.fields.get(field.name))

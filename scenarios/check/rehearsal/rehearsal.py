@@ -18,7 +18,7 @@ from scenarios.bot.access import refusal
 from scenarios.bot.button_data import PageTurn, pressed_message
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import with_derived
-from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end
+from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end, handled
 from scenarios.engine.graph import node_id
 from scenarios.engine.results import completed, failed, skipped, unknown
 from scenarios.placeholders.attributes import Prepared, prepare
@@ -143,7 +143,7 @@ class Rehearsal:
         step = self.run.steps[path]
         if ending.state in (State.FAILED, State.UNKNOWN):
             self._memory.failures.append(f"{node_of(step)} {step.action.type} {ending.state}: {ending.error}")
-        self.run, effects = end(self.run, path, ending)
+        self.run, effects = end(self.run, path, handled(ending, step.action, self._bot.scenarios))
         self._note(effects)
 
     def _note(self, effects: Effects) -> None:

@@ -239,3 +239,15 @@ def test_the_work_for_an_event_grows_as_the_number_of_its_actions() -> None:
         return calls_of(lambda: play([steps], by_type()))
 
     assert calls(800) < 4.2 * calls(200)
+
+
+def test_the_next_action_waits_for_the_actions_of_a_failure_and_then_follows_what_has_failed() -> None:
+    handler = scenario("h", action("x"), action("scenario", chain="any"))
+    run, _ = begin([scenario("s", action("a"), action("next", chain="failed"), action("last", chain="any"))])
+    run, effects = end(run, (0, 0), Ending(State.FAILED, handler=handler))
+    assert effects.released == ((0, 0, 0, 0),)
+    run, _ = end(run, (0, 0, 0, 0), ending("failed"))
+    run, effects = end(run, (0, 0, 0, 1), splice(scenario("inner", action("y", chain="any"))))
+    assert (effects.released, run.steps[(0, 1)].state) == (((0, 0, 0, 1, 0, 0),), State.HOLD)
+    run, effects = end(run, (0, 0, 0, 1, 0, 0), ending("completed"))
+    assert (effects.released, run.steps[(0, 1)].caused_by) == (((0, 1),), (0, 0))

@@ -266,3 +266,19 @@ async def test_of_two_writers_of_an_ending_the_first_one_counts(installation: In
     assert await other.run("save_run", 0, run, stored.entries - 1, 0, 0, "[]") == "stale"
     assert (await runs.record(stored, (0, 0), completed())).run.steps[0, 0].ending == stored.run.steps[0, 0].ending
     await other.close()
+
+
+async def test_the_actions_of_a_failure_and_of_an_else_are_sent_before_the_next_one(installation: Installation) -> None:
+    installation.actions("""
+    - type: validator
+      rules: {event_text: [{rule: equals, value: yes}]}
+      step: checked
+      on_failure: [{type: send, text: "No: {event_text}"}, {type: send, text: "{last_message_id}", chain: completed}]
+    - {type: send, text: never, when: {event_text: {rule: empty}}, chain: true, otherwise: [{type: send, text: else}]}
+    - {type: send, text: after, after: checked, chain: failed}
+""")
+    await installation.start()
+    run = await installation.play("maybe")
+    assert installation.texts[:2] == ["No: maybe", "101"]
+    assert sorted(installation.texts[2:]) == ["after", "else"]
+    assert states(run) == ["failed", "completed", "completed", "drop", "completed", "completed"]
