@@ -101,7 +101,7 @@ class ActionType(Struct, frozen=True):
         return converted(self.attributes, prepared, zone)
 
     def field_names(self) -> tuple[str, ...]:
-        return tuple(field.name for field in (*self.fields, *COMMON_FIELDS))
+        return tuple(dict.fromkeys(field.name for field in (*self.fields, *COMMON_FIELDS)))
 
     def refused(self, refusal: Refused) -> Ending:
         """Return how the action ends if something is refused."""
