@@ -1,15 +1,15 @@
-"""Variables: what a bot remembers of a person, of a chat and of a run (C-93). Frozen values, as `variables.yaml` has
-them.
+"""Variables: what a bot remembers of a person, of a chat, of a run and for all people (C-93, C-105). Frozen values, as
+`variables.yaml` has them.
 """
 
 from typing import Any
 
 from msgspec import Struct
 
-SCOPES = ("person", "chat", "run")
+SCOPES = ("person", "chat", "run", "bot")
 """The first part of a variable's name, as in `person.age`."""
 
-STORED_SCOPES = ("person", "chat")
+STORED_SCOPES = ("person", "chat", "bot")
 """Those that outlive the run."""
 
 TYPES = ("text", "number", "date", "choice", "list")

@@ -152,8 +152,8 @@ class Memory:
             found[scope] = {**defaults(bot.declared, scope), **values, **(given if isinstance(given, Mapping) else {})}
         return found
 
-    def change(self, event: Event, change: Change) -> None:
-        """Change a variable."""
+    def change(self, event: Event, change: Change) -> Data:
+        """Change a variable; return its value, None without one. Raises Refused as the store does."""
         stored = self.variables.setdefault(_owner(change.scope, event), {})
         value, until = stored.get(change.name, (None, 0))
         new = applied(change, None if is_past(until, to_ms(self.now)) else value)
@@ -161,6 +161,7 @@ class Memory:
             stored.pop(change.name, None)
         else:
             stored[change.name] = (new, to_ms(self.now) + change.expire * 1000 if change.expire else 0)
+        return new
 
     def note_answer(self, form: str, event: Event, name: str, value: Data) -> None:
         person = f"{event.get('channel', '')}:{event.get('user_id', '')}"
@@ -186,5 +187,5 @@ def _chat(event: Event) -> tuple[str, str, str]:
 
 
 def _owner(scope: str, event: Event) -> Owner:
-    channel, person, chat = _chat(event)
+    channel, person, chat = ("-", "bot", "bot") if scope == "bot" else _chat(event)
     return scope, channel, chat if scope == "chat" else person

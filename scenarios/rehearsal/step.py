@@ -8,6 +8,7 @@ from core.errors import Refused
 from scenarios.bot import Bot
 from scenarios.bot.button_data import list_id
 from scenarios.bot.data import Data
+from scenarios.bot.variables import STORED_SCOPES
 from scenarios.engine import Ending, Step, Values
 from scenarios.engine.results import completed
 from scenarios.placeholders.attributes import Prepared
@@ -67,10 +68,21 @@ class RehearsedStep:
         written = {name: own[name] for name in names if own.get(name) not in (None, "")}
         return {name: written.get(name, self.kind.samples.get(name, f"[{name}]")) for name in names}
 
-    def change(self, changes: Iterable[Change]) -> None:
-        """Change variables."""
-        for change in changes:
-            self.memory.change(self.event, change)
+    def change(self, changes: Iterable[Change]) -> dict[str, dict[str, Data]]:
+        """Change variables, of each scope all or none; return their values by scope. Raises Refused as the store
+        does.
+        """
+        found: dict[str, dict[str, Data]] = {}
+        before = self.memory.variables
+        for change in sorted(changes, key=lambda one: one.scope):
+            if change.scope not in found:
+                before = {owner: dict(values) for owner, values in self.memory.variables.items()}
+            try:
+                found.setdefault(change.scope, {})[change.name] = self.memory.change(self.event, change)
+            except Refused:
+                self.memory.variables = before
+                raise
+        return {scope: values for scope, values in found.items() if scope in STORED_SCOPES}
 
     def say(self, message: BotMessage, at: datetime | None = None, to: Data = None, channels: Data = None) -> None:
         """Send a message to the chat of the event, or to other people. `at`: when, by default now."""

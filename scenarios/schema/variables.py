@@ -4,18 +4,21 @@ variables:
   person.name: "{event_text}"     a value, of the type of the variable
   person.visits: {add: 1}         a number more, or less
   person.rooms: {append: "12"}    one more element of a list
+  bot.taken: {append: "12", times: 1}   the same, unless so many elements are equal to it: then the action fails
+  bot.taken: {remove: "12"}       the first element of a list that is equal
+  bot.host: {if_empty: "Anna"}    a value, if there is only the default; otherwise the action fails
   chat.topic: null                forgets the value; the default is in force again
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, time, tzinfo
 
 from msgspec import Struct, json
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
 from core.model.text.characters import folded
 from scenarios.bot.data import Data
-from scenarios.bot.nodes import MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.nodes import MapNode, Node, Scalar, describe
 from scenarios.bot.variables import SCOPES, Variable, split_name
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -23,8 +26,9 @@ from scenarios.placeholders.values import as_moment, as_number, as_text, from_nu
 from scenarios.schema.types import Complaint, Type
 from scenarios.words import SentenceError, sentence
 
-SET, ADD, APPEND, CLEAR = "set", "add", "append", "clear"
-_CHANGES = (ADD, APPEND)
+SET, ADD, APPEND, CLEAR, REMOVE, IF_EMPTY = "set", "add", "append", "clear", "remove", "if_empty"
+_CHANGES = (ADD, APPEND, REMOVE, IF_EMPTY)
+_TIMES = "times"
 
 LONGEST_TEXT = 10_000
 """Characters of one value."""
@@ -46,7 +50,9 @@ class VariableFault(SentenceError):
 
 
 class Change(Struct, frozen=True):
-    """One change. `name`: without the scope. `value`: fits the type. `expire`: seconds, 0 for ever."""
+    """One change. `name`: without the scope. `value`: fits the type. `expire`: seconds, 0 for ever. `times`: how often
+    a list may have the element that is appended, 0 without a limit.
+    """
 
     scope: str
     name: str
@@ -54,6 +60,7 @@ class Change(Struct, frozen=True):
     value: Data
     expire: int
     default: Data = None
+    times: int = 0
 
 
 def changes_of(written: NewValues, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> list[Change]:
@@ -72,8 +79,18 @@ def change_of(name: str, value: Data, declared: Declared, zone: tzinfo | None, e
         raise VariableFault(sentence("no_variable_variables_yaml", name=name))
     verb, found = _verb(value, variable)
     if verb != CLEAR:
-        found = _element(found) if verb == APPEND else fitted(found, variable, zone)
-    return Change(*parts, verb, found, variable.expire if expire is None else expire, variable.default)
+        found = _element(found) if verb in (APPEND, REMOVE) else fitted(found, variable, zone)
+    lifetime = variable.expire if expire is None else expire
+    return Change(*parts, verb, found, lifetime, variable.default, _times(value))
+
+
+def _times(value: Data) -> int:
+    """Return how often an element may stand in the list. Raises VariableFault."""
+    written = value.get(_TIMES) if isinstance(value, Mapping) else None
+    number = as_number(written) if written is not None else 0
+    if number is None or number != int(number) or (written is not None and number < 1):
+        raise VariableFault(sentence("times_whole_number_from", found=as_text(written)))
+    return int(number)
 
 
 def _verb(value: Data, variable: Variable) -> tuple[str, Data]:
@@ -81,13 +98,19 @@ def _verb(value: Data, variable: Variable) -> tuple[str, Data]:
         return CLEAR, None
     if isinstance(value, Mapping):
         named = [verb for verb in _CHANGES if verb in value]
-        if len(value) != 1 or not named:
+        if not is_change(value):
             raise VariableFault(sentence("change_add_append_element"))
-        wanted = {ADD: "number", APPEND: "list"}[named[0]]
+        wanted = {ADD: "number", APPEND: "list", REMOVE: "list"}.get(named[0], variable.type)
         if variable.type != wanted:
             raise VariableFault(sentence("is_for_a_and", change=named[0], wanted=wanted, type=variable.type))
         return named[0], value[named[0]]
     return SET, value
+
+
+def is_change(names: Collection[str]) -> bool:
+    """Return whether a mapping with these names is a change of a variable."""
+    verbs = [name for name in names if name in _CHANGES]
+    return len(verbs) == 1 and set(names) - {*verbs} <= ({_TIMES} if verbs == [APPEND] else set())
 
 
 def fitted(value: Data, variable: Variable, zone: tzinfo | None) -> Data:
@@ -143,14 +166,20 @@ _FITTED = {"text": _text, "number": _number, "date": _date, "choice": _choice, "
 
 def applied(change: Change, value: Data) -> Data:
     """Return a variable's value after a change; None if it has none. `value`: None, or what is set. Raises Invalid
-    VARIABLE_TOO_LARGE, as the store does.
+    VARIABLE_TOO_LARGE and Conflict VARIABLE_TAKEN, as the store does.
     """
     current = change.default if value is None else value
     if change.verb == CLEAR:
         return None
     if change.verb == ADD:
         return _number_of(current) + _number_of(change.value)
-    elements = current if is_list(current) else []
+    elements = list(current) if is_list(current) else []
+    has_no_room = change.verb == APPEND and 0 < change.times <= elements.count(change.value)
+    if has_no_room or (change.verb == IF_EMPTY and current != change.default):
+        raise taken(change.scope, change.name)
+    if change.verb == REMOVE:
+        at = elements.index(change.value) if change.value in elements else len(elements)
+        return elements[:at] + elements[at + 1 :]
     found = [*elements, change.value] if change.verb == APPEND else change.value
     if len(json.encode(found, enc_hook=str)) > MOST_BYTES:
         raise too_large(change.scope, change.name)
@@ -165,6 +194,10 @@ def too_large(scope: str, name: str) -> Invalid:
     return Invalid(
         "VARIABLE_TOO_LARGE", sentence("would_have_more_than", name=f"{scope}.{name}", most=MOST_BYTES // 1024)
     )
+
+
+def taken(scope: str, name: str) -> Conflict:
+    return Conflict("VARIABLE_TAKEN", sentence("variable_has_already", name=f"{scope}.{name}"))
 
 
 def ending_of_changes(
@@ -215,10 +248,9 @@ def variables_complaints(node: Node) -> Iterator[Complaint]:
     for key, value in node.pairs:
         if split_name(key.text) is None:
             yield key, sentence("variable_person_name_chat", found=key.text)
-        if isinstance(value, MapNode) and not is_empty(value):
-            verbs = [one.text for one, _ in value.pairs]
-            if len(verbs) != 1 or verbs[0] not in _CHANGES:
-                yield value, sentence("change_add_append_element")
+        names = [one.text for one, _ in value.pairs] if isinstance(value, MapNode) else []
+        if names and not is_change(names):
+            yield value, sentence("change_add_append_element")
 
 
 def variable_complaints(node: Node) -> Iterator[Complaint]:

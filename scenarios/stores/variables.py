@@ -1,8 +1,9 @@
-"""The variables of people and chats (C-93), which `set` and `ask` change.
+"""The variables of people and chats (C-93), and of the bot (C-105), which `set` and `ask` change.
 
 Those of a person are fields of its record, so they are kept and deleted with it. Guarantees: a step changes a variable
-once, however often it is repeated; `add` and `append` lose no change of another run. A value without a lifetime of its
-own is kept for 400 days after the last event or change.
+once, however often it is repeated; no change of a number or a list is lost to another run, and of several runs that
+`append` an element with a limit, or set with `if_empty`, no more succeed than there is room for. A value without a
+lifetime of its own is kept for 400 days after the last event or change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.variables import SCOPES, STORED_SCOPES
-from scenarios.schema.variables import MOST_BYTES, Change, defaults, is_past, scopes_of, too_large
+from scenarios.schema.variables import MOST_BYTES, Change, defaults, is_past, scopes_of, taken, too_large
 from scenarios.stores import step_results
 from scenarios.stores.people import KEPT
 
@@ -47,7 +48,7 @@ class Variables:
 
     async def change(self, step: str, event: Mapping[str, Data], changes: Sequence[Change]) -> dict[str, Data]:
         """Change variables of one scope; return those that were changed with their values, None without one. A repeat
-        of the step returns what the first time did. Raises Invalid VARIABLE_TOO_LARGE.
+        of the step returns what the first time did. Raises Invalid VARIABLE_TOO_LARGE, Conflict VARIABLE_TAKEN.
         """
         scope, words = changes[0].scope, [word for one in changes for word in _words(one)]
         channel, owner = _owner(scope, event)
@@ -58,6 +59,8 @@ class Variables:
         )
         if reply[0] == "full":
             raise too_large(scope, reply[1])
+        if reply[0] == "taken":
+            raise taken(scope, reply[1])
         names, values = reply[1::2], reply[2::2]
         return {name: msgspec.json.decode(value) if value else None for name, value in zip(names, values, strict=True)}
 
@@ -78,10 +81,13 @@ def read_fields(fields: Mapping[str, str], now: int) -> dict[str, Data]:
 
 
 def _owner(scope: str, event: Mapping[str, Data]) -> tuple[str, str]:
+    """Return channel and id; those of the bot stand where no channel has a chat."""
+    if scope == "bot":
+        return "-", "bot"
     person = str(event["user_id"])
     return str(event["channel"]), person if scope == SCOPES[0] else str(event.get("chat_id") or person)
 
 
-def _words(change: Change) -> tuple[str, str, str, int, str]:
+def _words(change: Change) -> tuple[str, str, str, int, str, int]:
     value, default = (msgspec.json.encode(one, enc_hook=str).decode() for one in (change.value, change.default))
-    return change.name, change.verb, value, change.expire * 1000, default
+    return change.name, change.verb, value, change.expire * 1000, default, change.times

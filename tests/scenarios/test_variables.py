@@ -9,6 +9,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.variables import Variable
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
+from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.loader import load
 from scenarios.schema.variables import VariableFault, applied, change_of, ending_of_changes, fitted
 from tests.scenarios.bot_folder import BotFolder
@@ -110,3 +111,61 @@ def test_the_check_explains_wrong_declarations(tmp_path: Path) -> None:
         "WRONG_TYPE",
         "UNKNOWN_SECTION",
     ]
+
+
+def test_variables_of_the_bot_are_shared_and_a_place_is_given_once(tmp_path: Path) -> None:
+    """Two people book one slot; the second one is refused until the first gives it back (C-105)."""
+    bot = BotFolder(tmp_path).write("variables.yaml", "bot: {taken: list, host: text}\nperson: {slot: text}")
+    bot.write("triggers.yaml", 'text: {exact: {back: s.back, host: s.host}, "*": s.main}')
+    bot.write(
+        "scenarios/s.yaml",
+        """
+main:
+  actions:
+    - type: set
+      variables: {person.slot: "{event_text}", bot.taken: {append: "{event_text}", times: 1}}
+      on_failure: [{type: send, text: "Taken, {person.slot|fallback:nothing}"}]
+    - {type: send, text: "{bot.taken|length}: {person.slot}", chain: completed}
+back:
+  actions:
+    - {type: set, variables: {bot.taken: {remove: "{person.slot}"}, person.slot: ""}}
+    - {type: send, text: "Free, {bot.taken|length}", chain: completed}
+host:
+  actions:
+    - {type: set, variables: {bot.host: {if_empty: "{user_id}"}}, on_failure: [{type: send, text: "{bot.host} is"}]}
+    - {type: send, text: "You are", chain: completed}
+""",
+    )
+    bot.write(
+        "tests/t.yaml",
+        """
+a slot:
+  steps:
+    - {user: "10:00"}
+    - {bot: "1: 10:00"}
+    - {user: "10:00", as: 8}
+    - {bot: "Taken, nothing"}
+    - {user: "11:00", as: 8}
+    - {bot: "2: 11:00"}
+    - {user: back}
+    - {bot: "Free, 1"}
+    - {user: "10:00", as: 9}
+    - {bot: "2: 10:00"}
+    - {user: host, as: 9}
+    - {bot: You are}
+    - {user: host}
+    - {bot: "9 is"}
+    - variables: {bot.host: 9}
+""",
+    )
+    verdicts, _ = run_tests(bot.folder, load(bot.folder).bot)
+    assert [(one.name, one.problem) for one in verdicts] == [("a slot", "")]
+    assert check(bot.folder).problems == ()
+
+
+@pytest.mark.parametrize(
+    "change", ["{append: a, times: 0}", "{add: 1, times: 1}", "{remove: a, append: b}", "{pop: 1}"]
+)
+def test_a_change_that_cannot_be_made_is_an_error(tmp_path: Path, change: str) -> None:
+    written = folder(tmp_path, f"    - {{type: set, variables: {{bot.l: {change}}}}}\n", "bot: {l: list}")
+    assert {code for code, _ in problems(written)} == {"WRONG_TYPE"}

@@ -37,7 +37,8 @@ CONVERSATIONS = (
         "persons:{s}:chat:<tenant>:<channel>:<chat>",
         "hash",
         Lifetime.TTL,
-        "the variables of a chat: `var:<variable>` → until when it lasts (ms, 0 for ever) and its value as JSON",
+        "the variables of a chat, or of the bot under the channel `-`: `var:<variable>` → until when it lasts (ms, 0"
+        " for ever) and its value as JSON",
     ),
     Key(
         "question",

@@ -1,4 +1,4 @@
-"""Changes variables of the person, of the chat and of the run (C-93)."""
+"""Changes variables of the person, of the chat, of the run and of the bot (C-93, C-105)."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -28,8 +28,9 @@ class SetAttributes(Attributes, frozen=True):
         VARIABLES,
         conversion.mapping,
         Own(
-            "What to set: `{person.name: Anna}`. `{add: 1}` counts, `{append: element}` adds to a list, an empty value"
-            " forgets."
+            "What to set: `{person.name: Anna}`. `{add: 1}` counts, `{append: element}` adds to a list,"
+            " `{remove: element}` takes away, an empty value forgets. `{if_empty: value}` sets what has no value,"
+            " `{append: element, times: 1}` adds what is not there; otherwise the action fails with `VARIABLE_TAKEN`."
         ),
     ] = None
     expire: Annotated[Duration, Own("How long the values last, instead of what variables.yaml says.")] = None
@@ -54,8 +55,7 @@ def rehearse(step: RehearsedStep, written: SetAttributes) -> Ending:
         changes = changes_of(written.variables, step.bot.declared, step.memory.zone, written.seconds)
     except VariableFault as fault:
         return failed(fault.said)
-    step.change(changes)
-    return ending_of_changes(changes, step.prepared.seen, {})
+    return ending_of_changes(changes, step.prepared.seen, step.change(changes))
 
 
 async def change(context: Context, changes: Sequence[Change]) -> Ending:
@@ -78,6 +78,7 @@ ACTION = ActionType(
         "person": "the variables of the person",
         "chat": "the variables of the chat",
         "run": "the variables of the run",
+        "bot": "the variables of the bot",
     },
     execute=execute,
     rehearse=rehearse,

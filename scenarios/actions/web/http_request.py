@@ -125,8 +125,7 @@ def rehearse(step: RehearsedStep, written: HttpRequestAttributes) -> Ending:
         changes = written.changes(response, step.bot, step.memory.zone) if is_given else []
     except VariableFault as fault:
         return Ending(State.FAILED, values, fault.said)
-    step.change(changes)
-    ending = ending_of_changes(changes, step.prepared.seen, {})
+    ending = ending_of_changes(changes, step.prepared.seen, step.change(changes))
     return Ending(ending.state, ending.returned.and_then(values))
 
 

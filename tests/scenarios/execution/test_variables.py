@@ -1,14 +1,17 @@
 """Variables on a real server: they outlive the run, a repeated step changes them once, and they end (C-93)."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
+from core.errors import Conflict
 from core.model.clock import in_ms, to_ms
 from core.redis.keys import KEYS
+from scenarios.bot.data import Data
 from scenarios.check.dry_run import dry_run
 from scenarios.loader import load
-from scenarios.schema.variables import Change
+from scenarios.schema.variables import Change, applied
 from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
@@ -46,6 +49,41 @@ async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Instal
     assert await variables.stored("person", {**EVENT, "user_id": "8"}, now) == {}
     await variables.change("run:2", EVENT, [Change("person", "n", "clear", None, 0)])
     assert await variables.stored("person", EVENT, now + 61_000) == {}
+
+
+async def test_of_many_at_once_only_as_many_get_a_place_as_there_are_and_one_that_is_given_back_is_free(
+    installation: Installation,
+) -> None:
+    """The store and the rehearsal treat every element alike (C-105)."""
+    variables = Variables(installation.stack.store, TENANT)
+
+    async def book(n: int) -> bool:
+        change = Change("bot", "taken", "append", 'a "b", [c]', 0, [1], times=2)
+        try:
+            await variables.change(f"book:{n}", {"channel": "echo", "user_id": str(n)}, [change])
+        except Conflict:
+            return False
+        return True
+
+    assert sum(await asyncio.gather(*map(book, range(8)))) == 2
+    changes: list[tuple[str, Data]] = [
+        ("append", {"x": [1, "]"]}), ("remove", 'a "b", [c]'), ("remove", 'a "b", [c]'), ("remove", "no"),
+        ("remove", 1),
+    ]  # fmt: skip
+    steps = [Change("bot", "taken", verb, element, 0, [1]) for verb, element in changes]
+    value: Data = [1, 'a "b", [c]', 'a "b", [c]']
+    for n, step in enumerate(steps):
+        value = applied(step, value)
+        assert await variables.change(f"step:{n}", {}, [step]) == {"taken": value}
+    assert value == [{"x": [1, "]"]}]
+    assert await book(9)
+    first, second = (Change("bot", "host", "if_empty", name, 0) for name in ("Anna", "Boris"))
+    for _ in range(2):
+        assert await variables.change("run:0", {}, [first]) == {"host": "Anna"}
+    with pytest.raises(Conflict):
+        await variables.change("run:1", {}, [Change("bot", "n", "add", 1, 0), second])
+    now = to_ms(installation.stack.now())
+    assert await variables.stored("bot", {}, now) == {"taken": [{"x": [1, "]"]}, 'a "b", [c]'], "host": "Anna"}
 
 
 @pytest.mark.parametrize("scope", ["person", "run"])
