@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from core.answers import Answers
+from core.model.question import AnswerKind, Option, Question
 from core.redis.keys import KEYS
 from scenarios.bot.variables import Variable
 from scenarios.check.reloading import ActiveBot
@@ -24,7 +26,7 @@ from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.bot import WITHIN, BotInProcesses, storing
 from tests.system.crash.cuttable_link import CuttableLink
-from tests.system.crash.installation import VK, Installation
+from tests.system.crash.installation import VK, Installation, person
 
 Block = Callable[[CuttableLink, bytes], None]
 BEFORE: Block = CuttableLink.block_requests
@@ -227,3 +229,33 @@ async def test_an_answer_is_taken_once_if_the_process_is_killed(bot: HeldUp, blo
     table = await Forms(bot.installation.core.store).table(TENANT, "signup")
     assert [row.answers for row in table.rows] == [{"name": "Anna", "room": "double"}]
     await bot.installation.audit()
+
+
+# an answer to the question of a delivery
+
+COMES = Question(AnswerKind.CHOICE, [Option("yes", "Comes"), Option("no", "Stays")], "en")
+
+
+@pytest.mark.parametrize("block", [pytest.param(BEFORE, id="before its event"), pytest.param(AFTER, id="after it")])
+async def test_an_answer_begins_a_scenario_once_although_its_process_is_killed(bot: HeldUp, block: Block) -> None:
+    installation = bot.installation
+    bot.write("scenarios/s.yaml", "noted: {actions: [{type: send, text: 'Noted: {event_text}'}]}")
+    bot.write("triggers.yaml", "answer: {'*': s.noted}")
+    await bot.start().ready()
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    await api.ready()
+    accepted = await installation.deliver(person(1, VK), question=COMES)
+    await until(lambda: bot.texts(1) == ["hello"], within=WITHIN)
+    block(link, b"_put_once\r\n")
+    await Answers(installation.core.store).enter(accepted.key, TENANT, "1", "yes", "anna", "e1")
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    await installation.end_leases()
+    await installation.start_api().ready()
+    await until(lambda: len(bot.texts(1)) == 2, within=WITHIN)
+    left = ["bot_calls.vk:ready"]  # the change of the buttons: the process that makes it does not run here
+    await until(lambda: installation.is_empty(*left), within=WITHIN)
+    assert bot.texts(1) == ["hello", "Noted: Comes"]
+    await installation.audit()
