@@ -149,6 +149,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A busy machine is given time. The short form tries 50 random examples, the long one 1,000."""
+    gc.disable()  # until all tests are collected: nothing of them is garbage
     certificates_once.install()
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("short", patient, max_examples=settings().max_examples // 2)
@@ -169,8 +170,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Leave the tests themselves, 700,000 objects, out of every collection of garbage."""
+    """Leave the tests themselves, 700,000 objects, out of every collection of garbage, and begin with these."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
