@@ -6,7 +6,7 @@ from xdist.scheduler import LoadFileScheduling
 TOGETHER = ("tests/cli", "tests/delivery/console")
 """The tests of each of these folders share an installation that is up. Its start takes as long as hundreds of tests."""
 
-FIRST = (*TOGETHER, "tests/system")
+FIRST = (*TOGETHER, "tests/system", "tests/scenarios/teacher")
 """The longest: at the end all workers have short tests left, so that none runs alone."""
 
 
