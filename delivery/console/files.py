@@ -56,8 +56,10 @@ _BREAKS = re.compile(rb"(?<=[;{,(\[])\n+|\n+(?=[)\]}])")
 """Literals, which stay; comments, spaces around punctuation and line breaks beside it, which go. A division has a space
 behind its sign, a regular expression has none at its beginning.
 """
-_CSS_SPACES = re.compile(rb"\s*([{};,]|:(?=\s))\s*")
-"""Spaces in a style that mean nothing; a colon with a space behind it ends the name of a property."""
+_CSS_SPACES = re.compile(rb'("[^"\n]*")|\s*([{};,]|:(?=\s))\s*')
+"""Strings of a style, which stay, and spaces that mean nothing; a colon with a space behind it ends the name of a
+property.
+"""
 _FORMS = ("one", "few", "many", "other")
 """Of plurals, in the order in which they are sent."""
 _PLACE_OF_TREE = b"{{tree}}"
@@ -133,7 +135,7 @@ def _lean(name: str, content: bytes) -> bytes:
     for unneeded in (_COMMENT, _LINE_COMMENT, _INDENTATION):
         content = unneeded.sub(b"", content)
     if name.endswith(".css"):
-        return _CSS_SPACES.sub(rb"\1", content)
+        return _CSS_SPACES.sub(rb"\1\2", content)
     return _BREAKS.sub(b"", _SPACES.sub(rb"\1\2", content)).replace(b";}", b"}")
 
 

@@ -34,12 +34,15 @@ class FormAnswer(Struct, frozen=True):
 
 
 class FormRow(Struct, frozen=True):
-    """The answers of one person: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when."""
+    """The answers of one person: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when; `name`:
+    that of the person in the directory, filled in by the API.
+    """
 
     person: str
     first: str
     last: str
     answers: Mapping[str, Any]
+    name: str | None = None
 
 
 class FormTable(Struct, frozen=True):

@@ -1,14 +1,16 @@
 """The forms that people have filled in for the bots: which there are, and what was answered."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from core.errors import NotFound
 from core.model.json_form import compact_json
-from delivery.api.bots.runs import PersonName
+from delivery.api.bots.runs import PersonName, name_in_directory
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
@@ -46,7 +48,10 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
 async def show(request: Request[None, FormQuery]) -> Response:
     """Return a page of a form as a table. Raises NotFound FORM_NOT_FOUND."""
     name, cursor = request.http.match_info["name"], request.query.cursor or ""
-    return Response(await _page(request, name, cursor, request.query.limit or _PAGE))
+    table = await _page(request, name, cursor, request.query.limit or _PAGE)
+    names = await asyncio.gather(*(name_in_directory(request, row.person) for row in table.rows))
+    rows = [replace(row, name=found) for row, found in zip(table.rows, names, strict=True)]
+    return Response(replace(table, rows=rows))
 
 
 async def export(request: Request[None, ExportQuery]) -> web.StreamResponse:

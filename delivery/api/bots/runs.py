@@ -47,7 +47,7 @@ PlainRequest = Request[None, NoParameters]
 async def show(request: PlainRequest) -> Response:
     """Show one run. Raises NotFound RUN_NOT_FOUND."""
     run = await _reader(request).read(request.tenant, _id(request))
-    return Response(replace(run, name=await _name(request, run.person)))
+    return Response(replace(run, name=await name_in_directory(request, run.person)))
 
 
 async def list_page(request: Request[None, RunQuery]) -> Response:
@@ -57,7 +57,8 @@ async def list_page(request: Request[None, RunQuery]) -> Response:
     wanted = RunFilter(query.person or "", query.scenario or "", query.state or "", since, until)
     found, cursor = await reader.page(request.tenant, wanted, query.cursor or None, query.limit or 20)
     people = list({one.person for one in found})
-    names = dict(zip(people, await asyncio.gather(*(_name(request, one) for one in people)), strict=True))
+    found_names = await asyncio.gather(*(name_in_directory(request, one) for one in people))
+    names = dict(zip(people, found_names, strict=True))
     page = RunPage([replace(one, name=names[one.person]) for one in found], cursor)
     return Response(page, headers=next_page_link(request.http, cursor))
 
@@ -72,8 +73,8 @@ async def drive(request: PlainRequest) -> Response:
     return Response(await _reader(request).drive_on(request.tenant, _id(request)))
 
 
-async def _name(request: ApiRequest, person: str) -> str | None:
-    """Return the name of a person in the directory."""
+async def name_in_directory(request: ApiRequest, person: str) -> str | None:
+    """Return the name of `<channel>:<user_id>`; None if the directory does not know this contact."""
     channel, _, address = person.partition(":")
     user = await request.services.core.directory.users.by_contact(request.tenant, channel, address)
     return user.name if user else None

@@ -201,8 +201,15 @@ async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, stor
         for number, (field, value) in enumerate({"name": name, "hobbies": hobbies, "room": "12"}.items()):
             answer = FormAnswer(number, value, 1_795_000_000_000)
             await forms.note(TENANT, "dormitory", f"telegram-bot:{address}", field, answer)
+    anna = {"id": "form-anna", "name": "Anna K.", "contacts": {"telegram-bot": "100001"}}
+    await person.running.call("POST", "/v1/users", anna)
     await person.visit("forms")
     await person.presses("dormitory")
+    await person.sees("telegram-bot:100002")
+    await person.presses("Anna K.")
+    await person.sees("What the bot remembers of this person")
+    await person.sees('"room": "12"')
+    await person.presses("Back")
     await person.sees("chess, rowing")
     await person.keeps_picture("form")
     await person.has_no_barrier_on_a_phone(axe_source, "form")
@@ -210,6 +217,9 @@ async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, stor
     text = await person.browser.run(f"fetch({address}).then((response) => response.text())")
     assert text.splitlines()[0].removeprefix("\ufeff") == "person;first;last;name;hobbies;room"
     assert len(text.splitlines()) == 3
+    await person.visit("runs?channel=telegram-bot&user=100001")
+    await person.presses("What the bot remembers of this person")
+    await person.sees('"room": "12"')
 
 
 async def test_an_author_sees_times_buttons_and_a_change_of_the_bot_without_loading_the_page_again(
@@ -223,7 +233,7 @@ async def test_an_author_sees_times_buttons_and_a_change_of_the_bot_without_load
     (bot.folder / "scenarios" / "club.yaml").write_text(CLUB + menu)
     await LastGood(store, Versions(store), TENANT, ActiveBot(bot.folder)).store()
     await person.sees("By itself")
-    await person.sees("Monday 8:00")
+    await person.sees("Schedule: Monday 8:00")
     await person.sees("all people of the bot")
     await person.keeps_picture("bot-schedule")
     await person.has_no_barrier_on_a_phone(axe_source, "bot-schedule")

@@ -86,6 +86,14 @@ def test_no_text_of_a_script_has_several_lines_so_that_spaces_can_be_left_out() 
     assert not [line for script in scripts for line in script.splitlines() if line.count("`") % 2]
 
 
+def test_a_string_of_the_style_keeps_its_spaces() -> None:
+    strings = re.compile(r'"[^"\n]*"')
+    written = Path("delivery/console/static/style/style.css").read_text()
+    served = console_files().files["style/style.css"].plain.decode()
+    assert '": "' in served
+    assert strings.findall(served) == strings.findall(written)
+
+
 @pytest.mark.parametrize(("language", "other"), [("en", "ru"), ("ru", "en")])
 def test_the_whole_console_is_small_in_each_language(language: str, other: str) -> None:
     served = console_files()

@@ -1,10 +1,11 @@
 """An operator reads people's jobs, with their live log."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from core.jobs import Schedule
@@ -91,17 +92,32 @@ async def test_an_operator_stops_all_jobs_of_a_filter(person: Person, store: Sto
     await person.sees("3 jobs were not changed")
 
 
+class Basket(msgspec.Struct):
+    """What an order has looked at."""
+
+    letters: int = 0
+
+
 class Order(Job):
-    """Waits for a yes; what it then does outside has an unclear end."""
+    """Handles two letters, starts a child and waits for a yes; what it then does outside has an unclear end."""
 
     name = "order"
     schedule = Schedule()
+    state = Basket
     most_failures = 2  # the second finds out that the end of the effect is unclear
 
     async def run(self, iteration: Iteration) -> dict[str, Any]:
+        await iteration.each(["a", "b"], self._handle(iteration), key=str, name="letters")
         prices = await iteration.step("look", self._prices)
+        await iteration.start_child("parcel", "first")
         answer = await iteration.wait("answer")
         return {"paid": await iteration.effect("pay 7", self._pay), "answer": answer, "prices": prices}
+
+    def _handle(self, iteration: Iteration) -> Callable[[str], Awaitable[None]]:
+        async def handle(_: str) -> None:
+            iteration.state.letters += 1
+
+        return handle
 
     async def _prices(self) -> list[int]:
         return [300, 700]
@@ -115,10 +131,20 @@ class Order(Job):
         return 2 * of
 
 
+class Parcel(Job):
+    """Waits for ever."""
+
+    name = "parcel"
+    schedule = Schedule()
+
+    async def run(self, iteration: Iteration) -> None:
+        await iteration.wait("arrived")
+
+
 @pytest.fixture
 async def orders(store: Store) -> AsyncIterator[None]:
     client = QueueClient(store)
-    worker = JobWorker(store, client, Registry([Order]))
+    worker = JobWorker(store, client, Registry([Order, Parcel]))
     running = asyncio.create_task(worker.run())
     yield
     worker.stop(timedelta(seconds=20))
@@ -135,6 +161,10 @@ async def test_an_operator_answers_what_a_job_waits_for_and_says_what_became_of_
     await person.sees("It waits for the signal: answer")
     await person.sees("step:look")
     await person.sees("[300,700]")
+    await person.sees("Has started\nparcel~first.7")
+    await person.sees('State of its own\n{\n  "letters": 2\n}')
+    await person.presses("Items and effects")
+    await person.sees("unit letters:a")
     await person.presses("Ask the job")
     await person.writes("Name of the query", "double")
     await person.writes("Parameters", '{"of": 21}')

@@ -14,6 +14,15 @@ async def test_a_message_that_a_program_sends_appears_by_the_stream_alone(person
     await send(person, "It came by the stream")
     await person.sees("It came by the stream")
     await person.keeps_picture("messages-live-en-1280")
+    focused = "document.activeElement.href"
+    await person.browser.run("document.querySelector('.rows a[href]').focus()")
+    row = await person.browser.run(focused)
+    await send(person, "It came while a row had the focus")
+    await person.sees("1 new")
+    assert await person.browser.run(focused) == row
+    await person.presses("1 new. Show it")
+    await person.sees("It came while a row had the focus")
+    assert await person.browser.run("document.activeElement.isConnected")
     await person.go("tubes")
     await person.browser.wait_for("Boolean(document.querySelector('.badge.live'))")
 

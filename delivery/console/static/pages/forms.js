@@ -3,8 +3,10 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { withStates } from "../lib/page.js";
+import { toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
+import { open } from "../lib/dialog.js";
+import { remembered } from "./runs.js";
 
 const MOST_COLUMNS = 6;
 // More questions than these stand in one column.
@@ -38,7 +40,7 @@ function showForm(root, name, context) {
     table(rows, {
       label: name, context, id: (row) => row.person,
       columns: [
-        { title: t("runs.person"), width: "1.5fr", cell: (row) => h("span", { class: "cut", title: row.person }, row.person) },
+        { title: t("runs.person"), width: "1.5fr", cell: (row) => h("button", { class: "plain cut", title: row.person, onclick: () => showMemory(row, context.signal) }, row.name || row.person) },
         { title: t("forms.last"), width: "10rem", cell: (row) => moment(row.last) },
         ...(columns.length > MOST_COLUMNS ? [{ title: t("forms.answers"), width: "4fr", cell: (row) => all(row) }]
           : columns.map((one) => ({ title: one, cell: (row) => h("span", { class: "cut", dir: "auto", title: text(row.answers[one]) }, text(row.answers[one])) }))),
@@ -56,6 +58,19 @@ function showForm(root, name, context) {
       rows,
     ];
   });
+}
+
+/** Shows what the bot remembers of the person of a row, also from other forms. */
+async function showMemory({ person, name }, signal) {
+  try {
+    const found = await remembered(person, signal), title = t("runs.remembered");
+    await open(name || person, (close) => [
+      h("p", { class: "quiet" }, title), h("pre", { tabindex: 0, "aria-label": title }, JSON.stringify(found, null, 2)),
+      h("div", { class: "actions" }, h("button", { onclick: () => close() }, t("action.back"))),
+    ]);
+  } catch (error) {
+    if (error.name !== "AbortError") toast(error.message, "bad");
+  }
 }
 
 const text = (value) => [value ?? ""].flat().join(", ") || "–";

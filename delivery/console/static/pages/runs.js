@@ -34,8 +34,8 @@ export default {
 
 async function showList(root, context) {
   const [{ channels }, bot] = await Promise.all([api.get("/v1/channels", {}, { signal: context.signal }), botInForce(context.signal)]);
-  const place = h("div"), names = bot ? bot.scenarios.map(({ name }) => name) : [];
-  paint(root, h("h1", {}, t("page.runs")), place);
+  const place = h("div"), memory = h("div"), names = bot ? bot.scenarios.map(({ name }) => name) : [];
+  paint(root, h("h1", {}, t("page.runs")), memory, place);
   const list = table(place, {
     label: t("page.runs"), context, id: (row) => row.id, href: (row) => `#/runs/${encodeURIComponent(row.id)}`,
     filters: [
@@ -54,11 +54,20 @@ async function showList(root, context) {
       { title: t("runs.event"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.text || "–") },
       { title: t("runs.faults"), width: "2fr", cell: ({ faults }) => (faults ? tag("bad", t("runs.faulty", { count: faults })) : t("runs.no_faults")) },
     ],
-    load: ({ cursor, signal, ...filters }) => load(filters, cursor, signal, context.me.timezone),
+    load: ({ cursor, signal, ...filters }) => {
+      if (!cursor) showMemory(memory, filters, signal);
+      return load(filters, cursor, signal, context.me.timezone);
+    },
     actions: mayManage(context.me) ? [{ title: t("runs.drop"), danger: true, run: (ids) => drop(ids) }] : undefined,
     whenEmpty: { title: t("runs.none"), text: t("runs.none_text") },
   });
   follow(["runs"], () => list.update(), context.signal);
+}
+
+/** Above the runs of one person stands what the bot remembers of it. */
+async function showMemory(place, { channel, user }, signal) {
+  const found = channel && user ? await remembered(`${channel}:${user}`, signal).catch(() => null) : null;
+  if (!signal.aborted) paint(place, found && values("variables", t("runs.remembered"), found));
 }
 
 const namesOf = ({ scenarios, id }) => scenarios.join(", ") || id;
@@ -100,7 +109,7 @@ function showRun(root, id, { signal, me }) {
   let isOver = false, drawn = null;
   const show = withStates(root, async () => {
     const run = await api.get(`/v1/runs/${encodeURIComponent(id)}`, {}, { signal });
-    run.remembered = await api.get("/v1/variables", { person: run.person }, { signal }).then(({ variables, forms }) => ({ ...variables, ...forms }), () => null);
+    run.remembered = await remembered(run.person, signal).catch(() => null);
     drawn ||= await Promise.all(run.scenarios.slice(0, MOST_DRAWN).map((name) => api.get(`/v1/scenarios/${encodeURIComponent(name)}`, { version: run.version }, { signal }).catch(() => null)));
     return run;
   }, (run) => {
@@ -152,6 +161,9 @@ function step(one) {
     values("given", t("runs.given"), one.given),
     values("results", t("runs.results"), one.results));
 }
+
+/** Returns what the bot remembers of a person (`channel:user_id`): its variables, and its answers to each form. */
+export const remembered = (person, signal) => api.get("/v1/variables", { person }, { signal }).then(({ variables, forms }) => ({ ...variables, ...forms }));
 
 /** Fields with their values, folded; nothing if there are none. */
 const values = (key, title, fields) => Object.keys(fields).length > 0 && h("details", { key },

@@ -87,9 +87,9 @@ function showLists(root, bot, context) {
   if (bot.schedules.length > 0) {
     table(places[3], { label: t("scenarios.schedule"), context, id: (row) => row.name, load: async () => ({ rows: bot.schedules, next: null }),
       columns: [
-        { title: t("scenarios.name"), width: "1fr", cell: (row) => row.name },
+        { title: t("job.name"), width: "1fr", cell: (row) => row.name },
         { title: t("scenarios.time"), width: "1.5fr", cell: (row) => row.words },
-        { title: t("scenarios.next"), width: "2fr", cell: (row) => row.next.map(moment).join(" · ") || t("scenarios.before", { name: row.before }) },
+        { title: t("scenarios.next"), width: "2fr", cell: (row) => (row.next.length ? row.next.map((at) => h("div", {}, moment(at))) : t("scenarios.before", { name: row.before })) },
         { title: t("scenarios.whom"), width: "1fr", cell: (row) => targetOf(row.target) },
         { title: t("scenarios.starts"), width: "1.5fr", cell: (row) => link(row.scenario) },
         { title: t("scenarios.place"), width: "1.5fr", cell: (row) => row.place },
@@ -117,7 +117,7 @@ function showLists(root, bot, context) {
     columns: [
       { title: t("scenarios.trigger"), width: "2fr", cell: (row) => [word("event_kind", row.event), ": ", h("strong", { dir: "auto" }, row.key || t("scenarios.any_text")), " ", row.continues && tag("", t("scenarios.continues"))] },
       { title: t("scenarios.compared"), width: "8rem", cell: (row) => row.kind },
-      { title: t("scenarios.chats"), width: "9rem", cell: (row) => row.from_chat.join(", ") || word("chats", row.chats) },
+      { title: t("scenarios.chats"), width: "9rem", cell: (row) => row.from_chat.join(", ") || (row.chats ? word("chats", row.chats) : "–") },
       { title: t("scenarios.starts"), width: "1.5fr", cell: (row) => link(row.scenario) },
       { title: t("scenarios.place"), width: "1.5fr", cell: (row) => row.place },
     ] });
