@@ -132,6 +132,45 @@ async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: A
     assert json.loads(out)["errors"][0]["row"] == 2
 
 
+async def test_the_right_rows_are_imported_by_named_columns_and_the_wrong_ones_written(
+    ada: Ada, tmp_path: Path
+) -> None:
+    (tmp_path / "list.csv").write_text("Кто;Куда;Заметка\nАнна;8 (999) 111-22-01;=1\nБорис;нет;x\n")
+    options = ("import", "users", "list.csv", "--columns", "name,contacts.sms,-", "--wrong-rows", "wrong.csv")
+    assert (await ada(*options, "--dry-run"))[1].splitlines()[-1].startswith("1 created, 0 updated")
+    assert await result(ada, "user", "list") == []
+    code, out, err = await ada(*options)
+    assert (code, out) == (1, "1 created, 0 updated, 0 unchanged\n")
+    assert err == "ada: 1 wrong row left out: see wrong.csv\n"
+    header, row = (tmp_path / "wrong.csv").read_text("utf-8-sig").splitlines()
+    assert (header, row.startswith("Борис;нет;x;")) == ("Кто;Куда;Заметка;Error", True)
+    corrected = (tmp_path / "wrong.csv").read_text("utf-8-sig").replace(";нет;", ";89991112202;")
+    (tmp_path / "list.csv").write_text(corrected)
+    again = [*options[:4], "name,contacts.sms,-,-", *options[5:]]
+    assert await ada(*again) == (0, "1 created, 0 updated, 0 unchanged\n", "")
+    assert sorted(user["name"] for user in await result(ada, "user", "list")) == ["Анна", "Борис"]
+    assert (await ada(*options[:3], "--wrong-rows", "-"))[0] == 2
+    (tmp_path / "list.csv").write_text("name,nonsense\nАнна,1\n")
+    code, out, err = await ada("import", "users", "list.csv", "--wrong-rows", "wrong.csv")
+    assert (code, out, "COLUMN_UNKNOWN" in err) == (1, "", True)
+    assert "Кто" in (tmp_path / "wrong.csv").read_text("utf-8-sig"), "a refused file leaves what was written before"
+
+
+async def test_unknown_groups_are_one_finding_and_are_created_when_asked(ada: Ada, tmp_path: Path) -> None:
+    rows = "".join(f"{n};{'8А' if n % 2 else f'g{n}'}\n" for n in range(240))
+    (tmp_path / "people.csv").write_text(f"id;groups\n{rows}")
+    code, out, err = await ada("import", "users", "people.csv")
+    assert (code, out, err.count("8А")) == (1, "", 1)
+    assert "unknown groups (GROUP_NOT_FOUND): g0, 8А, g2, " in err.splitlines()[0]
+    assert err.splitlines()[0].endswith("; --create-groups creates them")
+    assert (await ada("import", "users", "people.csv", "--create-groups", "--dry-run"))[0] == 2
+    assert await result(ada, "group", "list") == []
+    code, out, err = await ada("import", "users", "people.csv", "--create-groups")
+    assert (code, out) == (0, "240 created, 0 updated, 0 unchanged\n"), err
+    assert len(await result(ada, "group", "list")) == 121
+    assert len(await result(ada, "group", "members", "8А")) == 120
+
+
 async def test_a_sheet_of_a_workbook_is_imported(ada: Ada, tmp_path: Path) -> None:
     book = Workbook()
     book.active.append(["about", "the list"])

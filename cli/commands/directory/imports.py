@@ -3,20 +3,24 @@
 While the API works, its progress is asked for and shown on stderr.
 """
 
+import csv
+import io
 import json
 import sys
 import textwrap
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, JsonObject
 from cli.client.verbs import over_http, print_result
-from cli.command import FAILURE, Command
-from cli.files import read_input
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.commands.messages.deliveries import parse_id
+from cli.files import STDOUT, read_input, written_whole
 from cli.progress_line import progress_line
 from core.directory.importing.encodings import ENCODINGS
+from core.model.text.characters import counted
 from delivery.http.options import Options
 
 MOST_ROWS = 20
@@ -30,6 +34,7 @@ Item = Mapping[str, Any]
 
 KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
 _SECONDS_BETWEEN_READINGS = 0.5
+_NO_GROUP = "GROUP_NOT_FOUND"
 
 
 def summary(result: Item) -> str:
@@ -73,29 +78,100 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only check the file and show what it would change; write nothing"
     )
+    parser.add_argument(
+        "--columns",
+        metavar="NAMES",
+        help="what each column is, in place of the header: name,contacts.sms,- (- is not read)",
+    )
+    parser.add_argument(
+        "--create-groups", action="store_true", help="first create the groups of the file that do not exist"
+    )
+    parser.add_argument(
+        "--wrong-rows",
+        metavar="FILE",
+        help="import the right rows, and write the wrong ones with the reasons to a file",
+    )
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
-    """Exit code 1 if the file has errors: then nothing was imported."""
-    query = {"kind": arguments.kind, **({"dry_run": "1"} if arguments.dry_run else {})}
-    query |= {name: given for name in ("encoding", "sheet") if (given := getattr(arguments, name))}
+    """Exit code 1 if the file has errors: without `--wrong-rows` nothing was imported."""
+    _check(arguments)
+    query = {"kind": arguments.kind}
+    query |= {name: given for name in ("encoding", "sheet", "columns") if (given := getattr(arguments, name))}
     upload = ClientUpload(read_input(arguments.file, Options().import_limit), "text/csv")
+    if arguments.create_groups:
+        await _create_groups(api, upload, query)
+    query |= {"dry_run": "1"} if arguments.dry_run else {}
+    query |= {"wrong_rows": "leave_out"} if arguments.wrong_rows else {}
     async with progress_line(partial(progress, api), _SECONDS_BETWEEN_READINGS, is_shown=not arguments.json):
         result = await api.upload("/v1/import", upload, query)
     if "errors" in result:
         print_errors(result, arguments.json)
         return FAILURE
-    return print_result(arguments, result, format_import(result))
+    print_result(arguments, result, format_import(result))
+    return _write_wrong(arguments, result) if arguments.wrong_rows else SUCCESS
+
+
+def _check(arguments: Namespace) -> None:
+    """Raises CommandFailed if two options exclude each other."""
+    if arguments.create_groups and arguments.dry_run:
+        raise CommandFailed("--dry-run writes nothing, so it cannot have --create-groups", WRONG_USAGE)
+    if arguments.wrong_rows == STDOUT:
+        raise CommandFailed("--wrong-rows needs the name of a file", WRONG_USAGE)
+
+
+async def _create_groups(api: HttpClient, upload: ClientUpload, query: Mapping[str, str]) -> None:
+    """Create the groups that a check of the file misses. It reports a part of the errors only, so it is repeated."""
+    check = {**query, "dry_run": "1", "wrong_rows": "leave_out"}
+    while missing := _missing_groups(_all_errors(await api.upload("/v1/import", upload, check))):
+        for name in missing:
+            await api.call("POST", "/v1/groups", {"id": parse_id(name), "title": name})
+        print(f"created {counted(len(missing), 'group')}: {', '.join(missing)}", file=sys.stderr)
+
+
+def _all_errors(result: Item) -> list[Item]:
+    return [*result.get("errors", ()), *(error for row in result.get("wrong", ()) for error in row["errors"])]
+
+
+def _missing_groups(errors: Sequence[Item]) -> list[str]:
+    return list(dict.fromkeys(one["value"] for one in errors if one["code"] == _NO_GROUP and one.get("value")))
+
+
+def _table(header: Sequence[str], wrong: Sequence[Item]) -> bytes:
+    """Return the wrong rows for Excel. Their last column has the reasons; an import does not read it."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=";")
+    writer.writerow([*header, "Error"])
+    for row in wrong:
+        cells = [*row["cells"], *[""] * len(header)][: len(header)]
+        writer.writerow([*cells, " ".join(one["message"] for one in row["errors"])])
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _write_wrong(arguments: Namespace, result: Item) -> int:
+    """Write the rows that are left out, also if there is none. Returns FAILURE if there is one."""
+    wrong = result["wrong"]
+    with written_whole(arguments.wrong_rows) as file:
+        file.write(_table(result["header"], wrong))
+    if wrong and not arguments.json:
+        print(f"ada: {counted(len(wrong), 'wrong row')} left out: see {arguments.wrong_rows}", file=sys.stderr)
+    return FAILURE if wrong else SUCCESS
 
 
 def print_errors(problem: JsonObject, as_json: bool) -> None:
-    """Print one line per error; on stdout with `--json`, else on stderr."""
+    """Print one line per error, and one for all groups that do not exist; on stdout with `--json`, else on stderr."""
     if as_json:
         print(json.dumps(problem, ensure_ascii=False))
         return
+    missing = _missing_groups(problem["errors"])
     for error in problem["errors"]:
+        if error["code"] == _NO_GROUP and error.get("value"):
+            continue
         column = f", {error['column']}" if error["column"] else ""
         print(f"row {error['row']}{column}: {error['message']} ({error['code']})", file=sys.stderr)
+    if missing:
+        names = f"{counted(len(missing), 'unknown group')} ({_NO_GROUP}): {', '.join(missing)}"
+        print(f"{names}; --create-groups creates them", file=sys.stderr)
     print(f"ada: {problem['detail']}", file=sys.stderr)
 
 
