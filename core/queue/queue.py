@@ -7,6 +7,7 @@ nothing. The task ids that methods take and return carry their shard: `<shard>.<
 import asyncio
 import itertools
 import random
+import secrets
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -57,6 +58,7 @@ class Queue:
         self._store = store
         self.ids = TaskIds()
         self.puts: Batcher[tuple[int, str], Row, None] = Batcher(self._put_rows, _PUTS)
+        self._caller = secrets.token_hex(16)  # a second queue of this name within an hour would put nothing
         self._calls = itertools.count(1)
         self._unanswered: dict[int, None] = {}
         self._batch_shard: int | None = None
@@ -121,7 +123,7 @@ class Queue:
         answered = next(iter(self._unanswered))
         try:
             flat = itertools.chain.from_iterable(rows)
-            await self._store.run("put", shard, self.ids.client, call, answered, tube, *flat)
+            await self._store.run("put", shard, self._caller, call, answered, tube, *flat)
         finally:
             del self._unanswered[call]
         return [None] * len(rows)

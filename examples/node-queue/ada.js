@@ -9,7 +9,8 @@ const unique = (name) => `${name}-${randomBytes(4).toString("hex")}`;
 // Connects to the address of `./ada redis-url`. `client`: one word, by which a restarted program gets its answers.
 export async function connect(url, client = unique("node")) {
   const redis = new Redis(url);
-  return { redis, client, shards: Number((await redis.get("shards")) ?? 1), calls: 0, open: new Set(), lastNs: 0n };
+  const caller = `node-${randomBytes(16).toString("hex")}`; // names the puts: that of a program before this one would make them repeats
+  return { redis, client, caller, shards: Number((await redis.get("shards")) ?? 1), calls: 0, open: new Set(), lastNs: 0n };
 }
 
 export const close = (ada) => ada.redis.disconnect();
@@ -30,7 +31,7 @@ export async function put(ada, tube, body, options = {}) {
   const row = [id, tenant, lane, priority, due, expires, kind, attempts, ...end];
   ada.open.add(number); // a repeat after a lost connection adds nothing: the server knows the numbers that are open
   try {
-    await run(ada, shard, "put", ada.client, number, ada.open.values().next().value, tube, ...row);
+    await run(ada, shard, "put", ada.caller, number, ada.open.values().next().value, tube, ...row);
   } finally {
     ada.open.delete(number);
   }
