@@ -58,7 +58,7 @@ _QUOTED_LINE = re.compile(r"^[ \t]*>.*\n?", re.MULTILINE)
 @dataclass(frozen=True, slots=True)
 class MailRead:
     """`name`: the same for each copy of the mail. `authors`, `recipients`: addresses. `is_automatic`: a machine has
-    written it. `is_forged`: the mail server says that the author is not the one of its domain.
+    written it. `is_forged`: the mail server that received it says that the author is not the one of its domain.
     """
 
     name: str
@@ -88,7 +88,7 @@ def _read(mail: EmailMessage, raw: bytes) -> MailRead:
         text=new_words(_text(mail)),
         files=tuple(_files(mail)),
         is_automatic=_is_automatic(mail),
-        is_forged=_FAILED_DMARC.search(_header(mail, "Authentication-Results")) is not None,
+        is_forged=any(_FAILED_DMARC.search(one) for one in _results(mail)),
     )
 
 
@@ -113,6 +113,13 @@ def _is_automatic(mail: EmailMessage) -> bool:
         or any(name in mail for name in _MACHINE_HEADERS)
         or _MACHINE_SUBJECT.match(_header(mail, "Subject")) is not None
     )
+
+
+def _results(mail: EmailMessage) -> list[str]:
+    """Return the results of the server that received the mail: it has put its own before those that came with it."""
+    written = [str(one) for one in mail.get_all("Authentication-Results", [])]
+    servers = [one.partition(";")[0].split()[:1] for one in written]
+    return [one for one, server in zip(written, servers, strict=True) if server == servers[0]]
 
 
 def _header(mail: EmailMessage, name: str) -> str:

@@ -1,7 +1,8 @@
 """Replies by mail: a mail to an address of `core.deliveries.reply_addresses` becomes an event, as in a messenger.
 
-The address decides to which delivery and person a mail belongs, and its author must be that person. Nothing of a mail
-is kept but its new words and its files.
+The address decides to which delivery and person a mail belongs. If its author is another one, or is forged, the event
+is `unverified`: it is passed on with a mark, and confirms nothing. Nothing of a mail is kept but its new words and its
+files.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.deliveries.reply_addresses import CHANNEL, MailedRecipient, ReplyAddresses, tokens_in
 from core.directory import Directory
-from core.errors import Forbidden, Refused
+from core.errors import Refused
 from core.model.contacts.addresses import canonical
 from core.queue import QueueClient
 from core.redis.store import Store
@@ -53,8 +54,8 @@ class MailedReplies:
         self._files = ThreadFiles(store, client, uploads)
 
     async def take(self, raw: bytes) -> MailResult:
-        """Hand a mail to the threads. Raises Invalid MAIL_MALFORMED, EVENT_TOO_LARGE; Forbidden MAIL_TOKEN_WRONG,
-        MAIL_FROM_WRONG: then nothing is stored.
+        """Hand a mail to the threads. Raises Invalid MAIL_MALFORMED, EVENT_TOO_LARGE; Forbidden
+        MAIL_TOKEN_WRONG: then nothing is stored.
         """
         try:
             return await self._take(await asyncio.to_thread(read_mail, raw))
@@ -68,7 +69,6 @@ class MailedReplies:
         if mail.is_automatic:
             log.info("email: a mail of a machine was not passed on")
             return MailResult.AUTOMATIC
-        await self._check_author(mail, recipient)
         if not mail.text and not mail.files:
             return MailResult.EMPTY
         event = await self._event(mail, recipient)
@@ -77,21 +77,19 @@ class MailedReplies:
         is_new = await Events(self._client, recipient.tenant).put_reply(event)
         return MailResult.TAKEN if is_new else MailResult.REPEATED
 
-    async def _check_author(self, mail: MailRead, recipient: MailedRecipient) -> None:
-        """Check that the author of a mail is the recipient of its delivery. Raises Forbidden MAIL_FROM_WRONG."""
+    async def _is_of(self, recipient: MailedRecipient, mail: MailRead) -> bool:
+        """Return whether the recipient of a delivery is the author of a mail, as far as a mail can show it."""
         user = await self._directory.users.by_contact(recipient.tenant, CHANNEL, recipient.address)
         own = [recipient.address, *(user.contacts.get(CHANNEL, ()) if user else ())]
         if user and user.email:
             own.append(user.email)
         authors = {canonical(CHANNEL, one) for one in mail.authors}
-        if mail.is_forged or len(authors) != 1 or not authors <= {canonical(CHANNEL, one) for one in own}:
-            detail = "The author of this mail is not the recipient of the message to which it replies."
-            raise Forbidden("MAIL_FROM_WRONG", detail)
+        return not mail.is_forged and len(authors) == 1 and authors <= {canonical(CHANNEL, one) for one in own}
 
     async def _event(self, mail: MailRead, recipient: MailedRecipient) -> dict[str, Any]:
         """Return the event of a mail, or the press that its text means."""
         address = recipient.address
-        event = {
+        event: dict[str, Any] = {
             "id": blake2b(f"{address}\n{mail.name}".encode(errors="replace"), digest_size=16).hexdigest(),
             "channel": CHANNEL,
             "kind": "text",
@@ -104,8 +102,9 @@ class MailedReplies:
             "event_date": datetime.now(UTC).isoformat(),
             "attachments": _attachments(mail.files),
         }
-        meant = await answered(event, self._choices, recipient.tenant)
-        if sends_reply(meant):
+        if not await self._is_of(recipient, mail):
+            event["unverified"] = True
+        elif sends_reply(meant := await answered(event, self._choices, recipient.tenant)):
             return meant
         return {**event, "reply_message_id": await self._reference(recipient)} if recipient.takes_replies else event
 

@@ -34,6 +34,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "message": ("{name} пишет:", "{name} writes:"),
     "answer": ("{name} отвечает:", "{name} answers:"),
     "correction": ("{name} исправляет:", "{name} corrects:"),
+    "unverified": (
+        "(Не подтверждено, что это писал этот человек: письмо с другого адреса или не прошло проверку.)",
+        "(It is not certain that this person wrote it: the mail is from another address, or failed a check.)",
+    ),
     "files": ("(Файлы не переданы: {files}.)", "(Files that were not passed on: {files}.)"),
     "hint": ("Чтобы ответить, ответьте на это сообщение.", "Reply to this message to answer."),
     "passed": ("Передано: {name}.", "Passed on to {name}."),
@@ -76,7 +80,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 class Written:
     """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
     many files cannot be passed on; `attachments`: those that can. `next_file`: when its author may send another one,
-    None for now. `corrects`: it is an edit of an earlier message.
+    None for now. `corrects`: it is an edit of an earlier message. `is_unverified`: somebody else may have written it.
     """
 
     event: str
@@ -85,6 +89,7 @@ class Written:
     corrects: bool = False
     attachments: Sequence[ThreadFile] = ()
     next_file: timedelta | None = None
+    is_unverified: bool = False
 
     @property
     def digest(self) -> str:
@@ -117,7 +122,7 @@ class Relay:
         """
         message = ThreadMessage(
             *(0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects),
-            written.attachments,
+            *(written.attachments, written.is_unverified),
         )
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
@@ -339,7 +344,8 @@ def person_of(user: User | None, fallback: Id, name: str | None) -> Corresponden
 
 def _texts(head: str, written: Written, locale: str) -> list[str]:
     """Return the texts that go out: one, or two if the words are too long for a line before them."""
-    tail = [say("files", locale, files=written.files)] if written.files else []
+    tail = [say("unverified", locale)] if written.is_unverified else []
+    tail += [say("files", locale, files=written.files)] if written.files else []
     if len(written.text) > _MOST_CHARACTERS:
         return ["\n".join([head, *tail]), written.text]
     return ["\n".join([head, written.text, *tail] if written.text else [head, *tail])]

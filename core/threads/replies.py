@@ -102,6 +102,11 @@ class _Incoming(Struct, frozen=True):
     is_confirmed: bool
     attempt: Attempt
 
+    @property
+    def is_answer(self) -> bool:
+        """Return whether a reader may have it sent to the person of the thread that it quotes."""
+        return self.is_quoted and not self.written.is_unverified
+
 
 class UnquotedReplies:
     """Takes what a person writes to a bot that has no answer to it. One per tenant. `office`: as of `ReplyWorker`."""
@@ -167,7 +172,7 @@ class ReplyWorker:
         try:
             if sends_reply(event):
                 await self._send_held(tenant, event, attempt)
-            elif not await self._opts_out(tenant, event):
+            elif event.get("unverified") or not await self._opts_out(tenant, event):
                 await self._place(await self._read(tenant, event, attempt))
         except _FilesAwaited:
             return Suspend(LONGEST, checkpoint=_ASKED)
@@ -256,7 +261,7 @@ class ReplyWorker:
             return
         if thread.person.id == (author.id if author else about.recipient):
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
-        elif author and reply.is_quoted and await self._relay.reads(tenant, thread.inbox, author):
+        elif author and reply.is_answer and await self._relay.reads(tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
         elif author:
             await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
@@ -340,7 +345,7 @@ class ReplyWorker:
             return
         one, at = added.message, from_ms(added.message.at)
         place = added.thread, str(inbox), one.number, one.by, one.channel
-        data = ReplyData(*place, about.id if about else None, one.files, at, len(one.attachments))
+        data = ReplyData(*place, about.id if about else None, one.files, at, len(one.attachments), one.is_unverified)
         name = f"{added.thread} {one.number}"
         await put_message(self._webhooks, self._client.queue, tenant, EventType.REPLY, name, at, data)
 
@@ -412,4 +417,5 @@ def reply_name(tenant: str, event: Event) -> str:
 
 def _written(tenant: str, event: Event) -> Written:
     is_edit, text = event.get("kind") == "edited", str(event.get("event_text") or "").strip()
-    return Written(reply_name(tenant, event), text, 0 if is_edit else len(event.get("attachments") or ()), is_edit)
+    files = 0 if is_edit else len(event.get("attachments") or ())
+    return Written(reply_name(tenant, event), text, files, is_edit, is_unverified=bool(event.get("unverified")))

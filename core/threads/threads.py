@@ -64,7 +64,7 @@ class ReplyRoute(NamedTuple):
 class ThreadMessage(Struct, frozen=True):
     """`by`: who has written it. `files`: how many files the author had added that are not passed on; `attachments`:
     those that are. `delivery`: by which an answer went out. `at`: Unix ms. `corrects`: it is an edit of an earlier
-    message of its author.
+    message of its author. `is_unverified`: somebody else may have written it.
     """
 
     number: int
@@ -77,6 +77,7 @@ class ThreadMessage(Struct, frozen=True):
     delivery: str = ""
     corrects: bool = False
     attachments: Sequence[ThreadFile] = ()
+    is_unverified: bool = False
 
 
 class _Stored(Struct, frozen=True, omit_defaults=True):
@@ -87,6 +88,7 @@ class _Stored(Struct, frozen=True, omit_defaults=True):
     delivery: str = ""
     corrects: bool = False
     attachments: Sequence[ThreadFile] = ()
+    is_unverified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,8 @@ class Threads:
         self, thread: str, tenant: str, inbox: Inbox, event: str, message: ThreadMessage, facts: Sequence[str]
     ) -> Added:
         one = message
-        stored = _Stored(one.by, one.text, one.channel, one.files, one.delivery, one.corrects, one.attachments)
+        content = one.by, one.text, one.channel, one.files, one.delivery, one.corrects, one.attachments
+        stored = _Stored(*content, one.is_unverified)
         reply = await self._store.run(
             "add_to_thread",
             *(_shard_of(thread), thread, tenant, str(inbox), event, message.side, compact_json(stored)),
@@ -292,4 +295,4 @@ def _message(number: int, text: str) -> ThreadMessage:
     at, side, _, encoded = text.split(" ", 3)
     stored = msgspec.json.decode(encoded, type=_Stored)
     content = stored.by, stored.text, stored.channel, stored.files, stored.delivery, stored.corrects
-    return ThreadMessage(number, side, int(at), *content, stored.attachments)
+    return ThreadMessage(number, side, int(at), *content, stored.attachments, stored.is_unverified)

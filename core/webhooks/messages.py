@@ -115,7 +115,8 @@ class ClosedData(msgspec.Struct):
 
 class ReplyData(msgspec.Struct):
     """A message of a person to an inbox, without its words. `number`: of the message in the thread. `delivery`: the
-    one that it replies to. `files`: how many files were not passed on; `attached`: how many were.
+    one that it replies to. `files`: how many files were not passed on; `attached`: how many were. `unverified`:
+    somebody else may have written it.
     """
 
     thread: str
@@ -127,6 +128,7 @@ class ReplyData(msgspec.Struct):
     files: int
     at: datetime
     attached: int = 0
+    unverified: bool = False
 
 
 def is_outcome(change: HistoryChange) -> bool:

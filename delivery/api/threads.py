@@ -55,7 +55,7 @@ class ThreadFileView(Struct):
 class MessageView(Struct):
     """A message of a thread. `side`: person or staff; `by`: the id of who has written it. `files`: how many files its
     author had added that are not passed on; `attachments`: those that are. `delivery`: by which an answer went out.
-    `corrects`: it is an edit of an earlier message of its author.
+    `corrects`: it is an edit of an earlier message of its author. `unverified`: somebody else may have written it.
     """
 
     number: int
@@ -68,6 +68,7 @@ class MessageView(Struct):
     delivery: str | None
     corrects: bool = False
     attachments: Sequence[ThreadFileView] = ()
+    unverified: bool = False
 
     @classmethod
     def of(cls, one: ThreadMessage) -> "MessageView":
@@ -83,6 +84,7 @@ class MessageView(Struct):
             one.delivery or None,
             one.corrects,
             [ThreadFileView(file.id, file.name, file.type, file.bytes) for file in one.attachments],
+            one.is_unverified,
         )
 
 

@@ -128,10 +128,6 @@ async def test_what_is_not_of_its_person_or_of_nobody_is_refused_or_left_out(sch
     for wrong in (forged, "reply+x@school.example", "reply@school.example", to.replace("school", "other")):
         refused = await school.write(wrong, "Hello")
         assert (refused.status, refused.code) == (403, "MAIL_TOKEN_WRONG")
-    failed = {"Authentication_Results": "mx.school.example; dkim=fail; dmarc=fail (p=reject) header.from=home.example"}
-    for author, headers in (("mallory@home.example", {}), (f"x@y.example>, <{MARIA}", {}), (MARIA, failed)):
-        refused = await school.write(to, "Hello", author, **headers)
-        assert (refused.status, refused.code) == (403, "MAIL_FROM_WRONG")
     assert (await post(school.api, a_mail(to, "Hello"), "wrong")).code == "INBOUND_SECRET_WRONG"
     broken = await school.api.call(
         "POST", "/v1/inbound/mail?secret=s3cret", b"To: :;'a?=\r\n\r\ntext", headers={"Content-Type": "message/rfc822"}
@@ -146,6 +142,27 @@ async def test_what_is_not_of_its_person_or_of_nobody_is_refused_or_left_out(sch
     await until(school.words)
     assert await school.words() == ["Me again"], "what came before it is not stored"
     assert len(await school.mails(2)) == 2, "the message, and where the words were passed on to: no machine gets a mail"
+
+
+async def test_a_mail_that_may_be_forged_is_passed_on_with_a_mark_and_confirms_nothing(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    to = str(first["Reply-To"])
+    await school.write(to, "Call me: +79991234567", message_id="<0@home>")
+    _, asked = await school.mails(2)
+    await school.write(str(asked["Reply-To"]), "1", "mallory@home.example", message_id="<1@evil>")
+    failed = {"Authentication_Results": "mx.school.example; dkim=fail; dmarc=fail (p=reject) header.from=home.example"}
+    await school.write(to, "STOP", message_id="<2@evil>", **failed)
+    await school.write(to, "Two authors", f"x@y.example>, <{MARIA}", message_id="<3@evil>")
+    passed = {"Authentication_Results": "mx.school.example; dmarc=pass"}
+    await school.write(to, "Me", message_id="<4@home>", **passed)
+    await until(lambda: _has(school, 4))
+    assert await school.words() == ["1", "STOP", "Two authors", "Me"]
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
+    assert [one["unverified"] for one in reversed(found.json["messages"])] == [True, True, True, False]
+    person = (await school.api.call("GET", "/v1/users/1")).json
+    assert not person.get("opt_out")
 
 
 async def test_who_types_an_address_is_asked_by_mail_and_a_file_is_stored(school: School) -> None:

@@ -82,7 +82,8 @@ def _thread_lines(details: Mapping[str, Any]) -> Iterator[str]:
         who = _name(thread) if one["side"] == "person" else one["by"]
         names = [f"[{file['name']}]" for file in one["attachments"]]
         files = f" (with {one['files']} files that were not passed on)" if one["files"] else ""
-        yield f"{one['at']}  {who}: {' '.join(filter(None, [one['text'], *names]))}{files}"
+        mark = " (not certain that this person wrote it)" if one["unverified"] else ""
+        yield f"{one['at']}  {who}: {' '.join(filter(None, [one['text'], *names]))}{files}{mark}"
 
 
 COMMANDS: Mapping[str, Command] = {

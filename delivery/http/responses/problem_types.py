@@ -54,7 +54,6 @@ CODES = {
     "INBOUND_SECRET_WRONG": ProblemType(403, "The secret of this message is wrong"),
     "MAIL_MALFORMED": ProblemType(400, "This is no mail"),
     "MAIL_TOKEN_WRONG": ProblemType(403, "Nobody is written to at the address of this mail"),
-    "MAIL_FROM_WRONG": ProblemType(403, "This mail is not of the person whom it answers for"),
     "PROOF_NOT_SET_UP": ProblemType(404, "This server has no key to prove itself with"),
     "INBOUND_NOT_SET_UP": ProblemType(404, "Nothing is received from this provider"),
     "RATE_EXCEEDED": ProblemType(429, "Too many requests"),

@@ -150,6 +150,21 @@ def test_a_mail_of_a_person_is_no_mail_of_a_machine() -> None:
     assert read_mail(bounced).is_automatic
 
 
+@pytest.mark.parametrize(
+    ("results", "is_forged"),
+    [
+        ([], False),
+        (["mx.school.example; dmarc=pass"], False),
+        (["mx.school.example; spf=pass", "mx.school.example; dmarc=fail (p=none)"], True),
+        (["mx.school.example; dmarc=pass", "relay.example; dmarc=fail"], False),
+    ],
+    ids=["none", "pass", "of-two-filters", "of-another-server"],
+)
+def test_only_what_the_own_server_has_checked_is_believed(results: list[str], is_forged: bool) -> None:
+    headers = "".join(f"Authentication-Results: {one}\r\n" for one in results)
+    assert read_mail(f"{headers}From: a@b.example\r\n\r\nHello".encode()).is_forged == is_forged
+
+
 def test_files_are_read_and_the_small_pictures_of_signatures_are_not() -> None:
     mail = a_mail()
     mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="работа.pdf")

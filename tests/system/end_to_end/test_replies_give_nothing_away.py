@@ -200,7 +200,7 @@ class Neighbours:
                 ingress = events_ingress(core.store, core.client, TENANT)["sms"]
                 await ingress.put({"id": str(datetime.now(UTC).timestamp()), "number": side.address, "text": text})
             case "email":
-                mails = MailedReplies(core.store, core.client, core.directory, Uploads(core.store), MAILBOX)
+                mails = MailedReplies(core.store, core.client, core.directory, Uploads(core.store), "email", MAILBOX)
                 assert await mails.take(side.mail(text, quoted)) == MailResult.TAKEN
             case _:
                 side.write(text, quoted)

@@ -77,6 +77,7 @@ export default {
 
 const bubble = (one, thread) => h("li", { key: one.number, class: one.side },
   h("p", { class: "quiet" }, one.side === "person" ? nameOf(thread) : t("inbox.answered"), ` · ${moment(one.at)}`, one.corrects && ` · ${t("inbox.corrects")}`),
+  one.unverified && h("p", { class: "quiet" }, t("inbox.unverified")),
   one.text && h("p", { class: "said", dir: "auto" }, one.text),
   one.attachments.map(({ id, name }) => h("p", {}, h("a", { href: `/v1/threads/${thread.id}/messages/${one.number}/files/${id}`, download: name }, name))),
   one.files > 0 && h("p", { class: "quiet" }, t("inbox.files", { count: one.files })));
