@@ -98,8 +98,9 @@ class Channel:
     optional; (`account`,) if there are none. `of_installation`: settings of the section that are the same for
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
     `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
-    answers an address only so often, because a machine may answer there. `address`: the form of its
-    addresses, None if every text is one. `bot_place`: as `place`, for a bot that writes
+    answers an address only so often, because a machine may answer there. `takes_replies_by_mail`: its messages are
+    mails, and a reply to one comes to ADA_INBOUND_MAIL. `address`: the form of its addresses, None if every text is
+    one. `bot_place`: as `place`, for a bot that writes
     to a person by itself and chooses the channel; without it a channel in which people write is among the last.
     `is_known_at_start`: deliveries that name no channel are planned for it also before its courier has run once.
     `in_sms`: a text is sent and paid in parts. `column_names`: other names of the column `contacts.<name>` in files of
@@ -122,6 +123,7 @@ class Channel:
     is_simulated: bool = False
     simulator: str = ""
     limits_replies: bool = False
+    takes_replies_by_mail: bool = False
     address: AddressForm | None = None
     bot_place: int | None = None
     is_known_at_start: bool = False

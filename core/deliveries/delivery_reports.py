@@ -55,9 +55,13 @@ class DeliveryReports:
         """Return whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND."""
         return await self.record_entry(EntryName(*await self._read(token)), status, reference)
 
-    async def record_entry(self, name: "EntryName", status: Status, reference: str) -> bool:
-        """Do the same for a report that the courier's own connection received. Raises NotFound HISTORY_NOT_FOUND."""
-        item = Entry(*name[4:], "").item(status, reference=reference)
+    async def record_entry(
+        self, name: "EntryName", status: Status, reference: str, reason: str = "", detail: str = ""
+    ) -> bool:
+        """Do the same for a report that came on another way. `detail`: the words of the provider. Raises NotFound
+        HISTORY_NOT_FOUND.
+        """
+        item = Entry(*name[4:], "").item(status, reason, reference, detail=detail)
         changed = await self._store.run("record_report", *name[:4], compact_json(item))
         if changed < 0:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
+from core.deliveries.delivery_reports import EntryName
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden
@@ -37,13 +38,16 @@ class MailedPlace(NamedTuple):
 
 
 class MailedRecipient(NamedTuple):
-    """The recipient of a mail. `number`: its place in the delivery. `takes_replies`: somebody reads replies."""
+    """The recipient of a mail. `number`: its place in the delivery. `takes_replies`: somebody reads replies. `entry`:
+    under which the outcome is recorded.
+    """
 
     tenant: str
     key: HistoryKey
     number: int
     address: str
     takes_replies: bool
+    entry: EntryName
 
 
 class ReplyAddresses:
@@ -76,17 +80,18 @@ class ReplyAddresses:
         except ValueError:
             raise _wrong() from None
         shard, code, number, parcel, contact = _PLACE.unpack(opened)
-        name = KEYS["mailed"].at(shard, urlsafe_b64encode(code).decode().rstrip("="))
-        suffix = await self._store.command("GET", name) if shard < self._store.shards else None
+        place = KEYS["mailed"].at(shard, urlsafe_b64encode(code).decode().rstrip("="))
+        suffix = await self._store.command("GET", place) if shard < self._store.shards else None
         if not suffix:
             raise _wrong()
         key, field = HistoryKey.of(shard, str(suffix)), f"parcel:{CHANNEL}:{parcel}"
         fields = await self._reader.read_fields(key, ["tenant", "replies", field])
         entries = load_parcel(stored)[1] if (stored := fields[field]) else ()
-        address = next((one.address for one in entries if (one.number, one.contact) == (number, contact)), "")
-        if not address or not fields["tenant"]:
+        entry = next((one for one in entries if (one.number, one.contact) == (number, contact)), None)
+        if not entry or not entry.address or not fields["tenant"]:
             raise _wrong()
-        return MailedRecipient(fields["tenant"], key, number, address, bool(fields["replies"]))
+        name = EntryName(key.shard, key.suffix, CHANNEL, parcel, *entry[:4])
+        return MailedRecipient(fields["tenant"], key, number, entry.address, bool(fields["replies"]), name)
 
 
 def tokens_in(mailbox: str, addresses: Iterable[str]) -> list[str]:

@@ -110,6 +110,10 @@ class FollowUp(Struct, frozen=True):
     leaves_out: Sequence[LeavesOut] = ()
 
 
+NOTICES = "notices"
+"""The sender of what Ada itself tells people about their replies."""
+
+
 class NewDelivery(Struct, frozen=True):
     """One text for many recipients, each of them once; with attachments in `content` the text may be empty. Times are
     aware; `deliver_at` None means now. `moved_from`: the requested time, if quiet hours have moved it to `deliver_at`.

@@ -14,11 +14,13 @@ from hashlib import blake2b
 from typing import Any
 
 from core.deliveries.choice_store import Choices
+from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.deliveries.reply_addresses import CHANNEL, MailedRecipient, ReplyAddresses, tokens_in
 from core.directory import Directory
 from core.errors import Refused
 from core.model.contacts.addresses import canonical
+from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.threads.files import ReceivedFile, ThreadFiles
@@ -31,11 +33,14 @@ log = logging.getLogger(__name__)
 
 
 class MailResult(StrEnum):
-    """The result of a mail. `AUTOMATIC`: a program wrote it; Ada neither passes it on nor replies to it."""
+    """The result of a mail. `AUTOMATIC`: a program wrote it; Ada neither passes it on nor replies to it.
+    `BOUNCED`: it says that a mail did not arrive; the outcome of that is `failed`.
+    """
 
     TAKEN = "taken"
     REPEATED = "repeated"
     AUTOMATIC = "automatic"
+    BOUNCED = "bounced"
     EMPTY = "empty"
 
 
@@ -51,6 +56,7 @@ class MailedReplies:
         self._addresses = ReplyAddresses(store)
         self._received = ReceivedMessages(store)
         self._choices = Choices(store)
+        self._reports = DeliveryReports(store)
         self._files = ThreadFiles(store, client, uploads)
 
     async def take(self, raw: bytes) -> MailResult:
@@ -64,11 +70,16 @@ class MailedReplies:
             raise
 
     async def _take(self, mail: MailRead) -> MailResult:
-        tokens = tokens_in(self._mailbox, mail.recipients)
-        recipient = await self._addresses.recipient(tokens[0] if tokens else "")
-        if mail.is_automatic:
+        bounce = mail.bounce
+        if bounce is None and (mail.is_automatic or tokens_in(self._mailbox, mail.bounce_to)):
             log.info("email: a mail of a machine was not passed on")
             return MailResult.AUTOMATIC
+        tokens = tokens_in(self._mailbox, [*mail.recipients, *(bounce.addresses if bounce else ())])
+        recipient = await self._addresses.recipient(tokens[0] if tokens else "")
+        if bounce:
+            unreachable = Status.FAILED, bounce.message_id, Reason.RECIPIENT_UNREACHABLE, bounce.words
+            await self._reports.record_entry(recipient.entry, *unreachable)
+            return MailResult.BOUNCED
         if not mail.text and not mail.files:
             return MailResult.EMPTY
         event = await self._event(mail, recipient)
@@ -110,7 +121,7 @@ class MailedReplies:
 
     async def _reference(self, recipient: MailedRecipient) -> str:
         """Return by what the threads find the message that a mail replies to; it is noted if it was forgotten."""
-        tenant, key, number, address, _ = recipient
+        tenant, key, number, address, *_ = recipient
         if known := await self._received.reference_in(tenant, CHANNEL, address, key, number):
             return known
         one = ReceivedMessage(f"mail.{number}.{key.ns}", key, number)

@@ -13,7 +13,7 @@ from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Conflict
 from core.model.content import Button, Content, Feature
-from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
+from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending
@@ -22,7 +22,7 @@ from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute,
 from core.updates.events import SEND_REPLY
 
 OFFICE, USER = "office", "user"
-_SENDER = Sender("replies")
+_SENDER, _NOTICES = Sender("replies"), Sender(NOTICES)
 _STAFF = frozenset({"trainer", "staff", "admin"})
 """The roles that read an office."""
 _MOST_CHARACTERS = 4000
@@ -277,7 +277,7 @@ class Relay:
         for number, text in enumerate(texts, 1):
             delivery = NewDelivery(
                 tenant=tenant,
-                sender=_SENDER,
+                sender=_SENDER if written else _NOTICES,
                 text=text,
                 recipients=(),
                 channels=list(contacts),

@@ -10,7 +10,13 @@ CHANNEL = Channel(
     account="ADA_SMTP_URL",
     no_account=frozenset(
         {
-            *("ADA_EMAIL_LOCALE", "ADA_EMAIL_UNSUBSCRIBE", "ADA_EMAIL_CONNECTIONS", "ADA_EMAIL_TIMEOUT"),
+            *(
+                "ADA_EMAIL_LOCALE",
+                "ADA_EMAIL_UNSUBSCRIBE",
+                "ADA_EMAIL_BOUNCES",
+                "ADA_EMAIL_CONNECTIONS",
+                "ADA_EMAIL_TIMEOUT",
+            ),
             *("ADA_EMAIL_FIRST_PAUSE", "ADA_EMAIL_ATTEMPTS", "ADA_EMAIL_MOST_FILES_MB"),
         }
     ),
@@ -22,4 +28,5 @@ CHANNEL = Channel(
         "ADA_INBOUND_MAIL_SECRET": frozenset({"serve"}),
     },
     limits_replies=True,
+    takes_replies_by_mail=True,
 )

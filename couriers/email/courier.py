@@ -1,7 +1,7 @@
 """E-mail over SMTP. The table of the mail server's answers is in `outcomes.py`; `couriers.email` speaks SMTP.
 
-A mail server does not recognise a repeat: after DATA a missing answer is `unknown`. A bounce that arrives later, as a
-mail to the sender, is not read.
+A mail server does not recognise a repeat: after DATA a missing answer is `unknown`. A bounce comes later, as a mail; it
+names the mail by its header Errors-To, or comes to the envelope sender (`core.threads.mailed_replies`).
 """
 
 import re
@@ -77,6 +77,7 @@ class Settings:
     )
     connections: int = 4  # to the server at once
     timeout: timedelta = timedelta(seconds=60)  # of each answer; after DATA the outcome is then unknown
+    bounces: bool = False  # bounces are sent to an address of each mail; the server must accept it as the sender
     first_pause: timedelta = timedelta(minutes=1)
     attempts: int = 12
     most_files_mb: int = 10  # of all files of one mail; further ones are not shown
@@ -143,8 +144,9 @@ class Email:
             headers={
                 **_unsubscribe_headers(self._unsubscribe(mail, page)),
                 **_thread(content.reply_to),
-                **({"Reply-To": message.reply_to} if message.reply_to else {}),
+                **_headers_against_loops(message),
             },
+            bounce_to=message.bounce_to if self._settings.bounces else "",
             message_id=f"{message.random_id():016x}",
             files=attached.files,
         )
@@ -174,6 +176,19 @@ def _unsubscribe_headers(addresses: Sequence[str]) -> dict[str, str]:
     headers = {"List-Unsubscribe": ", ".join(f"<{one}>" for one in addresses)}
     is_https = addresses[0].lower().startswith("https://")
     return headers | {"List-Unsubscribe-Post": "List-Unsubscribe=One-Click"} if is_https else headers
+
+
+def _headers_against_loops(message: Message) -> dict[str, str]:
+    """Return where answers and bounces go, and the request that machines do not answer (RFC 3834; Exchange's header
+    without NDR, because bounces are wanted).
+    """
+    headers = {
+        "Reply-To": message.reply_to,
+        "Errors-To": message.bounce_to,
+        "Auto-Submitted": "auto-replied" if message.is_notice else "",
+        "X-Auto-Response-Suppress": "DR, RN, NRN, OOF, AutoReply",
+    }
+    return {name: text for name, text in headers.items() if text}
 
 
 def _thread(reply_to: str) -> dict[str, str]:

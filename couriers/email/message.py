@@ -83,8 +83,9 @@ class MailFile:
 class MailMessage:
     """One message to one address. `sender`: `address` or `Name <address>`, "" for the server's default.
 
-    `message_id`: what is to stand before the @, the same for a repeat of the message; "" for a random one. Raises
-    Invalid: EMAIL_MALFORMED for an address, LINE_BREAK for a header with a line break or another control character.
+    `message_id`: what is to stand before the @, the same for a repeat of the message; "" for a random one.
+    `bounce_to`: the envelope sender, "" for the sender. Raises Invalid: EMAIL_MALFORMED for an address,
+    LINE_BREAK for a header with a line break or another control character.
     """
 
     to: str
@@ -95,9 +96,12 @@ class MailMessage:
     headers: Mapping[str, str] = field(default_factory=dict)
     message_id: str = ""
     files: Sequence[MailFile] = ()
+    bounce_to: str = ""
 
     def __post_init__(self) -> None:
         checked_address(self.to)
+        if self.bounce_to:
+            checked_address(self.bounce_to)
         if self.sender:
             split_sender(self.sender)
         for path, text in {"subject": self.subject, "message_id": self.message_id, **self.headers}.items():
@@ -109,7 +113,9 @@ class MailMessage:
 
 @dataclass(frozen=True, slots=True)
 class EncodedMail:
-    """A message as it is transferred. `needs_utf8`: an address has a local part that is not ASCII."""
+    """A message as it is transferred. `sender`: of the envelope. `needs_utf8`: an address has a local part that is not
+    ASCII.
+    """
 
     message_id: str  # without angle brackets
     sender: str
@@ -133,7 +139,7 @@ def encode(message: MailMessage, default_sender: str) -> EncodedMail:
     for header, text in message.headers.items():
         mail[header] = text
     _add_parts(mail, message)
-    return EncodedMail(message_id, sender, recipient, mail.as_bytes(), needs_utf8)
+    return EncodedMail(message_id, message.bounce_to or sender, recipient, mail.as_bytes(), needs_utf8)
 
 
 def full_message_id(identifier: str, sender: str) -> str:

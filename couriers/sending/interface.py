@@ -55,7 +55,8 @@ class Message:
     provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
     `preferences_url`: the page on which the recipient chooses what it receives, "" if there is none; for couriers that
     link to it (`LinksPreferences`). `reply_to`: the e-mail address at which Ada receives a reply of this recipient, ""
-    for none. `announce`: for couriers that announce (`Announces`); a second call returns at once.
+    for none; `bounce_to`: at which it receives a report that the mail was not delivered. `is_notice`: Ada itself says
+    it, nobody has written it. `announce`: for couriers that announce (`Announces`); a second call returns at once.
     """
 
     address: str
@@ -66,6 +67,8 @@ class Message:
     content: Content | None = None
     preferences_url: str = ""
     reply_to: str = ""
+    bounce_to: str = ""
+    is_notice: bool = False
     announce: Callable[[], Awaitable[None]] = field(default=_unannounced, compare=False, repr=False)
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:

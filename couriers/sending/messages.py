@@ -16,7 +16,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.reply_addresses import MailedPlace
 from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature
-from core.model.delivery import REPLIES_OFF
+from core.model.delivery import NOTICES, REPLIES_OFF
 from core.model.display import Limits
 from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
@@ -146,14 +146,20 @@ class Messages:
         if self._limits.in_sms:
             self._texts[entry.number, entry.contact] = text
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
-        reply_to = await self._reply_address(entry, presented)
-        return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url, reply_to)
+        own = await self._mail_address(entry)
+        mailed = self._reply_address(own, presented), own, self._parcel.history_key.sender == NOTICES
+        return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url, *mailed)
 
-    async def _reply_address(self, entry: Entry, presented: Presented) -> str:
-        """Return the address at which a reply to the mail of an entry is received. Raises StoreError."""
-        parcel, mailbox = self._parcel, self._services.options.mailbox
+    def _reply_address(self, own: str, presented: Presented) -> str:
+        """Return the address of a mail if replies to it are read."""
+        parcel = self._parcel
         is_read = parcel.takes_replies and parcel.replies != REPLIES_OFF
-        if not mailbox or not (is_read or any(one.data.startswith(SEND_REPLY) for one in presented.choices)):
+        return own if is_read or any(one.data.startswith(SEND_REPLY) for one in presented.choices) else ""
+
+    async def _mail_address(self, entry: Entry) -> str:
+        """Return the address at which Ada receives what comes back of the mail of an entry. Raises StoreError."""
+        parcel, mailbox = self._parcel, self._services.options.mailbox
+        if not mailbox:
             return ""
         place = MailedPlace(parcel.history_key, entry.number, parcel.number, entry.contact)
         return await self._services.reply_addresses.address(mailbox, place)

@@ -182,11 +182,78 @@ async def test_who_types_an_address_is_asked_by_mail_and_a_file_is_stored(school
     assert [one["name"] for one in found.json["messages"][0]["attachments"]] == ["work.pdf"]
 
 
+def a_bounce(of: EmailMessage, to: str, *, action: str = "failed", headers_only: bool = True) -> bytes:
+    """Return a report as Postfix writes it."""
+    headers = "".join(f"{name}: {text}\r\n" for name, text in of.items())
+    kind, original = ("text/rfc822-headers", headers) if headers_only else ("message/rfc822", of.as_string())
+    lines = [
+        "Return-Path: <>",
+        "From: MAILER-DAEMON@mx.school.example (Mail Delivery System)",
+        f"To: {to}",
+        "Subject: Undelivered Mail Returned to Sender",
+        "Auto-Submitted: auto-replied",
+        "MIME-Version: 1.0",
+        'Content-Type: multipart/report; report-type=delivery-status; boundary="B/mx"',
+        *("", "--B/mx", "Content-Type: text/plain; charset=us-ascii", "", "I'm sorry to have to inform you", ""),
+        *("--B/mx", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.school.example", ""),
+        *(f"Final-Recipient: rfc822; {MARIA}", f"Action: {action}", "Status: 5.1.1"),
+        *("Diagnostic-Code: smtp; 550 5.1.1 <maria@home.example>: Recipient address", "    rejected: no such user", ""),
+        *("--B/mx", f"Content-Type: {kind}", "", original, "", "--B/mx--", ""),
+    ]
+    return "\r\n".join(lines).encode()
+
+
+async def bounce(school: School, raw: bytes) -> str:
+    headers = {"Authorization": "", "Content-Type": "message/rfc822"}
+    answer = await school.api.call("POST", "/v1/inbound/mail?secret=s3cret", raw, headers=headers)
+    return str(answer.json["result"])
+
+
+@pytest.mark.parametrize("headers_only", [True, False])
+async def test_a_bounce_turns_sent_into_failed_with_the_words_of_the_server(school: School, headers_only: bool) -> None:
+    await school.send(replies=None)
+    (mail,) = await school.mails(1)
+    assert mail["Reply-To"] is None
+    await until(lambda: _status(school, "sent"))
+    delayed = a_bounce(mail, "ada@sandbox.example", action="delayed", headers_only=headers_only)
+    assert await bounce(school, delayed) == "automatic"
+    assert await _status(school, "sent")
+    report = a_bounce(mail, "ada@sandbox.example", headers_only=headers_only)
+    assert [await bounce(school, report) for _ in range(2)] == ["bounced", "bounced"]
+    (outcome,) = await _outcomes(school)
+    assert (outcome["status"], outcome["reason"]) == ("failed", "recipient_unreachable")
+    assert outcome["detail"] == "550 5.1.1 <maria@home.example>: Recipient address rejected: no such user"
+    assert await school.words() == []
+    assert len(school.smtp.contents) == 1, "a bounce gets no answer"
+
+
+async def test_what_ada_itself_says_is_marked_as_automatic_and_its_own_mails_are_no_replies(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    assert first["Auto-Submitted"] is None
+    assert "NDR" not in str(first["X-Auto-Response-Suppress"]), "bounces are wanted"
+    await school.write(str(first["Reply-To"]), "And on Friday?")
+    _, notice = await school.mails(2)
+    assert notice["Auto-Submitted"] == "auto-replied"
+    returned = await school.write(str(first["Reply-To"]), "No classes", Errors_To=str(notice["Errors-To"]))
+    assert returned.json == {"result": "automatic"}
+
+
 @pytest.mark.parametrize("replies", [None, "off"])
 async def test_a_mail_to_which_nobody_reads_replies_has_no_such_address(school: School, replies: str | None) -> None:
     await school.send(replies=replies)
     (mail,) = await school.mails(1)
     assert mail["Reply-To"] is None
+
+
+async def _outcomes(school: School) -> list[dict[str, Any]]:
+    (listed,) = (await school.api.call("GET", "/v1/deliveries")).json["deliveries"]
+    (person,) = (await school.api.call("GET", f"/v1/deliveries/{listed['id']}")).json["recipients"]
+    return list(person["outcomes"].values())
+
+
+async def _status(school: School, status: str) -> bool:
+    return [one["status"] for one in await _outcomes(school)] == [status]
 
 
 async def _has(school: School, number: int) -> bool:

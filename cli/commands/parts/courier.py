@@ -179,7 +179,8 @@ class Couriers:
     def _linking(self, options: CourierOptions) -> CourierOptions:
         """Return the options with the ways back of recipients: the mailbox, and pages, if people can reach them."""
         url = self._public_url
-        options = replace(options, mailbox=self._configuration.settings.inbound_mail or "")
+        if channels()[self._channel].takes_replies_by_mail:
+            options = replace(options, mailbox=self._configuration.settings.inbound_mail or "")
         return replace(options, answer_url=f"{url}/a/", preferences_url=f"{url}/p/") if url else options
 
     async def _keep_opening(self, tenant: str, settings: Any) -> None:

@@ -73,6 +73,13 @@ def test_the_headers_of_a_mail() -> None:
     assert f"\r\nList-Unsubscribe: {headers['List-Unsubscribe']}\r\n".encode() in raw, "mail programs decode no URL"
 
 
+def test_bounces_may_go_to_an_address_of_the_mail() -> None:
+    encoded = encode(MailMessage("anna@example.org", "s", "t", bounce_to="reply+x@school.example"), SENDER)
+    assert encoded.sender == "reply+x@school.example"
+    assert parsed(encoded)["From"] == SENDER
+    assert encoded.message_id.endswith("@example.org")
+
+
 def test_without_an_id_each_mail_has_another_one() -> None:
     message = MailMessage("anna@example.org", "s", "t")
     first, second = (encode(message, SENDER).message_id for _ in range(2))
