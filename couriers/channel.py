@@ -169,6 +169,11 @@ def receiving() -> Mapping[str, Receiving]:
     return {name: one.receiving for name, one in channels().items() if one.receiving}
 
 
+def mailed_channel() -> str:
+    """Return the first channel whose messages are mails; "" if there is none."""
+    return next((name for name, one in channels().items() if one.takes_replies_by_mail), "")
+
+
 def courier_module(channel: Channel) -> Any:
     """Return the module of a courier, with `Settings` and `open`. Raises SetupError for a package that cannot be used,
     so that it stops only its own courier.

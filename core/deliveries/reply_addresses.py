@@ -21,7 +21,6 @@ from core.redis.keys import KEYS
 from core.redis.sealing import Sealing
 from core.redis.store import Store
 
-CHANNEL = "email"
 KEPT = timedelta(days=90)
 """Time for which an address leads to its delivery, after its last mail; never longer than the history lives."""
 _PLACE = struct.Struct(">H8sHHB")
@@ -51,10 +50,11 @@ class MailedRecipient(NamedTuple):
 
 
 class ReplyAddresses:
-    """One per process. Methods raise StoreError."""
+    """One per process. `channel`: whose messages are mails. Methods raise StoreError."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, channel: str) -> None:
         self._store = store
+        self._channel = channel
         self._sealing = Sealing(store, "reply-addresses")
         self._reader = HistoryReader(store)
 
@@ -84,13 +84,13 @@ class ReplyAddresses:
         suffix = await self._store.command("GET", place) if shard < self._store.shards else None
         if not suffix:
             raise _wrong()
-        key, field = HistoryKey.of(shard, str(suffix)), f"parcel:{CHANNEL}:{parcel}"
+        key, field = HistoryKey.of(shard, str(suffix)), f"parcel:{self._channel}:{parcel}"
         fields = await self._reader.read_fields(key, ["tenant", "replies", field])
         entries = load_parcel(stored)[1] if (stored := fields[field]) else ()
         entry = next((one for one in entries if (one.number, one.contact) == (number, contact)), None)
         if not entry or not entry.address or not fields["tenant"]:
             raise _wrong()
-        name = EntryName(key.shard, key.suffix, CHANNEL, parcel, *entry[:4])
+        name = EntryName(key.shard, key.suffix, self._channel, parcel, *entry[:4])
         return MailedRecipient(fields["tenant"], key, number, entry.address, bool(fields["replies"]), name)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
-from core.deliveries.reply_addresses import CHANNEL, MailedRecipient, ReplyAddresses, tokens_in
+from core.deliveries.reply_addresses import MailedRecipient, ReplyAddresses, tokens_in
 from core.directory import Directory
 from core.errors import Refused
 from core.model.contacts.addresses import canonical
@@ -26,7 +26,7 @@ from core.redis.store import Store
 from core.threads.files import ReceivedFile, ThreadFiles
 from core.threads.mail_reading import MailRead, read_mail
 from core.threads.replies import MOST_FILES, reply_name
-from core.updates.events import MAX_ATTACHMENTS, Event, Events, answered, sends_reply
+from core.updates.events import MAIL, MAX_ATTACHMENTS, Event, Events, answered, sends_reply
 from core.uploads import Uploads
 
 log = logging.getLogger(__name__)
@@ -45,15 +45,18 @@ class MailResult(StrEnum):
 
 
 class MailedReplies:
-    """One per process. `mailbox`: the address of the settings, such as reply@school.example. Methods raise
-    StoreError.
+    """One per process. `channel`: whose messages are mails. `mailbox`: the address of the settings, such as
+    reply@school.example. Methods raise StoreError.
     """
 
-    def __init__(self, store: Store, client: QueueClient, directory: Directory, uploads: Uploads, mailbox: str) -> None:
+    def __init__(
+        self, store: Store, client: QueueClient, directory: Directory, uploads: Uploads, channel: str, mailbox: str
+    ) -> None:
+        self._channel = channel
         self._client = client
         self._directory = directory
         self._mailbox = mailbox
-        self._addresses = ReplyAddresses(store)
+        self._addresses = ReplyAddresses(store, channel)
         self._received = ReceivedMessages(store)
         self._choices = Choices(store)
         self._reports = DeliveryReports(store)
@@ -90,21 +93,21 @@ class MailedReplies:
 
     async def _is_of(self, recipient: MailedRecipient, mail: MailRead) -> bool:
         """Return whether the recipient of a delivery is the author of a mail, as far as a mail can show it."""
-        user = await self._directory.users.by_contact(recipient.tenant, CHANNEL, recipient.address)
-        own = [recipient.address, *(user.contacts.get(CHANNEL, ()) if user else ())]
+        user = await self._directory.users.by_contact(recipient.tenant, self._channel, recipient.address)
+        own = [recipient.address, *(user.contacts.get(self._channel, ()) if user else ())]
         if user and user.email:
             own.append(user.email)
-        authors = {canonical(CHANNEL, one) for one in mail.authors}
-        return not mail.is_forged and len(authors) == 1 and authors <= {canonical(CHANNEL, one) for one in own}
+        authors = {canonical(self._channel, one) for one in mail.authors}
+        return not mail.is_forged and len(authors) == 1 and authors <= {canonical(self._channel, one) for one in own}
 
     async def _event(self, mail: MailRead, recipient: MailedRecipient) -> dict[str, Any]:
         """Return the event of a mail, or the press that its text means."""
         address = recipient.address
         event: dict[str, Any] = {
             "id": blake2b(f"{address}\n{mail.name}".encode(errors="replace"), digest_size=16).hexdigest(),
-            "channel": CHANNEL,
+            "channel": self._channel,
             "kind": "text",
-            "source": "mail",
+            "source": MAIL,
             "user_id": address,
             "is_bot": False,
             "chat_id": address,
@@ -122,10 +125,10 @@ class MailedReplies:
     async def _reference(self, recipient: MailedRecipient) -> str:
         """Return by what the threads find the message that a mail replies to; it is noted if it was forgotten."""
         tenant, key, number, address, *_ = recipient
-        if known := await self._received.reference_in(tenant, CHANNEL, address, key, number):
+        if known := await self._received.reference_in(tenant, self._channel, address, key, number):
             return known
         one = ReceivedMessage(f"mail.{number}.{key.ns}", key, number)
-        await self._received.note(tenant, CHANNEL, [(address, one)])
+        await self._received.note(tenant, self._channel, [(address, one)])
         return one.reference
 
     async def _store_files(self, tenant: str, event: Event, files: Sequence[ReceivedFile]) -> None:

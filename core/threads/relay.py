@@ -81,6 +81,7 @@ class Written:
     """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
     many files cannot be passed on; `attachments`: those that can. `next_file`: when its author may send another one,
     None for now. `corrects`: it is an edit of an earlier message. `is_unverified`: somebody else may have written it.
+    `is_mailed`: it came by mail, so a machine may answer what Ada says about it.
     """
 
     event: str
@@ -90,6 +91,7 @@ class Written:
     attachments: Sequence[ThreadFile] = ()
     next_file: timedelta | None = None
     is_unverified: bool = False
+    is_mailed: bool = False
 
     @property
     def digest(self) -> str:
@@ -166,11 +168,15 @@ class Relay:
         repeat = f"off.{about.id}.{person.id}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
-    async def hold_back(self, tenant: str, person: Correspondent, way: ReplyRoute, wait: timedelta) -> None:
-        """Tell a person that its words were not passed on, and when the next may be: once in a wait."""
+    async def hold_back(
+        self, tenant: str, person: Correspondent, way: ReplyRoute, written: Written, wait: timedelta
+    ) -> None:
+        """Tell a person that its words were not passed on, and when the next may be: once in a wait, by mail once in a
+        day.
+        """
         minutes = -(-wait // timedelta(minutes=1))
         text, ends = [say("limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
-        repeat = f"limited.{person.id}.{ends:%d%H%M}"
+        repeat = f"limited.{person.id}.{ends:{'%d' if written.is_mailed else '%d%H%M'}}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
     async def ask_for_quote(self, tenant: str, reader: User, way: ReplyRoute, written: Written) -> None:
@@ -252,7 +258,8 @@ class Relay:
         if written.next_file:
             said.append(say("next_file", person.locale, hours=-(-written.next_file // timedelta(hours=1))))
         if said:
-            repeat = f"passed.{added.thread}.{written.event}"
+            is_daily = written.is_mailed and added.message.number > 1
+            repeat = f"passed.{added.thread}.{f'{datetime.now(UTC):%d}' if is_daily else written.event}"
             contacts = {way.channel: [way.address]}
             await self._send(tenant, added.thread, person.id, contacts, ["\n".join(said)], repeat)
 

@@ -18,6 +18,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct
 
+from core.admission.reply_limit import may_reply
 from core.deliveries.histories.encoding import PAGE, THREAD, load_recipients
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
@@ -36,6 +37,7 @@ from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, Thread
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
 from core.updates.events import (
+    MAIL,
     REPLIES_TUBE,
     SEND_REPLY,
     TUBE,
@@ -330,7 +332,7 @@ class ReplyWorker:
         tenant, way, written = reply.tenant, reply.way, reply.written
         if wait := await self._wait(tenant, f"replies.{person.id}", written.event, MOST, PERIOD):
             log.info("%s: a reply was not passed on: its person has written %d in five minutes", way.channel, MOST)
-            await self._relay.hold_back(tenant, person, way, wait)
+            await self._relay.hold_back(tenant, person, way, written, wait)
         elif not await self._is_held(reply, person):
             key, quote = (about.key, about.text) if about else (None, "")
             most, next_file = await self._files_left(reply, person)
@@ -375,7 +377,9 @@ class ReplyWorker:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""
         typed = f"{reply.written.text}\n{typed_names(reply.event)}"
         found = [] if reply.is_confirmed else typed_addresses(typed)
-        if found:
+        if found and not await may_reply(self._store, reply.tenant, *reply.way):
+            log.warning("%s: a reply with an address is not asked about: there were too many today", reply.way.channel)
+        elif found:
             source = {"reply_message_id": reply.source.reference} if reply.source else {}
             await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
@@ -418,4 +422,6 @@ def reply_name(tenant: str, event: Event) -> str:
 def _written(tenant: str, event: Event) -> Written:
     is_edit, text = event.get("kind") == "edited", str(event.get("event_text") or "").strip()
     files = 0 if is_edit else len(event.get("attachments") or ())
-    return Written(reply_name(tenant, event), text, files, is_edit, is_unverified=bool(event.get("unverified")))
+    is_unverified, is_mailed = bool(event.get("unverified")), event.get("source") == MAIL
+    name = reply_name(tenant, event)
+    return Written(name, text, files, is_edit, is_unverified=is_unverified, is_mailed=is_mailed)

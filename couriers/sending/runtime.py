@@ -204,7 +204,7 @@ class Runtime:
             preference_tokens=PreferenceTokens(self._store),
             exchange_notes=ExchangeNotes(self.channel, options.secrets),
             received=ReceivedMessages(self._store),
-            reply_addresses=ReplyAddresses(self._store),
+            reply_addresses=ReplyAddresses(self._store, self.channel),
             answer_numbers=AnswerNumbers(self._store),
         )
 

@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec import Meta, Struct
 
-from core.deliveries.reply_addresses import CHANNEL
 from core.threads.mailed_replies import MailedReplies, MailResult
+from couriers.channel import mailed_channel
 from delivery.http.context import ApiContext, Response
 from delivery.http.input.decoding import QueryReader, check_content_type
 from delivery.http.input.receiving import receive_file
@@ -42,12 +42,12 @@ _query = QueryReader(InboundMailQuery)
 def receive_mail(context: ApiContext) -> Handler:
     """Return the handler of mails."""
     options, services = context.options, context.services
-    mailbox, core = options.inbound.mailbox, services.core
-    replies = MailedReplies(core.store, core.client, core.directory, services.uploads, mailbox)
+    mailbox, core, channel = options.inbound.mailbox, services.core, mailed_channel()
+    replies = MailedReplies(core.store, core.client, core.directory, services.uploads, channel, mailbox)
 
     async def handle(request: web.Request) -> web.Response:
         given = _query.read(list(request.rel_url.query.items()))
-        check_secret(given.secret, options.inbound.secrets.get(CHANNEL, "") if mailbox else "")
+        check_secret(given.secret, options.inbound.secrets.get(channel, "") if mailbox else "")
         check_content_type(request, frozenset({MAIL_TYPE}))
         raw = io.BytesIO()
         await receive_file(request, MAIL_LIMIT, options.body_timeout, raw)

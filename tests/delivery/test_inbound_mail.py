@@ -239,6 +239,21 @@ async def test_what_ada_itself_says_is_marked_as_automatic_and_its_own_mails_are
     assert returned.json == {"result": "automatic"}
 
 
+async def test_two_robots_stop_after_one_round(school: School) -> None:
+    """The other robot answers each mail, and names itself nowhere."""
+    await school.send()
+    for number in range(1, 3):
+        newest = (await school.mails(number))[-1]
+        message_id = f"<{number}@robot.example>"
+        taken = await school.write(str(newest["Reply-To"]), f"Ticket {number} was opened", message_id=message_id)
+        assert taken.json == {"result": "taken"}
+    await until(lambda: _has(school, 2))
+    await school.send("The next message")
+    mails = await school.mails(3)
+    assert [one["Auto-Submitted"] for one in mails] == [None, "auto-replied", None]
+    assert "The next message" in mails[2].as_string()
+
+
 @pytest.mark.parametrize("replies", [None, "off"])
 async def test_a_mail_to_which_nobody_reads_replies_has_no_such_address(school: School, replies: str | None) -> None:
     await school.send(replies=replies)

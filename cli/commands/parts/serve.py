@@ -66,7 +66,7 @@ from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
-from couriers.channel import receiving
+from couriers.channel import mailed_channel, receiving
 from couriers.sms.profile import KANNEL, load_profile
 from delivery.api.deliveries.series import order_of
 from delivery.app import build
@@ -264,7 +264,7 @@ def options_of(configuration: Configuration) -> Options:
     inbound = Inbound(
         {
             **{channel: raw[secret].text for channel, secret in secrets.items() if secret in raw},
-            "email": settings.inbound_mail_secret or "",
+            mailed_channel(): settings.inbound_mail_secret or "",
         },
         {channel: raw[name].text for channel, name in confirmations.items() if name in raw},
         settings.inbound_mail or "",
