@@ -91,13 +91,15 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 class Display(Struct, frozen=True, omit_defaults=True):
     """The display of a delivery in a channel. `as_text`: the features that become lines of the text. `answer_url`:
-    where a link to answer leads, without its token; "" if there is no such address.
+    where a link to answer leads, without its token; "" if there is no such address. `is_mailed`: its messages
+    are mails, and replies to them are received.
     """
 
     shows: frozenset[Feature] = frozenset()
     as_text: frozenset[Feature] = frozenset()
     limits: Limits = Limits()
     answer_url: str = ""
+    is_mailed: bool = False
 
     def written_as_text(self, content: Content) -> frozenset[Feature]:
         """Return the features that become lines of the text in this content: also buttons that do not fit into the

@@ -59,6 +59,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Непонятно, кому это. Чтобы ответить человеку, ответьте на его сообщение.",
         "It is not clear to whom this goes. To answer somebody, reply to the message.",
     ),
+    "forged": (
+        "Ответ не отправлен: письмо пришло с другого адреса или не прошло проверку. Ответьте с этого адреса.",
+        "Your answer was not sent: it came from another address, or failed a check. Answer from this address.",
+    ),
     "addresses": (
         "В сообщении есть контакты: {found}. Получатель их увидит. Отправить?",
         "Your message contains contacts: {found}. The recipient will see them. Send it?",
@@ -119,8 +123,8 @@ class Relay:
         quote: str,
     ) -> Added:
         """Add what a person has written to its thread with an inbox, send it to the readers of the inbox that have a
-        bot, unless they have muted the person, and tell the person once who gets it. `about`: the delivery that it
-        replies to; `quote`: the text of that.
+        bot or a mailbox, unless they have muted the person, and tell the person once who gets it. `about`: the delivery
+        that it replies to; `quote`: the text of that.
         """
         message = ThreadMessage(
             *(0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects),
@@ -137,7 +141,7 @@ class Relay:
     async def to_person(self, thread: Thread, author: User | None, by: Id, written: Written, channel: str) -> Added:
         """Send an answer to the person of a thread, over the way its last message came, and add it to the thread. `by`:
         who answers, `author` if the directory knows it. Raises Conflict THREAD_UNREACHABLE if the person has no contact
-        with a bot any more; what `Sending.send` raises.
+        for replies any more; what `Sending.send` raises.
         """
         way = await self._way_to(thread)
         written = await self._as_shown(written, [way.channel])
@@ -180,8 +184,12 @@ class Relay:
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
     async def ask_for_quote(self, tenant: str, reader: User, way: ReplyRoute, written: Written) -> None:
-        """Ask a reader of several threads to whom a message goes."""
-        text, repeat = [say("unquoted", reader.locale)], f"unquoted.{written.event}"
+        """Tell a reader why a message goes to nobody: it does not say to whom, or it may be forged; by mail once in a
+        day.
+        """
+        why = "forged" if written.is_unverified else "unquoted"
+        text, day = [say(why, reader.locale)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
+        repeat = f"{why}.{day if written.is_mailed else written.event}"
         await self._send(tenant, "", reader.id, {way.channel: [way.address]}, text, repeat)
 
     async def ask_about_addresses(
@@ -234,7 +242,7 @@ class Relay:
     async def _send_to_reader(
         self, tenant: str, reader: User, added: Added, person: Correspondent, written: Written, quote: str
     ) -> None:
-        contacts = await self._bot_contacts(reader)
+        contacts = await self._contacts_for_replies(reader)
         if not contacts:
             return
         locale, written = reader.locale, await self._as_shown(written, list(contacts))
@@ -308,10 +316,13 @@ class Relay:
         lost = len(written.attachments) - len(shown)
         return replace(written, attachments=shown, files=written.files + lost) if lost else written
 
-    async def _bot_contacts(self, user: User) -> dict[str, Sequence[str]]:
-        """Return the contacts of a person by which it can reply to a message, in the order of channels."""
-        views = await self._channels.views()
-        names = [one.name for one in views if one.display and Feature.ANSWER in one.display.shows]
+    async def _contacts_for_replies(self, user: User) -> dict[str, Sequence[str]]:
+        """Return the contacts of a person by which it can reply to a message: bots in the order of channels, then
+        mail.
+        """
+        displays = {one.name: one.display for one in await self._channels.views() if one.display}
+        bots = [name for name, display in displays.items() if Feature.ANSWER in display.shows]
+        names = [*bots, *(name for name, display in displays.items() if display.is_mailed and name not in bots)]
         return {name: user.contacts[name] for name in names if name in user.contacts and name not in user.opt_out}
 
     async def _way_to(self, thread: Thread) -> ReplyRoute:
@@ -325,7 +336,7 @@ class Relay:
             return way
         if owner and id_text(owner.id) == id_text(person.id) and way.channel not in owner.opt_out:
             return way
-        contacts = await self._bot_contacts(user) if user else {}
+        contacts = await self._contacts_for_replies(user) if user else {}
         for channel, addresses in contacts.items():
             return ReplyRoute(channel, addresses[0])
         raise Conflict("THREAD_UNREACHABLE", "This person has no contact by which it can be written to.")

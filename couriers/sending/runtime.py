@@ -233,7 +233,8 @@ class Runtime:
                 await self._on_halt(tenant, detail)
 
     async def _register(self, courier: Courier, facts: ChannelFacts) -> None:
-        announces, display = courier.remembers == NEVER, display_of(courier, self._options.answer_url)
+        options, announces = self._options, courier.remembers == NEVER
+        display = display_of(courier, options.answer_url, is_mailed=bool(options.mailbox))
         await Channels(self._store).register(courier.channel, facts, announces=announces, display=display)
 
     async def _deliver(self, task: Task, claim: Claim) -> None:

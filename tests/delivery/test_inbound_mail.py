@@ -22,7 +22,8 @@ from tests.support.serving import serving
 from tests.support.stack import QUICK
 from tests.support.waiting import until
 
-MAILBOX, MARIA, REASON = "reply@school.example", "maria@home.example", {"Ada-Reason": "helpdesk"}
+MAILBOX, MARIA, ANNA = "reply@school.example", "maria@home.example", "anna@school.example"
+REASON = {"Ada-Reason": "helpdesk"}
 
 
 @pytest.fixture
@@ -239,6 +240,27 @@ async def test_what_ada_itself_says_is_marked_as_automatic_and_its_own_mails_are
     assert returned.json == {"result": "automatic"}
 
 
+async def test_a_teacher_answers_by_mail_and_a_forged_answer_goes_to_nobody(school: School) -> None:
+    await school.api.call("PATCH", "/v1/users/7", {"contacts": {"email": [ANNA]}})
+    await school.send()
+    (first,) = await school.mails(1)
+    await school.write(str(first["Reply-To"]), "And on Friday?")
+    relayed = next(one for one in await school.mails(3) if one["To"] == ANNA)
+    assert _text(relayed).startswith("Maria отвечает на «No classes»:\nAnd on Friday?\n")
+    assert MARIA not in relayed.as_string()
+    to, quote = str(relayed["Reply-To"]), f"\n\nOn Fri, Nov 27, 2026 at 12:00 PM <{relayed['Reply-To']}> wrote:\n> x"
+    for number in (1, 2):
+        await school.write(to, "The exam is cancelled", "mallory@evil.example", message_id=f"<{number}@evil>")
+    warned = (await school.mails(4))[-1]
+    assert (warned["To"], warned["Auto-Submitted"]) == (ANNA, "auto-replied")
+    await school.write(to, f"At ten.{quote}", ANNA, message_id="<3@school.example>")
+    answer = (await school.mails(5))[-1]
+    assert (answer["To"], answer["Auto-Submitted"]) == (MARIA, None)
+    assert _text(answer) == "Anna Petrova answers:\nAt ten."
+    assert ANNA not in answer.as_string()
+    assert await school.words() == ["And on Friday?", "At ten."]
+
+
 async def test_two_robots_stop_after_one_round(school: School) -> None:
     """The other robot answers each mail, and names itself nowhere."""
     await school.send()
@@ -259,6 +281,12 @@ async def test_a_mail_to_which_nobody_reads_replies_has_no_such_address(school: 
     await school.send(replies=replies)
     (mail,) = await school.mails(1)
     assert mail["Reply-To"] is None
+
+
+def _text(mail: EmailMessage) -> str:
+    part = mail.get_body(("plain",))
+    assert part
+    return str(part.get_content()).replace("\r\n", "\n")
 
 
 async def _outcomes(school: School) -> list[dict[str, Any]]:

@@ -55,11 +55,11 @@ class Shown(Struct, frozen=True):
     answer_by: str = ""
 
 
-def display_of(courier: Courier, answer_url: str = "") -> Display:
+def display_of(courier: Courier, answer_url: str = "", *, is_mailed: bool = False) -> Display:
     """Return how the channel of a courier shows deliveries."""
     as_text = courier.as_text(NOTHING) if isinstance(courier, WritesAsText) else ()
     limits = courier.limits if isinstance(courier, HasLimits) else Limits()
-    return Display(courier.shows, frozenset(as_text), limits, answer_url)
+    return Display(courier.shows, frozenset(as_text), limits, answer_url, is_mailed)
 
 
 def shown_in(display: Display, text: str, content: Content | None, question: Question | None = None) -> Shown:
