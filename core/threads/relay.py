@@ -67,6 +67,11 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "В сообщении есть контакты: {found}. Получатель их увидит. Отправить?",
         "Your message contains contacts: {found}. The recipient will see them. Send it?",
     ),
+    "unasked": (
+        "Сообщение не передано: в нём есть контакты, а о них сегодня спрошено слишком часто. Напишите без них.",
+        "Your message was not passed on: it contains contacts, and you were asked about them too often today. Write it "
+        "without them.",
+    ),
     "send": ("Отправить", "Send"),
     "sent": ("Отправлено", "Sent"),
     "gone": (
@@ -200,6 +205,11 @@ class Relay:
         button = Button(say("send", author.locale), f"{SEND_REPLY}{written.event}")
         repeat, contacts = f"addresses.{written.event}", {way.channel: [way.address]}
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
+
+    async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
+        """Tell who has been asked about addresses too often that a message with some was not passed on: once a day."""
+        text, repeat = [say("unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
+        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, repeat)
 
     async def confirm_opt_out(self, tenant: str, user: User, way: ReplyRoute, event: str, gets_messages: bool) -> None:
         """Tell a person that it gets messages in a channel again, or no more."""

@@ -378,7 +378,8 @@ class ReplyWorker:
         typed = f"{reply.written.text}\n{typed_names(reply.event)}"
         found = [] if reply.is_confirmed else typed_addresses(typed)
         if found and not await may_reply(self._store, reply.tenant, *reply.way):
-            log.warning("%s: a reply with an address is not asked about: there were too many today", reply.way.channel)
+            log.info("%s: a reply with an address was not passed on: there were too many today", reply.way.channel)
+            await self._relay.refuse_addresses(reply.tenant, author, reply.way)
         elif found:
             source = {"reply_message_id": reply.source.reference} if reply.source else {}
             await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from core.admission import reply_limit
 from core.threads import ReplyWorker
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
@@ -208,6 +209,21 @@ async def bounce(school: School, raw: bytes) -> str:
     headers = {"Authorization": "", "Content-Type": "message/rfc822"}
     answer = await school.api.call("POST", "/v1/inbound/mail?secret=s3cret", raw, headers=headers)
     return str(answer.json["result"])
+
+
+async def test_who_was_asked_about_addresses_too_often_is_told_once_that_a_message_is_not_passed_on(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 0)
+    await school.send()
+    (first,) = await school.mails(1)
+    for number in range(2):
+        await school.write(str(first["Reply-To"]), "Call me: +79991234567", message_id=f"<{number}@home>")
+    await school.write(str(first["Reply-To"]), "Call me", message_id="<2@home>")
+    await until(school.words)
+    assert await school.words() == ["Call me"]
+    texts = [one.as_string() for one in await school.mails(3)]
+    assert len([text for text in texts if "was not passed on: it contains contacts" in text]) == 1
 
 
 @pytest.mark.parametrize("headers_only", [True, False])
