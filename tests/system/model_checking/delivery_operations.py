@@ -182,7 +182,7 @@ TOKEN_CALLS: Mapping[str, TokenCall] = {
 
 
 def _answer(state: ShardState) -> Call | None:
-    given = ("i1", 0, "event", "read", "", "on_behalf", "anna", "", 0, "[]")
+    given = ("i1", 0, "event", "read", "", "on_behalf", "anna", "", 0, "[]", -1)
     return Call("answer", (SUFFIX, TENANT, *given)) if _exists(state) else None
 
 
