@@ -105,7 +105,7 @@ def check_steps(reader: Reader, nodes: Sequence[MapNode]) -> None:
             reader.error(after, "UNKNOWN_STEP", message)
         if isinstance(step, Scalar) and not is_empty(step):
             if step.text in known:
-                reader.error(step, "DUPLICATE_STEP", sentence("earlier_step_has_name", name=step.text))
+                reader.error(step, "DUPLICATE_STEP", sentence("earlier_step_has_name"))
             known.append(step.text)
 
 
