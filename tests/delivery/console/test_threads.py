@@ -43,7 +43,7 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.sees("Или звоните: 8 912 345-67-89")
     await teacher.has_no_barrier_on_a_phone(axe_source, "thread")
     await teacher.presses("Не уведомлять")
-    await teacher.sees("Ему об этом не сообщают")
+    await teacher.sees("Человеку об этом не сообщают")
     await teacher.has_no_barrier_on_a_phone(axe_source, "thread")
     await teacher.presses("Пожаловаться")
     await teacher.writes("Что случилось", "Грубит")
