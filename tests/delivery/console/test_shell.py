@@ -152,3 +152,16 @@ async def test_an_element_that_is_changed_in_place_does_what_its_new_version_doe
         " return [pressed, button === place.firstChild]; })"
     )
     assert pressed == [["new"], True]
+
+
+async def test_a_style_that_is_changed_in_place_is_not_blocked_by_the_policy_of_the_page(person: Person) -> None:
+    """The fixture finds what the policy has blocked."""
+    await person.visit()
+    shown = await person.browser.run(
+        "import(new URL('lib/dom.js', document.querySelector('script[type=module]').src)).then(({h, paint}) => {"
+        " const place = h('div'), shown = [];"
+        " for (const style of [{'--share': 0.1}, {'--share': 0.9}, {}]) {"
+        "   paint(place, h('span', {style})); shown.push(place.firstChild.style.getPropertyValue('--share')); }"
+        " return shown; })"
+    )
+    assert shown == ["0.1", "0.9", ""]

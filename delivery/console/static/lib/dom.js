@@ -92,7 +92,11 @@ function morph(old, one) {
 
 function morphAttributes(old, one) {
   for (const { name } of [...old.attributes]) if (!one.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
-  for (const { name, value } of one.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const { name, value } of one.attributes) {
+    if (old.getAttribute(name) === value) continue;
+    if (name === "style") old.style.cssText = value; // the policy of the page lets no attribute set it
+    else old.setAttribute(name, value);
+  }
   for (const name of Object.keys({ ...old.handlers, ...one.handlers })) old[name] = one.handlers?.[name] || null;
   old.handlers = one.handlers;
   for (const [name, value] of Object.entries(one.given || {})) {
