@@ -203,12 +203,13 @@ class Answers:
         return [*await self._reader.recipients(key, fields), *await self._reader.members(key, fields)]
 
     async def _member(self, asked: AskedRecipient, channel: str, address: str) -> StoredRecipient:
-        """Return the person of the directory with an account, as whom it counts: the recipient that it is as well, else
-        a member of the chat, with the number -1 if it has not answered yet. Raises Forbidden ANSWER_STRANGER.
+        """Return the recipient for which an answer of this account in a group chat counts: the person with the account
+        if it is a recipient of the delivery, else a member of the chat, whose number is -1 until it has answered.
+        Raises Forbidden ANSWER_STRANGER if the account is of no person, or of a blocked one.
         """
         user = await self._users.by_contact(asked.tenant, channel, address)
         if user is None or user.blocked:
-            raise Forbidden("ANSWER_STRANGER", "This account belongs to nobody in the directory.")
+            raise Forbidden("ANSWER_STRANGER", "The directory has no person with this account.")
         people = await self._people(asked.key, asked.fields)
         known = next((one for one in people if one.id == user.id), None)
         return known or StoredRecipient(-1, user.id, [0] * len(asked.channels))

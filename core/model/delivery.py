@@ -111,7 +111,7 @@ class FollowUp(Struct, frozen=True):
 
 
 NOTICES = "notices"
-"""The sender of what Ada itself tells people about their replies."""
+"""The sender of notices about replies, which Ada itself writes."""
 
 
 class NewDelivery(Struct, frozen=True):

@@ -128,8 +128,8 @@ class Relay:
         quote: str,
     ) -> Added:
         """Add what a person has written to its thread with an inbox, send it to the readers of the inbox that have a
-        bot or a mailbox, unless they have muted the person, and tell the person once who gets it. `about`: the delivery
-        that it replies to; `quote`: the text of that.
+        bot or a mailbox, unless they have muted the person, and notify the person once of its reader. `about`:
+        the delivery that it replies to; `quote`: the text of that.
         """
         message = ThreadMessage(
             *(0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects),
@@ -189,8 +189,8 @@ class Relay:
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
     async def ask_for_quote(self, tenant: str, reader: User, way: ReplyRoute, written: Written) -> None:
-        """Tell a reader why a message goes to nobody: it does not say to whom, or it may be forged; by mail once in a
-        day.
+        """Notify a reader that its message is not passed on, because it quotes no message or may be forged; by mail at
+        most once a day.
         """
         why = "forged" if written.is_unverified else "unquoted"
         text, day = [say(why, reader.locale)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
@@ -207,7 +207,7 @@ class Relay:
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
 
     async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
-        """Tell who has been asked about addresses too often that a message with some was not passed on: once a day."""
+        """Notify an author, once a day, that a message with addresses was not passed on: too many questions today."""
         text, repeat = [say("unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, repeat)
 

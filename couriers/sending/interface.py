@@ -55,8 +55,8 @@ class Message:
     provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
     `preferences_url`: the page on which the recipient chooses what it receives, "" if there is none; for couriers that
     link to it (`LinksPreferences`). `reply_to`: the e-mail address at which Ada receives a reply of this recipient, ""
-    for none; `bounce_to`: at which it receives a report that the mail was not delivered. `is_notice`: Ada itself says
-    it, nobody has written it. `announce`: for couriers that announce (`Announces`); a second call returns at once.
+    for none; `bounce_to`: at which it receives a report that the mail was not delivered. `is_notice`: Ada wrote
+    it, not a person. `announce`: for couriers that announce (`Announces`); a second call returns at once.
     """
 
     address: str

@@ -29,8 +29,8 @@ class InboundMailQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InboundMailResponse(Struct):
-    """What became of a mail. `automatic`: a machine has written it, so nobody gets it; `empty`: it has no new words and
-    no files.
+    """The result of a mail. `automatic`: a machine has written it, so it is not passed on; `empty`: it has no new
+    words and no files.
     """
 
     result: MailResult

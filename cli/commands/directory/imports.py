@@ -113,7 +113,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace) -> None:
-    """Raises CommandFailed if two options exclude each other."""
+    """Check that no two options exclude each other. Raises CommandFailed."""
     if arguments.create_groups and arguments.dry_run:
         raise CommandFailed("--dry-run writes nothing, so it cannot have --create-groups", WRONG_USAGE)
     if arguments.wrong_rows == STDOUT:

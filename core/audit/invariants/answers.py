@@ -66,7 +66,7 @@ def answer_violations(
 def _member_violations(
     key: str, fields: Mapping[str, str], recipients: int, numbers: Collection[int]
 ) -> Iterator[Violation]:
-    """Yield answers of nobody, and members of group chats that do not count once. `numbers`: of the answers."""
+    """Yield answers without a recipient, and members of group chats not counted once. `numbers`: of the answers."""
     members = {number: fields[member_field(number)] for number in numbers if member_field(number) in fields}
     counted = int(fields.get("answers_members", 0))
     if not len(set(members.values())) == len(members) == counted:
