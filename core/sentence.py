@@ -1,7 +1,8 @@
-"""A sentence of Ada for people: a code with parameters, for which each language has a text.
+"""A sentence of Ada: a code with parameters, for which each language has a text.
 
-Lists of sentences (`sentences.json`) have the code, the English and the Russian text beside each other, one on a line.
-Programs read the code and the parameters, never the text.
+Lists have the code, the English and the Russian text beside each other, one on a line: `texts.json` what Ada says to
+people in messages and on pages, which an installation can replace (ADA_TEXTS); each `sentences.json` what a room says
+to those who set Ada up or write bots. Programs read the code and the parameters, never the text.
 """
 
 import json
@@ -18,7 +19,9 @@ Languages = Mapping[str, str]
 INNER = "text"
 """The parameter that is a whole sentence of its own; its parameters count as those of the sentence around it."""
 
-_lists = [Path(__file__).with_name("sentences.json")]
+_FOR_PEOPLE = Path(__file__).with_name("texts.json")
+_lists = [Path(__file__).with_name("sentences.json"), _FOR_PEOPLE]
+_own_texts: dict[str, Languages] = {}
 
 
 class Sentence(Struct, frozen=True):
@@ -77,6 +80,17 @@ def in_language(text: Text | int, language: str) -> str:
     return text.in_language(language) if isinstance(text, Sentence) else str(text)
 
 
+def say(code: str, locale: str, **values: object) -> str:
+    """Return the text of a sentence for a person with this locale."""
+    return sentences()[code][language_of(locale)].format_map(values)
+
+
+def language_of(locale: str) -> str:
+    """Return the language of a locale such as `en` or `en-GB`; Russian for all others."""
+    language = locale.partition("-")[0].lower()
+    return language if language in LANGUAGES else "ru"
+
+
 def add_list(path: Path) -> None:
     """Have the sentences of a list known."""
     if path not in _lists:
@@ -89,6 +103,26 @@ def sentences() -> Mapping[str, Languages]:
     """Return all sentences, by code."""
     found: dict[str, Languages] = {}
     for path in _lists:
-        for code, texts in json.loads(path.read_text()).items():
-            found[code] = dict(zip(LANGUAGES, texts, strict=True))
+        found |= _listed(path)
+    for code, texts in _own_texts.items():
+        found[code] = {**found[code], **texts}
     return found
+
+
+def texts_for_people() -> Mapping[str, Languages]:
+    """Return what Ada says to people, by code, without the texts of the installation."""
+    return _listed(_FOR_PEOPLE)
+
+
+def replace_texts(own: Mapping[str, Languages]) -> None:
+    """Have these texts said in place of Ada's, in this process. `own`: code of `texts_for_people` → texts; a language
+    that it leaves out keeps Ada's.
+    """
+    if own != _own_texts:
+        _own_texts.clear()
+        _own_texts.update(own)
+        sentences.cache_clear()
+
+
+def _listed(path: Path) -> dict[str, Languages]:
+    return {code: dict(zip(LANGUAGES, texts, strict=True)) for code, texts in json.loads(path.read_text()).items()}

@@ -8,7 +8,6 @@ the task is repeated; of the same limit one in a day, and none if it ends within
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -24,6 +23,7 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
 from core.orders import Caller, Order
 from core.queue import Attempt, Result
+from core.sentence import say
 from core.services import Services
 from core.webhooks.event_reader import put_message
 from core.webhooks.http_client import WebhookClient
@@ -42,27 +42,6 @@ KIND = "job-notice"
 _SENDER = Sender("jobs")
 _DAY = timedelta(days=1)
 _SHORT = timedelta(hours=1)
-
-_TEXTS: Mapping[str, Mapping[str, str]] = {
-    "en": {
-        "failed": "Your job {kind} has failed and does not go on: {reason}",
-        "keeps_failing": "Your job {kind} has failed again and again for a day. It goes on trying: {reason}",
-        "sign_in_needed": "Your job {kind} waits for you: {reason}",
-        "waits_for_user": "Your job {kind} waits for you: {reason}",
-        "address": "Sign in here, within a day: {address}",
-        "limit_reached": "Your job {kind} is paused until {until}: {reason}",
-        "finished": "Your job {kind} has finished. {reason}",
-    },
-    "ru": {
-        "failed": "Ваше задание {kind} прервано из-за ошибки: {reason}",
-        "keeps_failing": "Ваше задание {kind} уже сутки прерывается из-за ошибки. Попытки продолжаются: {reason}",
-        "sign_in_needed": "Ваше задание {kind} ждёт вас: {reason}",
-        "waits_for_user": "Ваше задание {kind} ждёт вас: {reason}",
-        "address": "Войдите здесь в течение дня: {address}",
-        "limit_reached": "Ваше задание {kind} приостановлено до {until}: {reason}",
-        "finished": "Ваше задание {kind} завершено. {reason}",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +174,12 @@ def _data_of(notice: Notice) -> _Data:
 
 
 def text_of(notice: Notice, locale: str, address: str = "") -> str:
-    """Return the message in the language of a locale such as `en` or `en-GB`; Russian for all others, as the bots have
-    it. `address`: where the user signs in, "" if it is not known.
-    """
-    texts = _TEXTS.get(locale.partition("-")[0].lower(), _TEXTS[DEFAULT_LOCALE])
+    """Return the message for a person. `address`: where the user signs in, "" if it is not known."""
     until = from_ms(notice.resumes_at).astimezone(zone_of(notice.timezone)) if notice.resumes_at else None
     values = {"kind": notice.kind, "reason": notice.reason, "until": f"{until:%d.%m.%Y %H:%M}" if until else "–"}
-    text = texts[notice.event].format(**values).strip()
+    text = say(f"job_{notice.event}", locale, **values).strip()
     if notice.event is NoticeEvent.SIGN_IN_NEEDED and address:
-        text += "\n" + texts["address"].format(address=address)
+        text += "\n" + say("job_sign_in_address", locale, address=address)
     return text
 
 

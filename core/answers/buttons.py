@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from core.model.content import Button, Content, Feature
 from core.model.question import Option, Question
+from core.sentence import say
 
 _PLACEHOLDER = "q" * 64
 """The data of a button before its token is made: as long as a token can be."""
 _MOST_ALONE = 5
 """Options that have a row each; more stand in pairs."""
 _CHOSEN = "✓ "
-_REMINDER = {"ru": "Напоминание:", "en": "Reminder:"}
 
 Rows = Sequence[Sequence[Button]]
 
@@ -46,7 +46,7 @@ def as_reminder(text: str, content: Content | None, question: Question) -> tuple
     earlier messages.
     """
     shown = Content(content.parse_mode, content.inline) if content else None
-    return f"{_REMINDER[question.locale]}\n{text}", shown
+    return f"{say('reminder', question.locale)}\n{text}", shown
 
 
 def answered_rows(content: Content | None, question: Question, tokens: Sequence[str], chosen: str) -> Rows:

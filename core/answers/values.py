@@ -4,24 +4,15 @@ A number and a date have one form whatever way they were written; a text and a f
 """
 
 import re
-from collections.abc import Mapping
 from datetime import date
 
 from core.model.question import AnswerKind, AnswerRow, Question
+from core.sentence import say
 
 MOST_CHARACTERS = 4096
 _NUMBER = re.compile(r"([+\-−–]?)(\d{1,12}|\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,3})(?:[.,](\d{1,2}))?", re.ASCII)
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}|\d{2})", re.ASCII)
-_WANTED: Mapping[AnswerKind, tuple[str, str]] = {
-    AnswerKind.TEXT: ("Ответ – текст до 4096 знаков.", "The answer is a text of up to 4096 characters."),
-    AnswerKind.NUMBER: ("Нужно число, например 12 или 3,5.", "The answer is a number, such as 12 or 3.5."),
-    AnswerKind.DATE: ("Нужна дата, например 31.12.2026.", "The answer is a date, such as 31.12.2026."),
-    AnswerKind.FILE: (
-        "Нужен файл: откройте ссылку в сообщении.",
-        "The answer is a file: open the link of the message.",
-    ),
-}
 
 
 def read_value(kind: AnswerKind, text: str) -> tuple[str, str] | None:
@@ -46,7 +37,7 @@ def may_be_value(kind: AnswerKind, text: str) -> bool:
 
 def wanted(question: Question) -> str:
     """Return what an answer has to be, in the language of the question."""
-    return _WANTED[question.kind][question.locale == "en"]
+    return say(f"wanted_{question.kind}", question.locale)
 
 
 def answer_text(question: Question | None, row: AnswerRow) -> str:

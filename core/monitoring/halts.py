@@ -22,18 +22,13 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sentence import say
 
 KIND = "halted"
 _ADMIN = "admin"
 _SENDER = Sender("ada", "Ada")
 _SAME_STOP = timedelta(minutes=10)
 _KEPT = timedelta(days=30)
-_TEXTS = (
-    "{channel}: отправка остановлена, сообщения ждут. Причина: {reason}. Исправьте аккаунт и запустите его снова:"
-    " страница «Аккаунты» или ./ada courier {name}",
-    "{channel}: sending has stopped, messages wait. The reason: {reason}. Repair the account and start it again:"
-    " the page Accounts, or ./ada courier {name}",
-)
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -92,7 +87,7 @@ class Halts:
     ) -> None:
         record = channel_records().get(channel)
         title = (record.title if record else "") or channel
-        text = _TEXTS[locale.startswith("en")].format(channel=title, name=channel, reason=reason.rstrip("."))
+        text = say("account_halted", locale, channel=title, name=channel, reason=reason.rstrip("."))
         message = NewDelivery(
             tenant=self._home if self._operators or not tenant else tenant,
             sender=_SENDER,

@@ -11,6 +11,7 @@ from core.model.clock import from_ms, to_ms
 from core.model.delivery import Strategy
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import is_blank
+from core.sentence import say
 
 MAX_OPTIONS = 50
 MAX_OPTION_TEXT = 100
@@ -24,13 +25,12 @@ MOST_IN_WAVES = 1000
 
 _MS = timedelta(milliseconds=1)
 _READ = "read"
-_CONFIRMATIONS = {"ru": "Прочитано", "en": "I have read it"}
 
 
 def options_of(kind: AnswerKind, given: Sequence[Option], locale: str) -> Sequence[Option]:
     """Return the options of a question: a confirmation has one of its own, whose text may be given."""
     if kind is AnswerKind.CONFIRM and not given:
-        return [Option(_READ, _CONFIRMATIONS[locale])]
+        return [Option(_READ, say("confirmation", locale))]
     return given
 
 

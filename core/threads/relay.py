@@ -17,6 +17,7 @@ from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender,
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending
+from core.sentence import say
 from core.threads.files import ThreadFile
 from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute, Thread, ThreadMessage, Threads
 from core.updates.events import SEND_REPLY
@@ -28,61 +29,6 @@ _STAFF = frozenset({"trainer", "staff", "admin"})
 _MOST_CHARACTERS = 4000
 """Of a message with its first line; the words of a longer one go out by themselves."""
 _QUOTE = 60
-
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "reply": ("{name} отвечает на «{quote}»:", "{name} replies to “{quote}”:"),
-    "message": ("{name} пишет:", "{name} writes:"),
-    "answer": ("{name} отвечает:", "{name} answers:"),
-    "correction": ("{name} исправляет:", "{name} corrects:"),
-    "unverified": (
-        "(Не подтверждено, что это писал этот человек: письмо с другого адреса или не прошло проверку.)",
-        "(It is not certain that this person wrote it: the mail is from another address, or failed a check.)",
-    ),
-    "files": ("(Файлы не переданы: {files}.)", "(Files that were not passed on: {files}.)"),
-    "hint": ("Чтобы ответить, ответьте на это сообщение.", "Reply to this message to answer."),
-    "passed": ("Передано: {name}.", "Passed on to {name}."),
-    "lost_files": (
-        "Не передано файлов: {files}. Передаются до 10 файлов в день, каждый до 20 МБ, но не снимки HEIC и TIFF.",
-        "Files that were not passed on: {files}. Up to 10 files a day are, each up to 20 MB, but no HEIC or TIFF.",
-    ),
-    "limited": (
-        "Слишком много сообщений подряд: это не передано. Следующее можно написать через {minutes} мин.",
-        "Too many messages in a row: this one was not passed on. You may write again in {minutes} min.",
-    ),
-    "next_file": ("Следующий файл можно прислать через {hours} ч.", "You may send the next file in {hours} h."),
-    "off": ("Ответы на это сообщение никто не читает.", "Nobody reads replies to this message."),
-    "unreachable": (
-        "Это сообщение не передано: получателю сейчас нельзя написать.",
-        "This message was not passed on: its recipient cannot be written to now.",
-    ),
-    "unquoted": (
-        "Непонятно, кому это. Чтобы ответить человеку, ответьте на его сообщение.",
-        "It is not clear to whom this goes. To answer somebody, reply to the message.",
-    ),
-    "forged": (
-        "Ответ не отправлен: письмо пришло с другого адреса или не прошло проверку. Ответьте с этого адреса.",
-        "Your answer was not sent: it came from another address, or failed a check. Answer from this address.",
-    ),
-    "addresses": (
-        "В сообщении есть контакты: {found}. Получатель их увидит. Отправить?",
-        "Your message contains contacts: {found}. The recipient will see them. Send it?",
-    ),
-    "unasked": (
-        "Сообщение не передано: в нём есть контакты, а о них сегодня спрошено слишком часто. Напишите без них.",
-        "Your message was not passed on: it contains contacts, and you were asked about them too often today. Write it "
-        "without them.",
-    ),
-    "send": ("Отправить", "Send"),
-    "sent": ("Отправлено", "Sent"),
-    "gone": (
-        "Этого сообщения больше нет. Напишите его ещё раз.",
-        "This message is no longer kept. Write it again.",
-    ),
-    "stopped": ("Больше не пишем вам сюда. Вернуть: СТАРТ", "You get no more messages here. To get them again: START"),
-    "started": ("Снова пишем вам сюда. Отказаться: СТОП", "You get messages here again. To end them: STOP"),
-    "somebody": ("Человек не из справочника", "Somebody who is not in the directory"),
-    "office": ("канцелярия", "the office"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +98,7 @@ class Relay:
         written = await self._as_shown(written, [way.channel])
         name = await self._name_of_staff(thread, author)
         locale = thread.person.locale
-        head = say("correction" if written.corrects else "answer", locale, name=name)
+        head = say("reply_correction" if written.corrects else "reply_answer", locale, name=name)
         accepted = await self._send(
             *(thread.tenant, thread.id, thread.person.id, {way.channel: [way.address]}),
             *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", written),
@@ -163,17 +109,17 @@ class Relay:
 
     async def report_lost_files(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, n: int) -> None:
         """Tell the author of an answer how many of its files were not passed on."""
-        text = [say("lost_files", author.locale, files=n)]
+        text = [say("reply_lost_files", author.locale, files=n)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"lost.{event}")
 
     async def report_refusal(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str) -> None:
         """Tell an author that its message was not passed on, because the other side cannot be written to."""
-        text = [say("unreachable", author.locale)]
+        text = [say("reply_unreachable", author.locale)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"unreachable.{event}")
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""
-        text = [say("off", person.locale)]
+        text = [say("reply_off", person.locale)]
         repeat = f"off.{about.id}.{person.id}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
@@ -184,7 +130,7 @@ class Relay:
         day.
         """
         minutes = -(-wait // timedelta(minutes=1))
-        text, ends = [say("limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
+        text, ends = [say("reply_limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
         repeat = f"limited.{person.id}.{ends:{'%d' if written.is_mailed else '%d%H%M'}}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
@@ -193,7 +139,7 @@ class Relay:
         most once a day.
         """
         why = "forged" if written.is_unverified else "unquoted"
-        text, day = [say(why, reader.locale)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
+        text, day = [say(f"reply_{why}", reader.locale)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
         repeat = f"{why}.{day if written.is_mailed else written.event}"
         await self._send(tenant, "", reader.id, {way.channel: [way.address]}, text, repeat)
 
@@ -201,19 +147,19 @@ class Relay:
         self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, found: Sequence[str]
     ) -> None:
         """Ask who has typed addresses whether the other side may see them; the button sends the message."""
-        text = [say("addresses", author.locale, found=", ".join(found))]
-        button = Button(say("send", author.locale), f"{SEND_REPLY}{written.event}")
+        text = [say("reply_addresses", author.locale, found=", ".join(found))]
+        button = Button(say("reply_send", author.locale), f"{SEND_REPLY}{written.event}")
         repeat, contacts = f"addresses.{written.event}", {way.channel: [way.address]}
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
 
     async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
         """Notify an author, once a day, that a message with addresses was not passed on: too many questions today."""
-        text, repeat = [say("unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
+        text, repeat = [say("reply_unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, repeat)
 
     async def confirm_opt_out(self, tenant: str, user: User, way: ReplyRoute, event: str, gets_messages: bool) -> None:
         """Tell a person that it gets messages in a channel again, or no more."""
-        text = [say("started" if gets_messages else "stopped", user.locale)]
+        text = [say("opt_out_started" if gets_messages else "opt_out_stopped", user.locale)]
         await self._send(tenant, "", user.id, {way.channel: [way.address]}, text, f"opt-out.{event}")
 
     async def readers(self, tenant: str, inbox: Inbox) -> Sequence[User]:
@@ -245,7 +191,7 @@ class Relay:
         """Return the name of an inbox for people."""
         if inbox.kind == OFFICE:
             (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-            return (group.title if group else None) or say("office", locale)
+            return (group.title if group else None) or say("reply_office", locale)
         (user,) = await self._directory.users.lookup(tenant, [inbox.id])
         return (user.name if user else None) or inbox.id
 
@@ -256,12 +202,12 @@ class Relay:
         if not contacts:
             return
         locale, written = reader.locale, await self._as_shown(written, list(contacts))
-        name = person.name or say("somebody", locale)
-        kind = "correction" if written.corrects else "reply" if quote else "message"
+        name = person.name or say("reply_somebody", locale)
+        kind = "reply_correction" if written.corrects else "reply_about" if quote else "reply_message"
         head = say(kind, locale, name=name, quote=_shortened(quote))
         texts = _texts(head, written, locale)
         if added.message.number == 1:
-            texts = [*texts[:-1], f"{texts[-1]}\n\n{say('hint', locale)}"]
+            texts = [*texts[:-1], f"{texts[-1]}\n\n{say('reply_hint', locale)}"]
         repeat = f"relay.{added.thread}.{written.event}.{id_text(reader.id)}"
         await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, written)
 
@@ -270,11 +216,11 @@ class Relay:
     ) -> None:
         said = []
         if added.message.number == 1:
-            said.append(say("passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
+            said.append(say("reply_passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
         if written.files:
-            said.append(say("lost_files", person.locale, files=written.files))
+            said.append(say("reply_lost_files", person.locale, files=written.files))
         if written.next_file:
-            said.append(say("next_file", person.locale, hours=-(-written.next_file // timedelta(hours=1))))
+            said.append(say("reply_next_file", person.locale, hours=-(-written.next_file // timedelta(hours=1))))
         if said:
             is_daily = written.is_mailed and added.message.number > 1
             repeat = f"passed.{added.thread}.{f'{datetime.now(UTC):%d}' if is_daily else written.event}"
@@ -372,8 +318,8 @@ def person_of(user: User | None, fallback: Id, name: str | None) -> Corresponden
 
 def _texts(head: str, written: Written, locale: str) -> list[str]:
     """Return the texts that go out: one, or two if the words are too long for a line before them."""
-    tail = [say("unverified", locale)] if written.is_unverified else []
-    tail += [say("files", locale, files=written.files)] if written.files else []
+    tail = [say("reply_unverified", locale)] if written.is_unverified else []
+    tail += [say("reply_files_left", locale, files=written.files)] if written.files else []
     if len(written.text) > _MOST_CHARACTERS:
         return ["\n".join([head, *tail]), written.text]
     return ["\n".join([head, written.text, *tail] if written.text else [head, *tail])]
@@ -382,8 +328,3 @@ def _texts(head: str, written: Written, locale: str) -> list[str]:
 def _shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _QUOTE else f"{line[: _QUOTE - 1]}…"
-
-
-def say(words: str, locale: str, **values: object) -> str:
-    """Return a sentence of the relay in a language."""
-    return _WORDS[words][locale.startswith("en")].format(**values)

@@ -31,8 +31,9 @@ from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.queue import Attempt, NewTask, QueueClient, Result, Suspend, Worker, own_name
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sentence import say
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
-from core.threads.relay import OFFICE, USER, Relay, Written, person_of, say
+from core.threads.relay import OFFICE, USER, Relay, Written, person_of
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
@@ -210,7 +211,7 @@ class ReplyWorker:
             await self._place(await self._read(tenant, held, attempt, is_confirmed=True))
         if press.get("callback_id"):
             calls, author = BotCalls(self._client, tenant, way.channel), await self._author(tenant, way)
-            text = say("sent" if held else "gone", author.locale if author else DEFAULT_LOCALE)
+            text = say("reply_sent" if held else "reply_gone", author.locale if author else DEFAULT_LOCALE)
             await calls.answer_press(press, text, alert=held is None)
             await calls.change_buttons(press, [])
 

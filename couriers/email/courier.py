@@ -44,13 +44,10 @@ from couriers.sending import (
     SetupError,
     beginning_of,
     plain_text,
+    say,
     spans,
 )
 
-_SETTINGS_LINES = {
-    "ru": "\n\n-- \nКакие сообщения вам приходят и как отписаться: {url}",
-    "en": "\n\n-- \nWhich messages reach you, and how to unsubscribe: {url}",
-}
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
 _MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")
 KEYBOARD = KeyboardLimits(
@@ -153,7 +150,7 @@ class Email:
 
     def _filled(self, address: str, text: str, beginning: str, page: str = "") -> MailMessage:
         """Return the mail with a text. `page`: on which the recipient chooses what it receives."""
-        settings = _SETTINGS_LINES[self._settings.locale].format(url=page) if page else ""
+        settings = f"\n\n-- \n{say('mail_settings', self._settings.locale, url=page)}" if page else ""
         values = {"text": text, "beginning": beginning, "settings": settings}
         return self._templates.message("message", self._settings.locale, address, **values)
 

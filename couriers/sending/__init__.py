@@ -21,6 +21,7 @@ from core.model.states import Reason
 from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, coding_of, sms_parts, split_text, utf16_length
+from core.sentence import say
 from core.updates.events import SEND_REPLY
 from couriers.sending.content.content_for_channel import without_contact_buttons
 from couriers.sending.content.files import (
@@ -104,6 +105,7 @@ __all__ = [
     "marked",
     "media_groups",
     "plain_text",
+    "say",
     "sms_parts",
     "spans",
     "split_text",

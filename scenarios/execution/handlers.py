@@ -18,6 +18,7 @@ from core.directory.users import Users
 from core.model.people import User
 from core.queue import Attempt, Result, Suspend
 from core.queue.task_ids import put_ms
+from core.sentence import language_of
 from core.updates import events
 from core.updates.bot_calls import BotCalls
 from couriers.bot_calls import longest_answer
@@ -31,7 +32,6 @@ from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.versions import Version, Versions
 from scenarios.execution.waiting.waits import WaitsFor
-from scenarios.sending.person import language_of
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 

@@ -28,12 +28,6 @@ async def required_person(context: Context) -> User:
     return user
 
 
-def language_of(locale: str) -> str:
-    """Return the language of a locale such as `en` or `en-GB`; Russian for all others."""
-    language = locale.partition("-")[0].lower()
-    return language if language in LANGUAGES else "ru"
-
-
 def refused(refusal: Refused) -> Ending:
     """Return the end of an action that a rule refuses: `code` says which, for a `branch`."""
     after = refusal.retry_after

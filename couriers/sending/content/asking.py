@@ -17,22 +17,13 @@ from core.answers.tokens import LINK_LENGTH
 from core.model.content import Button, Content, Feature
 from core.model.numbered_choices import MOST_CHOICES
 from core.model.question import AnswerKind, Question
+from core.sentence import say
 from couriers.sending.content.content_for_channel import Presented, with_lines
 
 LINK_PLACE = "0" * LINK_LENGTH
 """Stands for the token of a link."""
 _MOST_LINKS = 5
 """Options that have a link each."""
-_NUMBERED = {"ru": ("Ответьте", "–"), "en": ("Reply", "-")}
-_WITH_NUMBER = ("{number} и {value}", "{number} and {value}")
-_REPLY = ("Ответьте на это сообщение: {value}.", "Reply to this message with {value}.")
-_VALUES = {
-    AnswerKind.TEXT: (("текст", "текстом"), ("a text", "a text")),
-    AnswerKind.NUMBER: (("число", "числом"), ("a number", "a number")),
-    AnswerKind.DATE: (("дату", "датой, например 31.12.2026"), ("a date", "a date, such as 31.12.2026")),
-}
-"""In Russian and English: behind a number, and in a reply."""
-_LABELS = {"ru": "Ответить", "en": "Answer"}
 
 
 class AnswerWays(NamedTuple):
@@ -87,7 +78,7 @@ def ask(
         linked = replace(content, inline=[*content.inline, *rows])
         if Feature.INLINE in shows and Feature.INLINE not in as_text(linked):
             return Asked(LINK, text, linked)
-    return _in_text(LINK, text, content, f"{_label(question)}: {url}")
+    return _in_text(LINK, text, content, f"{say('ask_by_link', question.locale)}: {url}")
 
 
 def _in_text(by: str, text: str, content: Content | None, line: str) -> Asked:
@@ -98,16 +89,16 @@ def _in_text(by: str, text: str, content: Content | None, line: str) -> Asked:
 
 def _numbered(question: Question, numbers: Sequence[int]) -> str:
     """Return the line with the numbers. In English it has only characters of which an SMS has 160."""
-    begin, dash = _NUMBERED.get(question.locale, _NUMBERED["en"])
+    locale = question.locale
     if not question.has_options:
-        joint = _WITH_NUMBER[question.locale == "en"]
-        return f"{begin} {joint.format(number=numbers[0], value=_VALUES[question.kind][question.locale == 'en'][0])}"
-    return f"{begin} {', '.join(f'{n} {dash} {one.text}' for n, one in zip(numbers, question.options, strict=True))}"
+        return say(f"ask_number_and_{question.kind}", locale, number=numbers[0])
+    numbered = zip(numbers, question.options, strict=True)
+    options = ", ".join(say("ask_option", locale, number=n, text=one.text) for n, one in numbered)
+    return say("ask_with_numbers", locale, options=options)
 
 
 def _reply_line(question: Question) -> str:
-    is_english = question.locale == "en"
-    return _REPLY[is_english].format(value=_VALUES[question.kind][is_english][1])
+    return say(f"ask_in_reply_{question.kind}", question.locale)
 
 
 def with_link(text: str, content: Content | None, token: str) -> tuple[str, Content | None]:
@@ -132,8 +123,4 @@ def _linked_buttons(question: Question, url: str) -> Iterator[Sequence[Sequence[
     """Emit the rows to try: a link for each option, which the page then shows as chosen, or one for all."""
     if 0 < len(question.options) <= _MOST_LINKS:
         yield [[Button(one.text, url=f"{url}?o={number}")] for number, one in enumerate(question.options, 1)]
-    yield [[Button(_label(question), url=url)]]
-
-
-def _label(question: Question) -> str:
-    return _LABELS.get(question.locale, _LABELS["en"])
+    yield [[Button(say("ask_by_link", question.locale), url=url)]]

@@ -16,6 +16,7 @@ from core.model.text.text_entities import escaped
 from core.orders import Caller
 from core.orders.choices import PERSON, Addressees, Choice, addressee, person_choice
 from core.orders.recognition import Recognised, recognise
+from core.sentence import language_of
 from scenarios.bot.button_data import list_id, pressed_message
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
@@ -30,7 +31,7 @@ from scenarios.schema.questions import AskedQuestion
 from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press
 from scenarios.sending.message import BotMessage, MessageAttributes, message
 from scenarios.sending.orders import say
-from scenarios.sending.person import language_of, refused, required_person
+from scenarios.sending.person import refused, required_person
 from scenarios.stores import step_results
 from scenarios.stores.questions import AskedBy, Questions
 from scenarios.words import placed, sentence

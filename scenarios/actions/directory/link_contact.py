@@ -6,6 +6,7 @@ from core.directory.linking import Link, Linking, is_code
 from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from core.model.people import User, faults_of_email
+from core.sentence import language_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
@@ -13,7 +14,7 @@ from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
-from scenarios.sending.person import known_person, language_of, refused
+from scenarios.sending.person import known_person, refused
 from scenarios.sending.phrases import duration
 from scenarios.words import sentence
 

@@ -1,6 +1,7 @@
 """Makes a link by which a linked person signs in to the web console, once (C-115)."""
 
 from core.errors import Conflict
+from core.sentence import language_of
 from core.sessions import SignInLinks
 from core.sessions.codes import LINK_LIFETIME
 from scenarios.context import Context
@@ -8,7 +9,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes
-from scenarios.sending.person import language_of, refused, required_person
+from scenarios.sending.person import refused, required_person
 from scenarios.sending.phrases import duration
 from scenarios.words import sentence
 

@@ -12,6 +12,7 @@ from core.model.people import User, id_text
 from core.model.states import DeliveryState, Status
 from core.model.text.text_entities import escaped
 from core.orders import Caller
+from core.sentence import language_of
 from core.updates.rights import origin_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
@@ -23,7 +24,7 @@ from scenarios.schema.attributes import Text
 from scenarios.sending.following import StatusTask, follow, status_message
 from scenarios.sending.message import MessageAttributes, MessageId, message
 from scenarios.sending.orders import is_limited, say
-from scenarios.sending.person import language_of, refused, required_person
+from scenarios.sending.person import refused, required_person
 from scenarios.sending.status import StatusPress, missed_text, status_press
 from scenarios.words import in_language, sentence
 
