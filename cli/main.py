@@ -33,7 +33,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "templates",
     ),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
-    "Write bots": ("scenarios", "forms"),
+    "Write bots": ("scenarios", "forms", "texts"),
     "Look after an installation": (
         "key",
         "webhook",
@@ -184,6 +184,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
     ),
     "forms": ("bots.forms", "show what people have answered to the forms of the bots, as a table or as CSV"),
+    "texts": (
+        "installation.texts",
+        "list what Ada says to people by itself, and write the files in which to change it",
+    ),
     "jobs": (
         "installation.jobs",
         "run the long-running jobs of users; list, show, start, pause, resume, stop them, show their log",

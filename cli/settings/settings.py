@@ -13,6 +13,7 @@ from datetime import UTC, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from cli.settings.own_texts import read_own_texts
 from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
@@ -20,6 +21,7 @@ from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
 from core.model.delivery import Quota
 from core.model.durability import Durability
+from core.sentence import replace_texts
 from couriers import channel as registry
 from couriers.channel import channels
 
@@ -62,6 +64,7 @@ class Settings:
     bot_tenant: str = "default"
     bot_webhook_url: str | None = None
     scenarios: Path | None = None
+    texts: Path | None = None
     inbound_mail: str | None = None
     inbound_mail_secret: str | None = field(default=None, repr=False)
     inbound_sms_secret: str | None = field(default=None, repr=False)
@@ -148,15 +151,17 @@ def load(
     directory: Path | None = None,
     may_receive: Callable[[str], bool] = bool,
 ) -> Configuration:
-    """Read all sources, without the settings for whose name `may_receive` is false.
+    """Read all sources, without the settings for whose name `may_receive` is false. From now on this process says the
+    texts of ADA_TEXTS.
 
-    Raises SetupError for an unknown name or a value of the wrong type.
+    Raises SetupError for an unknown name, a value of the wrong type, or a text that cannot be used.
     """
     raw = collect(os.environ if environment is None else environment, directory or Path.cwd(), may_receive)
     sections = tuple(section_prefix(channel) for channel in channels())
     common = [setting for setting in raw.values() if not setting.name.startswith(sections)]
     refuse_unknown(common, setting_names(Settings, PREFIX))
     settings: Settings = parse_section(Settings, PREFIX, raw)
+    replace_texts(read_own_texts(settings.texts))
     return Configuration(settings, raw)
 
 

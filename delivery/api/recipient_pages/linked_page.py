@@ -19,6 +19,7 @@ from aiohttp.typedefs import Handler
 from core.errors import Refused, StoreError
 from core.model.history_key import Id
 from core.model.people import id_text
+from core.sentence import say
 from delivery.api.pages import HTML, content_security_policy, read_page
 from delivery.http.context import ApiContext
 from delivery.http.rate_limit import RateLimiter
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 
 FORM_LIMIT = 4096
 """Bytes."""
+NAME = "\0"
+"""Stands for the name of the person in a text that is not yet HTML."""
 POST = '<form method="post">{}</form>'
 _RATE, _BURST = 0.5, 30
 """Requests of one link, per second and at once."""
@@ -84,15 +87,14 @@ def filled(locale: str, title: str, parts: list[str]) -> str:
     return Template(_PAGE).substitute(language=locale, title=escape(title), body="\n".join(filter(None, parts)))
 
 
-def is_english(languages: str) -> bool:
-    """Return whether Accept-Language begins with English; all others read Russian."""
-    return languages.strip().lower().startswith("en")
-
-
-def short_name(person: Named, number: str) -> str:
-    """Return the first word of the name and the initials of the others, for the end of a sentence, with its full stop:
-    a link can be forwarded. `number`: the words for a person without a name, with {id}.
+def short_name(person: Named, number: str, locale: str) -> str:
+    """Return the first word of the name and the initials of the others, for the end of a sentence, with its full stop,
+    as HTML: a link can be forwarded. `number`: the code of the text for a person without a name.
     """
     first, *others = (person.name or "").split() or [""]
-    name = " ".join([first, *(f"{one[0]}." for one in others[:2])]) if first else number.format(id=id_text(person.id))
-    return name if name.endswith(".") else f"{name}."
+    name = (
+        " ".join([first, *(f"{one[0]}." for one in others[:2])])
+        if first
+        else say(number, locale, id=id_text(person.id))
+    )
+    return f"<b>{escape(name if name.endswith('.') else f'{name}.')}</b>"

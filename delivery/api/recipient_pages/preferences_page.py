@@ -13,61 +13,16 @@ from core.admission.quiet_hours import QuietHours
 from core.directory.preferences import LinkedPerson
 from core.errors import Refused
 from core.model.people import User
+from core.sentence import language_of, say
 from delivery.api.pages import read_page
-from delivery.api.recipient_pages.linked_page import POST, filled, is_english, short_name
+from delivery.api.recipient_pages.linked_page import NAME, POST, filled, short_name
 
-_WORDS: Mapping[str, Mapping[str, str]] = {
-    "ru": {
-        "title": "Какие сообщения вам приходят",
-        "as": "Настройки получателя <b>{name}</b> Если это не вы, закройте страницу.",
-        "number": "№ {id}",
-        "channels": "Присылать сообщения",
-        "language": "Язык",
-        "save": "Сохранить",
-        "leave": "Не присылать мне ничего",
-        "saved": "Сохранено.",
-        "left": "Вы отписаны: где нет отметки, сообщения больше не придут. Передумаете – отметьте и сохраните.",
-        "quiet": "С {begin} до {end} ({zone}) сообщения ждут и приходят потом. Срочное приходит всегда.",
-        "always": "Ответы бота на ваши слова и коды для входа приходят всегда.",
-        "none": "Ни одного способа связи не записано.",
-        "blocked": "Сейчас вам ничего не отправляют: так решил отправитель.",
-    },
-    "en": {
-        "title": "Which messages reach you",
-        "as": "Settings of the recipient <b>{name}</b> If that is not you, close the page.",
-        "number": "number {id}",
-        "channels": "Send me messages over",
-        "language": "Language",
-        "save": "Save",
-        "leave": "Send me nothing",
-        "saved": "Saved.",
-        "left": "You are unsubscribed where there is no tick. If you change your mind, tick it and save.",
-        "quiet": "From {begin} to {end} ({zone}) messages wait and come later. Urgent ones always come.",
-        "always": "Replies of the bot to you, and codes to sign in, always come.",
-        "none": "No way to reach you is known.",
-        "blocked": "Nothing is sent to you at present: the sender has decided so.",
-    },
-}
 _LANGUAGES = {"ru": "Русский", "en": "English"}
-_REFUSALS: Mapping[str, tuple[str, str]] = {
-    "PREFERENCES_TOKEN_WRONG": (
-        "Эта ссылка не действует. Откройте её из сообщения целиком.",
-        "This link does not work. Open the whole link of the message.",
-    ),
-    "PREFERENCES_UNKNOWN": (
-        "Этого адреса нет в списке отправителя, здесь нечего настроить. Не хотите сообщений – ответьте на сообщение.",
-        "The sender's directory does not have this address, so there is nothing to choose. To get no more messages, "
-        "reply to the message.",
-    ),
-    "RATE_EXCEEDED": (
-        "Слишком много запросов. Подождите минуту и обновите страницу.",
-        "Too many requests. Wait a minute and load the page again.",
-    ),
+_REFUSALS = {
+    "PREFERENCES_TOKEN_WRONG": "token_wrong",
+    "PREFERENCES_UNKNOWN": "unknown",
+    "RATE_EXCEEDED": "rate_exceeded",
 }
-_OUTAGE = (
-    "Сейчас настройки недоступны. Попробуйте через минуту.",
-    "The settings cannot be reached now. Try again in a minute.",
-)
 
 
 def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, done: str = "") -> str:
@@ -75,46 +30,51 @@ def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, done: str
     `left`, what has just been done.
     """
     user = linked.user
-    locale = "en" if user.locale == "en" else "ru"
-    words = _WORDS[locale]
+    locale = language_of(user.locale)
+    name = short_name(user, "preferences_number", locale)
     parts = [
-        f"<h1>{words['title']}</h1>",
-        f'<p class="quiet">{words["as"].format(name=escape(short_name(user, words["number"])))}</p>',
-        f'<p class="good" role="status">{words[done]}</p>' if done else "",
-        f"<p>{words['blocked']}</p>" if user.blocked else "",
+        f"<h1>{_said('title', locale)}</h1>",
+        f'<p class="quiet">{_said("as", locale, name=NAME).replace(NAME, name)}</p>',
+        f'<p class="good" role="status">{_said(done, locale)}</p>' if done else "",
+        f"<p>{_said('blocked', locale)}</p>" if user.blocked else "",
         _form(user, locale),
-        _notes(words, quiet, zone),
+        _notes(locale, quiet, zone),
     ]
-    return filled(locale, words["title"], parts)
+    return filled(locale, say("preferences_title", locale), parts)
 
 
 def refused_page(refusal: Refused, languages: str) -> str:
     """Return the page that says why a link does not work. `languages`: Accept-Language."""
-    return _sentence(_REFUSALS.get(refusal.code, _OUTAGE), languages)
+    return _sentence(_REFUSALS.get(refusal.code, "outage"), languages)
 
 
 def outage_page(languages: str) -> str:
-    return _sentence(_OUTAGE, languages)
+    return _sentence("outage", languages)
 
 
-def _sentence(texts: tuple[str, str], languages: str) -> str:
-    locale, text = ("en", texts[1]) if is_english(languages) else ("ru", texts[0])
-    title = _WORDS[locale]["title"]
-    return filled(locale, title, [f"<h1>{title}</h1>", f"<p>{escape(text)}</p>"])
+def _sentence(name: str, languages: str) -> str:
+    locale = language_of(languages.strip())
+    parts = [f"<h1>{_said('title', locale)}</h1>", f"<p>{_said(name, locale)}</p>"]
+    return filled(locale, say("preferences_title", locale), parts)
+
+
+def _said(text: str, locale: str, **values: object) -> str:
+    """Return a text of the page as HTML."""
+    return escape(say(f"preferences_{text}", locale, **values))
 
 
 def _form(user: User, locale: str) -> str:
-    words = _WORDS[locale]
     if not user.contacts:
-        return f"<p>{words['none']}</p>"
+        return f"<p>{_said('none', locale)}</p>"
     offered = "".join(f'<input type="hidden" name="offered" value="{escape(one)}">' for one in user.contacts)
     channels = "\n".join(_channel(user, one, locale) for one in user.contacts)
     languages = "\n".join(_language(one, is_chosen=one == locale) for one in _LANGUAGES)
     choice = (
-        f"{offered}<fieldset><legend>{words['channels']}</legend>\n{channels}\n</fieldset>\n"
-        f"<fieldset><legend>{words['language']}</legend>\n{languages}\n</fieldset>\n<button>{words['save']}</button>"
+        f"{offered}<fieldset><legend>{_said('channels', locale)}</legend>\n{channels}\n</fieldset>\n"
+        f"<fieldset><legend>{_said('language', locale)}</legend>\n{languages}\n</fieldset>\n"
+        f"<button>{_said('save', locale)}</button>"
     )
-    leave = f'{offered}<button class="plain">{words["leave"]}</button>'
+    leave = f'{offered}<button class="plain">{_said("leave", locale)}</button>'
     wants_some = set(user.contacts) - set(user.opt_out)
     return POST.format(choice) + (POST.format(leave) if wants_some else "")
 
@@ -139,9 +99,10 @@ def _masked(address: str) -> str:
     return f"{name[:2]}…@{domain}" if at and name else f"…{address[-4:]}"
 
 
-def _notes(words: Mapping[str, str], quiet: QuietHours | None, zone: str) -> str:
-    hours = words["quiet"].format(begin=f"{quiet.begin:%H:%M}", end=f"{quiet.end:%H:%M}", zone=zone) if quiet else ""
-    return "".join(f'<p class="quiet">{escape(one)}</p>' for one in (hours, words["always"]) if one)
+def _notes(locale: str, quiet: QuietHours | None, zone: str) -> str:
+    times = {"begin": f"{quiet.begin:%H:%M}", "end": f"{quiet.end:%H:%M}"} if quiet else {}
+    hours = _said("quiet", locale, **times, zone=zone) if quiet else ""
+    return "".join(f'<p class="quiet">{one}</p>' for one in (hours, _said("always", locale)) if one)
 
 
 @cache

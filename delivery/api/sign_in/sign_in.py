@@ -19,6 +19,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound, Refused
 from core.model.field_types import IdField, ShortText
+from core.sentence import LANGUAGES, say
 from delivery.api.pages import HTML, read_page
 from delivery.http.context import ApiContext, Request, Response, no_content
 from delivery.http.fields import RequestModel
@@ -32,29 +33,16 @@ from providers.sign_in.sign_in import LIFETIME
 from providers.sign_in.sign_in import sign_out as sign_user_out
 from providers.sign_in.stored import services_of
 
-_REFUSALS = {
-    "SIGN_IN_UNKNOWN": (
-        "The address works once, within its time: ask for a new one.",
-        "Адрес действует один раз и недолго: получите новый.",
-    ),
-    "SIGN_IN_OTHER_BROWSER": (
-        "This sign-in was begun in another browser: finish it there, or ask for a new address.",
-        "Вход начат в другом браузере: закончите его там или получите новый адрес.",
-    ),
-    "SIGN_IN_NOT_CONFIRMED": (
-        "Open the address again, and press the button of the page. The browser has to allow cookies.",
-        "Откройте адрес снова и нажмите кнопку на странице. Браузер должен разрешать cookie.",
-    ),
-    "SIGN_IN_REFUSED": (
-        "The service did not allow it. You can ask for a new address.",
-        "Сервис не разрешил вход. Можно получить новый адрес.",
-    ),
-    "SIGN_IN_FAILED": (
-        "The service did not answer as it should. Ask for a new address in a few minutes.",
-        "Сервис ответил не так, как должен. Получите новый адрес через несколько минут.",
-    ),
-}
-_ANY = ("Ask for a new address.", "Получите новый адрес.")
+_REFUSALS = frozenset(
+    {
+        "SIGN_IN_UNKNOWN",
+        "SIGN_IN_OTHER_BROWSER",
+        "SIGN_IN_NOT_CONFIRMED",
+        "SIGN_IN_REFUSED",
+        "SIGN_IN_FAILED",
+    }
+)
+"""Those with a sentence of their own."""
 
 
 def page_that_asks(invitation: Invitation, jobs: Sequence[str], confirmation: str) -> str:
@@ -75,7 +63,8 @@ def signed_in_page() -> str:
 
 
 def refused_page(refusal: Refused) -> str:
-    english, russian = _REFUSALS.get(refusal.code, _ANY)
+    name = refusal.code.removeprefix("SIGN_IN_").lower() if refusal.code in _REFUSALS else "not_done"
+    english, russian = (say(f"sign_in_{name}", language) for language in LANGUAGES)
     return _filled("not_signed_in.html", english=english, russian=russian, code=refusal.code)
 
 
