@@ -35,7 +35,7 @@ from delivery.api.deliveries import (
     templates,
     tracking,
 )
-from delivery.api.directory import contacts, groups, imports, ownerships, users
+from delivery.api.directory import contacts, groups, imports, own_fields, ownerships, users
 from delivery.api.jobs import jobs, many, mending
 from delivery.api.queue import tasks, tubes
 from delivery.api.recipient_pages import answering, preferences
@@ -49,7 +49,7 @@ _RESOURCES = (
     files, imports, updates,
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,
-    users, of_person, contacts, groups, ownerships,
+    users, own_fields, of_person, contacts, groups, ownerships,
     me, personal_keys, sessions, actions, live, api_keys,
     delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip

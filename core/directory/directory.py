@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from core.directory.collections import GROUPS, SUPERGROUPS, Collections, Groups, Supergroups
+from core.directory.own_fields import OwnFields
 from core.directory.paging import all_ids
 from core.directory.records import Records, limit_reached, user_not_found
 from core.directory.users import Users
@@ -95,7 +96,8 @@ class Directory:
         self.records = Records(store)
         self.groups = Collections(self.records, GROUPS)
         self.supergroups = Collections(self.records, SUPERGROUPS)
-        self.users = Users(self.records, self.groups)
+        self.own_fields = OwnFields(self.records)
+        self.users = Users(self.records, self.groups, self.own_fields)
         self.ownerships = Ownerships(self.records)
         self.expander = Expander(self.records, self.groups, self.supergroups)
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from core.directory.collections import Groups
 from core.directory.name_search import by_name
+from core.directory.own_fields import OwnFields
 from core.directory.paging import DirectoryPage, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
@@ -24,6 +25,7 @@ from core.directory.records import (
 from core.errors import Conflict, Invalid, NotFound
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
+from core.model.own_fields import FieldCondition
 from core.model.people import (
     MAX_ADDRESSES,
     User,
@@ -47,22 +49,24 @@ class _Filter(NamedTuple):
     contact: tuple[str, str] | None
     group: Id | None
     role: str | None
+    where: Sequence[FieldCondition]
 
 
 class Users:
     """The people of the directory."""
 
-    def __init__(self, records: Records, groups: Groups) -> None:
+    def __init__(self, records: Records, groups: Groups, own_fields: OwnFields) -> None:
         self._records = records
         self._groups = groups
+        self._own_fields = own_fields
 
     async def create(self, tenant: str, user: User) -> User:
         """Store a new person; return it as it was stored, with canonical addresses.
 
-        Raises Invalid, Conflict USER_EXISTS, EMAIL_TAKEN, CONTACT_TAKEN.
+        Raises Invalid, also FIELD_VALUE_WRONG, Conflict USER_EXISTS, EMAIL_TAKEN, CONTACT_TAKEN.
         """
         raise_first(faults_of_user(user))
-        stored = canonical_user(user)
+        stored = canonical_user(replace(user, fields=await self._own_fields.typed(tenant, user.fields)))
         reply = await self._records.write("create_user", tenant, id_text(user.id), encode_record(stored))
         if reply[0] == "exists":
             raise Conflict("USER_EXISTS", "There is a person with this id.", "id")
@@ -75,6 +79,8 @@ class Users:
         Raises NotFound USER_NOT_FOUND, Invalid, Conflict EMAIL_TAKEN, CONTACT_TAKEN.
         """
         given = given_fields(change)
+        if given.get("fields"):
+            given["fields"] = await self._own_fields.typed(tenant, given["fields"])
         return await self._change(tenant, user, lambda old: replace(old, **given))
 
     async def delete(self, tenant: str, user: Id) -> None:
@@ -124,6 +130,10 @@ class Users:
     async def find(self, tenant: str, user: Id) -> User:
         """Return the person with this id. Raises NotFound USER_NOT_FOUND."""
         return decode_record(await self._record(tenant, user), User)
+
+    async def data_of_fields(self, tenant: str, user: User) -> dict[str, str | int | float]:
+        """Return the own fields of a person as values: a number as such, a date as 2026-09-01."""
+        return await self._own_fields.data(tenant, user.fields)
 
     async def lookup(self, tenant: str, ids: Sequence[Id]) -> list[User | None]:
         """Return the people with these ids, in their order; None for an unknown one."""
@@ -176,16 +186,19 @@ class Users:
         contact: tuple[str, str] | None = None,
         group: Id | None = None,
         role: str | None = None,
+        where: str = "",
         cursor: str | None = None,
         limit: int = 100,
     ) -> DirectoryPage[User]:
         """Return a page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be
         true. An unknown group has no members. A page may end early, with a cursor. `name`: the beginnings of words of
-        the name, in any case; the page is sorted by the word then.
+        the name, in any case; the page is sorted by the word then. `where`: conditions for own fields, as
+        `OwnFields.conditions` reads them.
 
-        Raises Invalid CURSOR_MALFORMED.
+        Raises Invalid CURSOR_MALFORMED, CONDITION_MALFORMED, FIELD_VALUE_WRONG.
         """
-        wanted = _Filter(name, email, contact, group, role)
+        conditions = await self._own_fields.conditions(tenant, where, "where") if where else ()
+        wanted = _Filter(name, email, contact, group, role, conditions)
         after = read_cursor(cursor)
         if email is not None or contact is not None:
             return DirectoryPage([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
@@ -193,13 +206,13 @@ class Users:
             return await self._by_name(tenant, name, wanted, after, limit)
         found: list[User] = []
         read = 0
-        size = PAGE if group is not None and role is not None else min(limit + 1, PAGE)
+        size = PAGE if conditions or (group is not None and role is not None) else min(limit + 1, PAGE)
         async for page in pages_of_ids(self._records.store, self._index_of(tenant, wanted), after, size):
             for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
                 if len(found) == limit or read == _MOST_READ:
                     return DirectoryPage(found, write_cursor(after))
                 after, read = user_id, read + 1
-                if user and (role is None or user.role == role):
+                if user and _fits_alone(user, wanted):
                     found.append(user)
         return DirectoryPage(found)
 
@@ -216,8 +229,8 @@ class Users:
         return DirectoryPage(found)
 
     async def _fits(self, tenant: str, user: User, wanted: _Filter) -> bool:
-        """Return whether a person is in the group and has the role that are wanted."""
-        if wanted.role not in (None, user.role):
+        """Return whether a person is in the group, and has the role and the own fields, that are wanted."""
+        if not _fits_alone(user, wanted):
             return False
         return wanted.group is None or await self._groups.has_member(tenant, wanted.group, user.id)
 
@@ -255,6 +268,10 @@ class Users:
             _raise_taken(reply)
             if reply[0] == "updated":
                 return new
+
+
+def _fits_alone(user: User, wanted: _Filter) -> bool:
+    return wanted.role in (None, user.role) and all(one.is_met(user.fields) for one in wanted.where)
 
 
 def _raise_taken(reply: Sequence[str]) -> None:

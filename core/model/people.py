@@ -16,8 +16,9 @@ from core.errors import Invalid
 from core.model.contacts.addresses import canonical as canonical_address
 from core.model.contacts.addresses import malformed, without_duplicates
 from core.model.history_key import Id
+from core.model.own_fields import faults_of_field_name
 from core.model.text.characters import nfc, refusal, with_plain_spaces, without_marks
-from core.model.text.personal import LONGEST_FIELD, field_name
+from core.model.text.personal import field_name
 
 Role = Literal["student", "trainer", "staff", "admin"]
 Locale = Literal["ru", "en"]
@@ -215,13 +216,8 @@ def _faults_of_fields(fields: Mapping[str, str]) -> Iterator[Invalid]:
     if len(fields) > MAX_FIELDS:
         yield Invalid("TOO_LONG", f"At most {MAX_FIELDS} fields are allowed.", "fields")
     for name, value in fields.items():
-        known = field_name(name)
-        if not known or len(known) > LONGEST_FIELD or set(name) & set("{}|"):
-            detail = f"The name of a field has 1 to {LONGEST_FIELD} characters, without braces and |."
-            yield Invalid("FIELD_MALFORMED", detail, f"fields.{name}")
-        elif refused := refusal(with_plain_spaces(name)):
-            yield Invalid("NOT_PRINTABLE", refused, f"fields.{name}")
-        elif len(value) > _LONGEST_VALUE:
+        yield from faults_of_field_name(name, f"fields.{name}")
+        if len(value) > _LONGEST_VALUE:
             yield Invalid("TOO_LONG", f"The maximum length is {_LONGEST_VALUE}.", f"fields.{name}")
 
 

@@ -15,6 +15,7 @@ from core.errors import Forbidden, Invalid, NotFound
 from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import Recipient
 from core.model.history_key import Id
+from core.model.own_fields import OwnFieldsByName, shown
 from core.model.people import ObjectKind, User, canonical_id
 from core.model.text.characters import nfc, without_marks
 from core.model.text.personal import field_name
@@ -38,7 +39,7 @@ class Addressing:
         GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, Forbidden NOT_OWNER.
         """
         people = await self._people(tenant, addressees)
-        return people + await self._members(tenant, _groups_in(addressees), sender, role)
+        return await self._readable(tenant, people + await self._members(tenant, _groups_in(addressees), sender, role))
 
     def each_once(self, mentions: Sequence[Recipient]) -> Sequence[Recipient]:
         """Return each person once. Raises Invalid NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, VALUES_DIFFER."""
@@ -49,6 +50,11 @@ class Addressing:
             detail = f"At most {self._max_recipients} recipients are allowed."
             raise Invalid("TOO_MANY_RECIPIENTS", detail, "recipients")
         return recipients
+
+    async def _readable(self, tenant: str, people: Sequence[Recipient]) -> Sequence[Recipient]:
+        """Return recipients with their own fields as people read them, in the language of each."""
+        types = await self._directory.own_fields.all(tenant) if any(one.fields for one in people) else {}
+        return [_with_readable_fields(one, types) if one.fields else one for one in people] if types else people
 
     async def _people(self, tenant: str, addressees: Placed) -> list[Recipient]:
         """Return the single people among the addressees, in their order."""
@@ -101,6 +107,12 @@ class Addressing:
                     await self._directory.supergroups.require(tenant, [_group_id(group)])
             except NotFound as unknown:
                 raise Invalid(unknown.code, unknown.detail, f"{place}.{_kind_of(group)}") from None
+
+
+def _with_readable_fields(person: Recipient, types: OwnFieldsByName) -> Recipient:
+    values = person.fields.items()
+    fields = {name: shown(types[name], value, person.locale) if name in types else value for name, value in values}
+    return replace(person, fields=fields)
 
 
 def is_in_directory(given: Addressee) -> bool:

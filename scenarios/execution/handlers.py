@@ -185,11 +185,17 @@ class Handlers:
             if user and user.blocked:
                 return None
             seen |= _directory_fields(user)
+            seen |= await self._own_fields(user)
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     async def _in_directory(self, event: Event) -> User | None:
         users, address = self._directory_users, str(event["user_id"])
         return await users.by_contact(self._tenant, event["channel"], address) if users else None
+
+    async def _own_fields(self, user: User | None) -> Event:
+        if self._directory_users is None or user is None:
+            return {}
+        return {"directory_fields": await self._directory_users.data_of_fields(self._tenant, user)}
 
     def _run_of(self, event: Event) -> str:
         return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)

@@ -179,3 +179,90 @@ async def test_own_fields_are_stored_changed_exported_and_imported_again(api: Ap
 async def test_a_field_that_no_text_could_name_is_refused(api: Api, name: str) -> None:
     refused = await api.call("POST", "/v1/users", {"id": 1, "fields": {name: "x"}})
     assert (refused.status, refused.json["errors"][0]["path"]) == (400, f"fields.{name}")
+
+
+CSV = {"Content-Type": "text/csv"}
+TYPES: dict[str, dict[str, Any]] = {
+    "Mark": {"type": "number"},
+    "born": {"type": "date"},
+    "форма": {"type": "choice", "choices": ["очная", "заочная"]},
+}
+
+
+async def defined(api: Api) -> None:
+    for name, field in TYPES.items():
+        assert (await api.call("PUT", f"/v1/fields/{name}", field)).status == 200
+
+
+async def test_a_value_has_the_one_form_of_its_type_or_is_refused(api: Api) -> None:
+    await api.call("POST", "/v1/users", {"id": 9, "fields": {"mark": "good"}})
+    refused = await api.call("PUT", "/v1/fields/mark", TYPES["Mark"])
+    assert (refused.status, refused.code) == (409, "FIELD_VALUES_DIFFER")
+    assert "9: 'good'" in refused.json["detail"]
+    await api.call("DELETE", "/v1/users/9")
+    await defined(api)
+    assert (await api.call("GET", "/v1/fields")).json["fields"] == [
+        {"name": "born", "type": "date", "choices": []},
+        {"name": "mark", "type": "number", "choices": []},
+        {"name": "форма", **TYPES["форма"]},
+    ]
+    given = {"MARK": " 4,50 ", "born": "1.9.2010", "форма": "Очная", "free": "x"}
+    made = await api.call("POST", "/v1/users", {"id": 1, "fields": given})
+    assert made.json["fields"] == {"mark": "4.5", "born": "2010-09-01", "форма": "очная", "free": "x"}
+    for name, value in (("mark", "good"), ("born", "31.02.2010"), ("форма", "вечерняя")):
+        refused = await api.call("PATCH", "/v1/users/1", {"fields": {name: value}})
+        assert (refused.status, refused.code) == (400, "FIELD_VALUE_WRONG")
+        assert refused.json["errors"][0]["path"] == f"fields.{name}"
+    for field in ({"type": "choice"}, {"type": "date", "choices": ["a"]}, {"type": "choice", "choices": ["a", "A "]}):
+        assert (await api.call("PUT", "/v1/fields/x", field)).code == "CHOICES_WRONG"
+    assert (await api.call("PUT", "/v1/fields/a=b", {"type": "text"})).code == "FIELD_MALFORMED"
+    assert (await api.call("DELETE", "/v1/fields/born")).status == 204
+    assert (await api.call("PATCH", "/v1/users/1", {"fields": {"born": "in spring"}})).status == 200
+    assert (await api.call("DELETE", "/v1/fields/born")).code == "FIELD_NOT_FOUND"
+
+
+async def test_people_are_found_by_own_fields(api: Api, ada: Ada) -> None:
+    await defined(api)
+    for number, fields in enumerate(({"mark": "10", "born": "2010-01-31"}, {"mark": "9.5", "free": "Да"}, {}), 1):
+        await api.call("POST", "/v1/users", {"id": number, "role": "student", "fields": fields})
+
+    async def found(where: str, query: str = "") -> list[Any]:
+        listed = await api.call("GET", f"/v1/users?where={where.replace(';', '%3B').replace('+', '%2B')}{query}")
+        return [one["id"] for one in listed.json["users"]] if listed.status == 200 else [listed.code]
+
+    assert await found("mark>9,5") == [1]
+    assert await found("mark>=9.5; Mark<10") == [2]
+    assert await found("born<01.02.2010") == [1]
+    assert await found("free=да") == [2]
+    assert await found("mark=", "&role=student") == [3]
+    assert await found("mark=10", "&limit=1") == [1]
+    assert await found("mark") == await found("free>1") == ["CONDITION_MALFORMED"]
+    assert await found("born=soon") == ["FIELD_VALUE_WRONG"]
+    assert (await ada("user", "list", "--where", "mark=9.5"))[1].strip() == "2  student"
+    assert "форма  choice  очная, заочная" in (await ada("user", "fields"))[1]
+
+
+async def test_an_import_reads_typed_values_under_their_own_headings_and_an_export_writes_them(api: Api) -> None:
+    await defined(api)
+    columns = await api.call("POST", "/v1/import/columns?kind=users", "Почта;Форма;born\n".encode(), headers=CSV)
+    assert [one["column"] for one in columns.json["columns"]] == ["email", "fields.форма", "fields.born"]
+    assert columns.json["names"][-3:] == ["fields.born", "fields.mark", "fields.форма"]
+    rows = "id;Форма;born;fields.mark\n1;Заочная;01.09.2010;4,5\n".encode()
+    assert (await api.call("POST", "/v1/import?kind=users", rows, headers=CSV)).json["created"] == 1
+    exported = (await api.call("GET", "/v1/export/users")).body.decode().splitlines()
+    assert exported[0].endswith(",fields.born,fields.mark,fields.форма")
+    assert exported[1].endswith(",2010-09-01,4.5,заочная")
+    refused = await api.call("POST", "/v1/import?kind=users", rows.replace(b"01.09", b"31.02"), headers=CSV)
+    (error,) = refused.json["errors"]
+    assert (error["column"], error["code"], error["value"]) == ("born", "FIELD_VALUE_WRONG", "31.02.2010")
+
+
+async def test_a_text_shows_a_typed_value_in_the_language_of_each_person(api: Api, courier: Couriers) -> None:
+    await defined(api)
+    sms = await courier("sms")
+    for number, locale in ((1, "ru"), (2, "en")):
+        own = {"locale": locale, "fields": {"born": "2010-09-01", "mark": "4.5"}}
+        await api.call("POST", "/v1/users", {**person(number), **own})
+    made = await api.call("POST", "/v1/deliveries", body({"id": 1}, {"id": 2}, text="{{born}} {{mark}}", personal=True))
+    await finished(api, made.headers["Location"])
+    assert sorted(one.text for one in sms.attempted) == ["01.09.2010 4,5", "1 September 2010 4.5"]

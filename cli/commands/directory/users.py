@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from cli.client.http_client import HttpClient, JsonObject, items
+from cli.client.http_client import HttpClient, JsonObject, items, quoted
 from cli.client.verbs import over_http, print_result, print_stream
 from cli.command import WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.resources import Resource, format_user, format_user_line
@@ -15,13 +15,16 @@ _FIELDS = ("name", "email", "role", "locale")
 
 
 def declare(parser: ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="action", required=True, metavar="list|show|add|change|remove|merge|deliveries")
+    verbs = parser.add_subparsers(
+        dest="action", required=True, metavar="list|show|add|change|remove|merge|deliveries|fields|define|undefine"
+    )
     list_parser = verbs.add_parser("list", help="list people: all, or those that match the options")
     list_parser.add_argument("--name", help="people with words in their name that begin so")
     list_parser.add_argument("--email", help="the person with this e-mail address")
     list_parser.add_argument("--contact", metavar="CHANNEL:ADDRESS", help="the person with this contact")
     list_parser.add_argument("--group", metavar="ID", help="the members of this group")
     list_parser.add_argument("--role", help="people with this role: student, trainer, staff or admin")
+    list_parser.add_argument("--where", metavar="CONDITIONS", help="people with such own fields: 'course=2; mark>=4.5'")
     show_parser = verbs.add_parser("show", help="show one person with all contacts")
     add_parser = verbs.add_parser("add", help="add a person")
     change_parser = verbs.add_parser("change", help="change a person; what is not given stays")
@@ -32,9 +35,20 @@ def declare(parser: ArgumentParser) -> None:
     deliveries_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number ({_LIMIT})")
     for subparser in (show_parser, add_parser, change_parser, remove_parser, merge_parser, deliveries_parser):
         subparser.add_argument("id", metavar="ID")
+    declare_types(verbs)
     merge_parser.add_argument("other", metavar="OTHER", help="the person that is deleted")
     for subparser in (add_parser, change_parser):
         declare_fields(subparser)
+
+
+def declare_types(verbs: Any) -> None:
+    verbs.add_parser("fields", help="list the own fields that have a type")
+    define_parser = verbs.add_parser("define", help="give an own field a type, or another one")
+    undefine_parser = verbs.add_parser("undefine", help="make an own field text again; its values stay")
+    for subparser in (define_parser, undefine_parser):
+        subparser.add_argument("field", metavar="FIELD")
+    define_parser.add_argument("type", choices=("text", "number", "date", "choice"))
+    define_parser.add_argument("choices", metavar="OPTION", nargs="*", help="of a choice")
 
 
 def declare_fields(parser: ArgumentParser) -> None:
@@ -104,7 +118,7 @@ USERS = Resource(
     given_fields,
     given_fields,
     "change what? Give at least one option, for example --name",
-    filters=("name", "email", "contact", "group", "role"),
+    filters=("name", "email", "contact", "group", "role", "where"),
 )
 
 
@@ -134,12 +148,39 @@ def describe_delivery(one: JsonObject) -> str:
     return f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}"
 
 
+async def list_fields(api: HttpClient, arguments: Namespace) -> int:
+    """Print one line per own field that has a type."""
+    found = await api.call("GET", "/v1/fields")
+    return print_result(arguments, found, "\n".join(map(describe_field, found["fields"])) or "no field has a type")
+
+
+async def define(api: HttpClient, arguments: Namespace) -> int:
+    body = {"type": arguments.type, "choices": arguments.choices}
+    defined = await api.call("PUT", f"/v1/fields/{quoted(arguments.field)}", body)
+    return print_result(arguments, defined, f"defined {describe_field(defined)}")
+
+
+async def undefine(api: HttpClient, arguments: Namespace) -> int:
+    await api.call("DELETE", f"/v1/fields/{quoted(arguments.field)}")
+    return print_result(arguments, {"undefined": arguments.field}, f"{arguments.field} is text again")
+
+
+def describe_field(field: JsonObject) -> str:
+    return "  ".join([field["name"], field["type"], *([", ".join(field["choices"])] if field["choices"] else [])])
+
+
 async def run(api: HttpClient, arguments: Namespace) -> int:
     if arguments.action in _FURTHER:
         return await _FURTHER[arguments.action](api, arguments)
     return await USERS.actions[arguments.action](api, arguments)
 
 
-_FURTHER = {"merge": merge, "deliveries": deliveries}
+_FURTHER = {
+    "merge": merge,
+    "deliveries": deliveries,
+    "fields": list_fields,
+    "define": define,
+    "undefine": undefine,
+}
 
 COMMANDS: Mapping[str, Command] = {"user": Command(declare, over_http(run))}

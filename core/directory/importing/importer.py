@@ -21,7 +21,7 @@ from core.directory.importing import journal
 from core.directory.importing.csv_rows import CsvRow, TableRows, read_rows
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError, WrongRow
 from core.directory.importing.journal import ImportLost, Journal, Step
-from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, form_errors, row_key
+from core.directory.importing.kinds import KEY_COLUMNS, columns_with, form_errors, row_key
 from core.directory.importing.people import check_contacts, check_users
 from core.directory.importing.reader import Check, CheckedPage, RowChange, RowReader
 from core.directory.importing.relations import check_groups, check_members, check_ownerships, check_supergroups
@@ -91,9 +91,10 @@ class Importing:
         Raises ImportRefused with the errors by row, ImportRunning, StoreError. After StoreUnavailable it is unknown
         whether the file is imported; a repeat is safe.
         """
-        table = await asyncio.to_thread(read_rows, file, COLUMNS[kind], encoding, columns)
+        own_fields = await self._directory.own_fields.all(tenant)
+        table = await asyncio.to_thread(read_rows, file, columns_with(kind, own_fields), encoding, columns)
         rows, errors = await asyncio.to_thread(_right, kind, table)
-        reader = RowReader(self._store, self._directory, tenant, channels)
+        reader = RowReader(self._store, self._directory, tenant, channels, own_fields)
         checking = _Checking(kind, reader, rows)
         if dry_run or errors or leave_out_wrong:
             await checking.run(None)

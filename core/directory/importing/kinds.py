@@ -13,10 +13,11 @@ from core.directory.csv_cells import CONTACTS, FIELDS, FileKind, listed
 from core.directory.importing import russian
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
-from core.directory.importing.headers import Columns
+from core.directory.importing.headers import Columns, normal
 from core.errors import Invalid
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
+from core.model.own_fields import OwnFieldsByName
 from core.model.people import DEFAULT_LOCALE, LOCALES, OBJECT_KINDS, ROLES, faults_of_id, id_text
 
 _NUMBER_OF_SHEET = re.compile(r"-?[0-9]+\.0+")
@@ -45,6 +46,18 @@ _SHAPES: Mapping[FileKind, Columns] = {
 COLUMNS: Mapping[FileKind, Columns] = {
     kind: replace(shape, names=russian.COLUMNS[kind]) for kind, shape in _SHAPES.items()
 }
+
+
+def columns_with(kind: FileKind, own_fields: OwnFieldsByName) -> Columns:
+    """Return the columns of a file of a tenant. A typed own field may be named without `fields.`, unless a column
+    has this name.
+    """
+    columns = COLUMNS[kind]
+    if FIELDS not in columns.families:
+        return columns
+    own = {normal(name): f"{FIELDS}{name}" for name in own_fields if columns.column(name) is None}
+    return replace(columns, names={**own, **columns.names})
+
 
 KEY_COLUMNS: Mapping[FileKind, tuple[str, ...]] = {
     FileKind.USERS: ("id",),

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from core.directory.importing.relations import Memberships, member_steps
 from core.directory.records import encode_record
 from core.errors import Invalid
 from core.model.contacts.addresses import canonical
+from core.model.own_fields import typed_fields
 from core.model.people import (
     MAX_ADDRESSES,
     User,
@@ -100,12 +102,15 @@ def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPa
     """Return the person that the row makes; None, with errors in the page, if it is not valid."""
     base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
-    own = field_cells(row)
+    own, faults = typed_fields(reader.own_fields, field_cells(row))
     new = replace(base, **fields, contacts=contacts, fields={**base.fields, **own})
     written = {channel: some for channel, some in given.items() if some}
     errors = list(
         as_row_errors(
-            row, faults_of_user(User(base.id, **fields, contacts=written, fields=own), _channels(reader, base))
+            row,
+            chain(
+                faults_of_user(User(base.id, **fields, contacts=written, fields=own), _channels(reader, base)), faults
+            ),
         )
     )
     page.errors += errors

@@ -14,6 +14,7 @@ from core.directory.importing.errors import RowError
 from core.directory.importing.journal import Step
 from core.directory.paging import all_ids
 from core.model.history_key import Id
+from core.model.own_fields import NO_TYPES, OwnFieldsByName
 from core.model.people import Group, Supergroup, User
 from core.redis.store import Store
 
@@ -31,10 +32,20 @@ def in_pages(items: Iterable[T]) -> Iterable[list[T]]:
 
 
 class RowReader:
-    """Reads the directory of one tenant. Ids are given as text. `channels`: the known ones, None if all are allowed."""
+    """Reads the directory of one tenant. Ids are given as text. `channels`: the known ones, None if all are allowed.
+    `own_fields`: those that have a type.
+    """
 
-    def __init__(self, store: Store, directory: Directory, tenant: str, channels: Collection[str] | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        directory: Directory,
+        tenant: str,
+        channels: Collection[str] | None,
+        own_fields: OwnFieldsByName = NO_TYPES,
+    ) -> None:
         self.channels = channels
+        self.own_fields = own_fields
         self._store = store
         self._directory = directory
         self._tenant = tenant

@@ -6,6 +6,13 @@ from core.redis.keys.key import Key, Lifetime
 
 PEOPLE = (
     Key("users", "directory:{s}:users:<tenant>", "hash", Lifetime.FOREVER, "id of a person → its record as JSON"),
+    Key(
+        "own_fields",
+        "directory:{s}:fields:<tenant>",
+        "hash",
+        Lifetime.FOREVER,
+        "name of an own field of people → its type and options as JSON",
+    ),
     Key("userids", "directory:{s}:userids:<tenant>", "zset", Lifetime.FOREVER, "ids of the people, sorted as text"),
     Key(
         "names",

@@ -14,12 +14,12 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from core.directory.csv_cells import CONTACTS, FileKind
+from core.directory.csv_cells import CONTACTS, FIELDS, FileKind
 from core.directory.exporting import EXPORTED, Exporting
 from core.directory.importing import Imported, ImportRefused, RowChange, WrongRow
 from core.directory.importing.csv_rows import Record, read_beginning
 from core.directory.importing.errors import MOST_ERRORS
-from core.directory.importing.kinds import COLUMNS
+from core.directory.importing.kinds import columns_with
 from core.directory.importing.russian import in_russian
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
@@ -179,13 +179,15 @@ async def show_columns(request: Request[None, ImportFileQuery]) -> Response:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
         await receive_file(request.http, request.options.import_limit, request.options.body_timeout, file)
         table = await _as_csv(file, request.query.sheet or "")
-        columns = COLUMNS[FileKind(request.query.kind)]
+        own = await request.services.core.directory.own_fields.all(request.tenant)
+        columns = columns_with(FileKind(request.query.kind), own)
         header, first = await asyncio.to_thread(read_beginning, table, columns, _encoding(table, request.query))
     register = await request.services.core.channels.current()
     contacts = [f"{CONTACTS}{name}" for name in register.names or ()] if CONTACTS in columns.families else []
+    fields = [f"{FIELDS}{name}" for name in own] if FIELDS in columns.families else []
     found = zip_longest(header, columns.columns(header), first[: len(header)], fillvalue="")
     shown = [FileColumn(heading, column, value) for heading, column, value in found]
-    return Response(FileColumns(shown, [*columns.required, *columns.optional, *contacts]))
+    return Response(FileColumns(shown, [*columns.required, *columns.optional, *contacts, *fields]))
 
 
 async def _as_csv(file: IO[bytes], sheet: str) -> IO[bytes]:

@@ -21,7 +21,7 @@ from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Rep
 Email = Annotated[str, Meta(min_length=3, max_length=254, description="name@example.org; kept in lower case")]
 Channels = Annotated[list[ShortText], Meta(max_length=32)]
 
-OwnFields = Annotated[
+FieldValues = Annotated[
     dict[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[str, Meta(max_length=1024)]],
     Meta(max_length=50, description="fields of its own for personal texts: name → value"),
 ]
@@ -37,7 +37,7 @@ class UserFields(RequestModel, frozen=True):
     contacts: Contacts | UnsetType = UNSET
     opt_out: Annotated[Channels, Meta(description="channels in which the person wants no messages")] | UnsetType = UNSET
     blocked: Annotated[bool, Meta(description="gets nothing, cannot sign in or send")] | UnsetType = UNSET
-    fields: OwnFields | UnsetType = UNSET
+    fields: FieldValues | UnsetType = UNSET
 
 
 class UserRequest(UserFields, frozen=True, kw_only=True):
@@ -72,6 +72,17 @@ class UserQuery(RequestModel, frozen=True):
     ) = UNSET
     group: Name | UnsetType = UNSET
     role: Role | UnsetType = UNSET
+    where: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=1024,
+                description="conditions for own fields, separated by semicolons, such as `course=2; mark>=4.5`",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     cursor: Cursor | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
@@ -205,6 +216,7 @@ async def list_page(request: Request[None, UserQuery]) -> Response:
         contact=_contact(query.contact) if query.contact else None,
         group=optional(query.group),
         role=optional(query.role),
+        where=query.where or "",
         cursor=optional(query.cursor),
         limit=query.limit or PAGE,
     )
@@ -222,7 +234,7 @@ def _contact(text: str) -> tuple[str, str]:
 ROUTES: Routes = (
     Route("POST", "/v1/users", "Add a person", "manage", create, 201, UserResponse, body=UserRequest,
           repeats=Repeats.STORED, headers=NEW_OBJECT, people=People.BY_SCOPE),
-    Route("GET", "/v1/users", "List people: all, or by name, e-mail address, contact, group, role", "manage",
+    Route("GET", "/v1/users", "List people: all, or by name, e-mail, contact, group, role, own fields", "manage",
           list_page, 200, UserPage, query=UserQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
     Route("GET", "/v1/users/{id}", "Show one person", "manage", show, 200, UserResponse, people=People.BY_SCOPE),
     Route("PATCH", "/v1/users/{id}", "Change some fields of a person", "manage", update, 200, UserResponse,

@@ -10,11 +10,12 @@ import pytest
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.model.delivery import Quota
+from core.model.own_fields import FieldType, OwnField
 from core.model.people import Group, User
 from core.model.states import Reason
 from core.orders import SendingPolicy
 from couriers.sending.interface import Rejected, Unknown
-from tests.scenarios.execution.conftest import Installation, states
+from tests.scenarios.execution.conftest import PERSON, Installation, states
 from tests.support.stack import TENANT
 
 HTML = ParseMode.HTML
@@ -330,3 +331,12 @@ async def test_a_time_that_is_none_fails(installation: Installation, when: str) 
     installation.actions(f"    - {{type: send, text: x, {when}}}")
     await installation.start()
     assert "MALFORMED" in (await installation.play()).actions[0].error
+
+
+async def test_own_fields_of_the_person_are_placeholders_with_their_types(installation: Installation) -> None:
+    directory = installation.directory
+    await directory.own_fields.define(TENANT, OwnField("оценка", FieldType.NUMBER))
+    own = {"оценка": "4,50", "номер группы": "12"}
+    await directory.users.create(TENANT, User(1, contacts={"echo": [PERSON]}, fields=own))
+    text = "{directory_fields.оценка|*2} {directory_fields.номер группы} {directory_fields.курс|fallback:-}"
+    assert (await sent(installation, f"{{type: send, text: '{text}'}}"))[0] == "9 12 -"
