@@ -26,7 +26,12 @@ _OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
 PHONE = "+79990000007"
 """The number that people of a rehearsal share."""
 
-_MEMBER = {"directory_id": "1", "directory_role": "trainer", "directory_name": "Anna", "directory_fields": {}}
+_MEMBER: Mapping[str, Data] = {
+    "directory_id": "1",
+    "directory_role": "trainer",
+    "directory_name": "Anna",
+    "directory_fields": {},
+}
 """The directory is taken to know everybody, as somebody of its staff."""
 INTERRUPTED = sentence("person_has_begun_something")
 
