@@ -238,3 +238,35 @@ async def test_a_workbook_names_the_wrong_value_and_its_unknown_groups_are_creat
     await person.sees("Загружено. Новых: 1.")
     (anna,) = (await person.running.call("GET", "/v1/groups/9К/members"))["users"]
     assert anna["name"] == "Анна Книжная"
+
+
+async def test_a_field_gets_a_type_and_people_are_found_by_it_on_a_phone_in_russian(person: Person) -> None:
+    call = person.running.call
+    await call("POST", "/v1/users", {"id": "field-1", "name": "Ада Байрон"})
+    await person.visit("fields", language="ru", width=390)
+    await person.presses("Добавить поле")
+    await person.writes("Имя", "Оценка")
+    await person.confirms()
+    await person.sees("Люди без значения")
+    await call("PUT", "/v1/fields/рожд", {"type": "date"})
+    await call("PUT", "/v1/fields/форма", {"type": "choice", "choices": ["очная", "заочная"]})
+    await person.go("person/field-1")
+    await person.presses("Изменить")
+    await person.writes("оценка", "пять")
+    await person.confirms()
+    await person.sees("Значение не подходит полю")
+    assert await person.browser.run("document.activeElement.name") == "fields.оценка"
+    await person.writes("оценка", "4,50")
+    await person.chooses("форма", "заочная")
+    await person.browser.run("document.querySelector('[name=\"fields.рожд\"]').value = '2010-09-01'")
+    await person.keeps_picture("person-own-fields")
+    await confirms(person)
+    await person.sees("1 сентября 2010 г.")
+    await person.sees("4,5")
+    changed = (await call("GET", "/v1/users/field-1"))["fields"]
+    assert changed == {"оценка": "4.5", "рожд": "2010-09-01", "форма": "заочная"}
+    await person.go("people?where=%D0%BE%D1%86%D0%B5%D0%BD%D0%BA%D0%B0>4,2")
+    await person.sees("Всего: 1")
+    await person.keeps_picture("people-by-own-field")
+    await person.go("fields")
+    await person.keeps_picture("fields-on-a-phone")

@@ -21,6 +21,7 @@ export const PAGES = [
   { name: "thread", right: ["read", "person"] },
   { name: "people", right: "people", section: "main" },
   { name: "person", right: "people" },
+  { name: "fields", right: "people" },
   { name: "groups", right: "people", section: "main" },
   { name: "group", right: "people" },
   { name: "import", right: "people", section: "main" },

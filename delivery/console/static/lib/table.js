@@ -19,7 +19,7 @@ const FEW_FILTERS = 2;
  *   load        async ({cursor, signal, ...filters}) => ({rows, next})
  *   id          (row) => its id
  *   href        (row) => the address of its page, optional; the first cell is the link, null for none
- *   filters     [{name, label, options: [[value, text], …]} | {name, label, type: "search"}], optional
+ *   filters     [{name, label, options: [[value, text], …]} | {name, label, type: "search", example}], optional
  *   context     of the page: the filters stand in its address
  *   actions     [{title, danger, run: async (ids, rows) => …}], optional: with them rows can be selected
  *   whenEmpty   {title, text, action} for a list without rows; with filters set, "nothing found" is shown in its place
@@ -54,9 +54,9 @@ class List {
     const form = h("form", { class: "filters", role: "search", "aria-label": this.options.label, onsubmit: (event) => { event.preventDefault(); apply(form); },
       onchange: () => apply(form),
       oninput: (event) => { if (event.target.type === "search") { clearTimeout(timer); timer = setTimeout(() => apply(form), 300); } } },
-    this.options.filters.map(({ name, label, options, type }) => field({ label }, options
+    this.options.filters.map(({ name, label, options, type, example }) => field({ label }, options
       ? h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === (now[name] || "") }, text)))
-      : h("input", { name, type: type || "text", value: now[name] || "", autocomplete: "off" }))));
+      : h("input", { name, type: type || "text", value: now[name] || "", placeholder: example, autocomplete: "off" }))));
     return this.options.filters.length > FEW_FILTERS ? this.foldedOnPhones(form, now) : form;
   }
 

@@ -143,6 +143,9 @@ export function moment(value) {
 /** Returns a moment in full, with its zone. */
 export const fullMoment = (value) => format(value, { dateStyle: "full", timeStyle: "long" });
 
+/** Returns a day such as 2026-11-30 in words. */
+export const dayName = (day) => new Intl.DateTimeFormat(language, { timeZone: "UTC", dateStyle: "long" }).format(new Date(`${day}T00:00:00Z`));
+
 /** Returns the name of a month such as 2026-11. */
 export const monthName = (month) => new Intl.DateTimeFormat(language, { timeZone: "UTC", month: "long", year: "numeric" }).format(new Date(`${month}-01T00:00:00Z`));
 

@@ -112,7 +112,10 @@ async function createGroups(names) {
   for (const name of names) await api.post("/v1/groups", { id: idOf(name), title: name }).catch((error) => { if (error.code !== "GROUP_EXISTS") throw error; });
 }
 
-const columnName = (name) => (name.startsWith("contacts.") ? word("channel", name.slice("contacts.".length)) : word("column", name));
+function columnName(name) {
+  if (name.startsWith("fields.")) return name.slice("fields.".length);
+  return name.startsWith("contacts.") ? word("channel", name.slice("contacts.".length)) : word("column", name);
+}
 
 function changes(found, chosen, result, signal, form) {
   const count = found.created + found.updated;

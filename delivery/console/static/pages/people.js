@@ -24,7 +24,8 @@ export default {
     paint(root, h("h1", {}, t("page.people")),
       h("div", { class: "actions" },
         h("button", { class: "primary", onclick: add }, t("people.add")),
-        h("a", { class: "button", href: "#/import" }, t("page.import"))),
+        h("a", { class: "button", href: "#/import" }, t("page.import")),
+        h("a", { class: "button", href: "#/fields" }, t("page.fields"))),
       place);
     table(place, {
       label: t("page.people"), context, id: (row) => String(row.id), href: (row) => pageOf("person", row.id),
@@ -35,6 +36,7 @@ export default {
         { name: "address", label: t("people.whole_address") },
         groups.next ? { name: "group", label: t("people.group_id") } : { name: "group", label: t("people.group"), options: [["", t("people.any")], ...groups.groups.map((one) => [String(one.id), titleOf(one)])] },
         { name: "role", label: t("people.role"), options: roleOptions(t("people.any")) },
+        { name: "where", label: t("page.fields"), example: t("people.where_hint") },
       ],
       columns: [
         { title: t("people.name"), width: "2fr", name: nameOf, cell: (row) => [nameOf(row), row.blocked && [" ", tag("warn", t("people.blocked"))]] },
@@ -49,10 +51,10 @@ export default {
   },
 };
 
-async function load({ cursor, signal, name, email, channel, address, group, role }, firstChannel) {
+async function load({ cursor, signal, name, email, channel, address, group, role, where }, firstChannel) {
   if (email && email.length < SHORTEST) return { rows: [], next: null };
   const contact = address && `${channel || firstChannel}:${address}`;
-  const page = await api.get("/v1/users", { name, email, contact, group, role, cursor, limit: 50 }, { signal });
+  const page = await api.get("/v1/users", { name, email, contact, group, role, where, cursor, limit: 50 }, { signal });
   return { rows: page.users, next: page.next };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { field, h, paint } from "../lib/dom.js";
-import { LANGUAGES, fullMoment, moment, t, word } from "../lib/words.js";
+import { LANGUAGES, dayName, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api, inOneAction } from "../lib/api.js";
 import { empty, explain, fact, notice, statusTag, textOf, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
@@ -26,19 +26,20 @@ export default {
       api.get("/v1/ownerships", { user: id }, { signal }),
       channelNames(signal),
       api.get(`${pathOf("users", id)}/groups`, {}, { signal }),
+      api.get("/v1/fields", {}, { signal }),
     ]);
     const head = h("div"), sent = h("div");
     paint(root, head, sent);
-    const again = withStates(head, load, ([user, { ownerships }, channels, { groups }]) => {
+    const again = withStates(head, load, ([user, { ownerships }, channels, { groups }, { fields }]) => {
       context.title(nameOf(user));
       if (!sent.hasChildNodes()) showSent(sent, id, context);
       // `paint` keeps the handlers of an element that is alike, so what was changed is a new element.
-      return h("div", { key: JSON.stringify([user, ownerships, groups]) },
+      return h("div", { key: JSON.stringify([user, ownerships, groups, fields]) },
         h("h1", { tabindex: "-1" }, nameOf(user)),
         user.blocked && notice("warn", t("person.blocked")),
-        facts(user),
+        facts(user, fields),
         h("div", { class: "actions" },
-          h("button", { class: "primary", onclick: () => edit(user, channels, again) }, t("person.edit")),
+          h("button", { class: "primary", onclick: () => edit(user, channels, fields, again) }, t("person.edit")),
           context.me.kind !== "person" && context.me.rights.includes("read") && h("a", { class: "button", href: `#/messages?${new URLSearchParams({ sender: user.id })}` }, t("person.sent_by")),
           h("button", { onclick: () => block(user, again) }, t(user.blocked ? "person.unblock" : "person.block")),
           h("button", { onclick: () => merge(user, again) }, t("person.merge")),
@@ -54,13 +55,30 @@ export default {
 
 const reachable = (user) => (user.blocked ? [] : Object.keys(user.contacts).filter((one) => !user.opt_out.includes(one)));
 
-const facts = (user) => h("dl", { class: "facts" },
+const facts = (user, fields) => h("dl", { class: "facts" },
   fact("person.receives", reachable(user).map((one) => word("channel", one)).join(", ") || t("person.receives_nothing")),
   fact("people.id", String(user.id)),
   fact("people.email", user.email),
   fact("people.role", user.role && word("role", user.role)),
   fact("person.locale", LANGUAGES[user.locale] || user.locale),
-  fact("person.opt_out", user.opt_out.map((one) => word("channel", one)).join(", ")));
+  fact("person.opt_out", user.opt_out.map((one) => word("channel", one)).join(", ")),
+  Object.entries(user.fields || {}).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, shown(value, fields.find((one) => one.name === name)?.type)))));
+
+/** Returns the value of an own field as it is read: 4,5 and 1 сентября 2010 г. */
+function shown(value, type) {
+  if (type === "number" && !Number.isNaN(Number(value))) return number(Number(value), { maximumFractionDigits: 18 });
+  return type === "date" && IS_DATE.test(value) ? dayName(value) : value;
+}
+
+const IS_DATE = /^\d{4}-\d\d-\d\d$/;
+
+/** Returns the inputs of the own fields that have a type or a value; a value of another type is shown as it is. */
+const inputs = (user, fields) => [...fields, ...Object.keys(user.fields || {}).filter((name) => !fields.some((one) => one.name === name)).map((name) => ({ name }))].map(({ name, type, choices }) => {
+  const value = user.fields?.[name] ?? "", about = { name: `fields.${name}`, value, autocomplete: "off" };
+  if (type === "choice") return field({ label: name }, choice(about.name, [...new Set(["", value, ...choices])].map((one) => [one, one || "–"]), value));
+  if (type === "date" && (!value || IS_DATE.test(value))) return field({ label: name }, h("input", { ...about, type: "date" }));
+  return field({ label: name }, h("input", { ...about, inputmode: type === "number" ? "decimal" : null }));
+});
 
 /** Does something and shows the person anew; says why if it did not work. */
 async function attempt(work, done, again) {
@@ -73,7 +91,7 @@ async function attempt(work, done, again) {
   }
 }
 
-async function edit(user, channels, again) {
+async function edit(user, channels, fields, again) {
   const offered = [...new Set([...channels, ...user.opt_out])];
   const changed = await ask({
     title: t("person.edit_title", { name: nameOf(user) }), action: t("person.save"),
@@ -82,11 +100,13 @@ async function edit(user, channels, again) {
       field({ label: t("people.email") }, h("input", { name: "email", type: "email", value: user.email || "", autocomplete: "off" })),
       field({ label: t("people.role") }, choice("role", roleOptions(t("people.no_role")), user.role || "")),
       field({ label: t("person.locale") }, choice("locale", Object.entries(LANGUAGES), user.locale)),
+      inputs(user, fields),
       h("fieldset", {}, h("legend", {}, t("person.opt_out")), offered.map((one) => h("label", { class: "check" },
         h("input", { type: "checkbox", name: `no ${one}`, checked: user.opt_out.includes(one) }), word("channel", one)))),
     ],
     submit: ({ name, email, role, locale, ...ticks }) => api.patch(pathOf("users", user.id), {
       name: name || null, email: email || null, role: role || null, locale, opt_out: offered.filter((one) => ticks[`no ${one}`]),
+      fields: Object.fromEntries(Object.entries(ticks).filter(([key]) => key.startsWith("fields.")).map(([key, value]) => [key.slice("fields.".length), value])),
     }),
   });
   if (!changed) return;
