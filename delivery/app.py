@@ -26,6 +26,9 @@ from delivery.http.route import OpenRoute, Route
 from delivery.routes import EVERY_ROUTE
 from delivery.services import ApiServices
 
+METRICS = web.AppKey("metrics", Metrics)
+"""The metrics of an application."""
+
 
 def build(services: ApiServices, options: Options | None = None) -> web.Application:
     """Return the application. When it is shut down, open streams end at once."""
@@ -35,6 +38,7 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     )
     middlewares = (count_requests(context.metrics), compress_json, respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
+    app[METRICS] = context.metrics
     handlers: dict[str, dict[str, Handler]] = {}
     for route in EVERY_ROUTE:
         of_path = handlers.setdefault(route.path, {})

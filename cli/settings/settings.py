@@ -67,6 +67,7 @@ class Settings:
     texts: Path | None = None
     inbound_mail: str | None = None
     inbound_mail_secret: str | None = field(default=None, repr=False)
+    imap_url: str | None = field(default=None, repr=False)
     inbound_sms_secret: str | None = field(default=None, repr=False)
     inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)
@@ -115,6 +116,8 @@ class Settings:
             raise SetupError(
                 "ADA_INBOUND_MAIL must be an e-mail address in small letters, with at most 13 characters before the @"
             )
+        if self.imap_url is not None and self.inbound_mail is None:
+            raise SetupError("ADA_IMAP_URL needs ADA_INBOUND_MAIL, the address whose mails come to that mailbox")
 
 
 @dataclass(frozen=True)

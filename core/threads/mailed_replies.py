@@ -7,7 +7,8 @@ files.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import blake2b
@@ -18,7 +19,7 @@ from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.deliveries.reply_addresses import MailedRecipient, ReplyAddresses, tokens_in
 from core.directory import Directory
-from core.errors import Refused
+from core.errors import Refused, StoreError
 from core.model.contacts.addresses import canonical
 from core.model.states import Reason, Status
 from core.queue import QueueClient
@@ -34,7 +35,8 @@ log = logging.getLogger(__name__)
 
 class MailResult(StrEnum):
     """The result of a mail. `AUTOMATIC`: a program wrote it; Ada neither passes it on nor replies to it.
-    `BOUNCED`: it says that a mail did not arrive; the outcome of that is `failed`.
+    `BOUNCED`: it says that a mail did not arrive; the outcome of that is `failed`. `REFUSED`: it is no mail, or no
+    address in it was made here.
     """
 
     TAKEN = "taken"
@@ -42,16 +44,25 @@ class MailResult(StrEnum):
     AUTOMATIC = "automatic"
     BOUNCED = "bounced"
     EMPTY = "empty"
+    REFUSED = "refused"
 
 
 class MailedReplies:
     """One per process. `channel`: whose messages are mails. `mailbox`: the address of the settings, such as
-    reply@school.example. Methods raise StoreError.
+    reply@school.example. `count`: gets the result of each mail. Methods raise StoreError.
     """
 
     def __init__(
-        self, store: Store, client: QueueClient, directory: Directory, uploads: Uploads, channel: str, mailbox: str
+        self,
+        store: Store,
+        client: QueueClient,
+        directory: Directory,
+        uploads: Uploads,
+        channel: str,
+        mailbox: str,
+        count: Callable[[MailResult], None] = lambda result: None,
     ) -> None:
+        self._count = count
         self._channel = channel
         self._client = client
         self._directory = directory
@@ -62,15 +73,34 @@ class MailedReplies:
         self._reports = DeliveryReports(store)
         self._files = ThreadFiles(store, client, uploads)
 
-    async def take(self, raw: bytes) -> MailResult:
-        """Hand a mail to the threads. Raises Invalid MAIL_MALFORMED, EVENT_TOO_LARGE; Forbidden
-        MAIL_TOKEN_WRONG: then nothing is stored.
+    async def take(self, raw: bytes, *, is_whole: bool = True) -> MailResult:
+        """Hand a mail to the threads. `is_whole`: False for the beginning of one that is too large, whose files are not
+        passed on. Raises Invalid MAIL_MALFORMED, EVENT_TOO_LARGE; Forbidden MAIL_TOKEN_WRONG: then nothing is stored.
         """
         try:
-            return await self._take(await asyncio.to_thread(read_mail, raw))
+            mail = await asyncio.to_thread(read_mail, raw)
+            if not is_whole:
+                mail = replace(mail, files=tuple(one._replace(data=b"") for one in mail.files))
+            result = await self._take(mail)
         except Refused as refusal:
             log.info("email: a mail was refused: %s", refusal.code)
+            self._count(MailResult.REFUSED)
             raise
+        self._count(result)
+        return result
+
+    async def put(self, raw: Mapping[str, Any]) -> bool:
+        """Take a mail of a mailbox, which has nobody to tell of a refusal. Returns False for one that is no reply."""
+        try:
+            return await self.take(raw["mail"], is_whole=raw["is_whole"]) is not MailResult.AUTOMATIC
+        except Refused:
+            return False
+        except StoreError:
+            raise
+        except Exception:  # one mail must not stop those behind it
+            log.exception("email: a mail of the mailbox cannot be read, and is left there")
+            self._count(MailResult.REFUSED)
+            return False
 
     async def _take(self, mail: MailRead) -> MailResult:
         bounce = mail.bounce
@@ -135,7 +165,7 @@ class MailedReplies:
         """Store the first files, once, where the threads look for those that a bot has fetched."""
         name = reply_name(tenant, event)
         if files and await self._files.fetched(tenant, event, name) is None:
-            stored = [await self._files.store(tenant, one) for one in files[:MOST_FILES]]
+            stored = [await self._files.store(tenant, one) for one in files[:MOST_FILES] if one.data]
             await self._files.note(tenant, event, name, [one for one in stored if one])
 
 

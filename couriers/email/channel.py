@@ -26,6 +26,7 @@ CHANNEL = Channel(
     readers={
         "ADA_SMTP_URL": frozenset({"serve", "email", "scenarios"}),
         "ADA_INBOUND_MAIL_SECRET": frozenset({"serve"}),
+        "ADA_IMAP_URL": frozenset({"serve"}),
     },
     limits_replies=True,
     takes_replies_by_mail=True,

@@ -18,7 +18,7 @@ from couriers.email.message import sender_address
 from providers.certificates import tls_context
 
 _EXAMPLE = "for example smtp://user:password@mail.example.org:587"
-_PARAMETERS = {"from", "starttls"}
+_SETTING = "ADA_SMTP_URL"
 
 
 class Encryption(Enum):
@@ -48,19 +48,14 @@ class MailServer:
     @classmethod
     def parse(cls, url: str, ca: Path | None = None) -> "MailServer":
         """Read ADA_SMTP_URL and ADA_SMTP_CA. Raises SetupError, whose text does not show the password."""
-        try:
-            split = urlsplit(url)
-            host, port = split.hostname or "", split.port
-        except ValueError:
-            raise SetupError(f"ADA_SMTP_URL is not a URL, {_EXAMPLE}") from None
-        if split.scheme not in ("smtp", "smtps") or not host or split.path not in ("", "/") or split.fragment:
-            raise SetupError(f"ADA_SMTP_URL must be smtp://… or smtps://… with a host, {_EXAMPLE}")
-        username, password = unquote(split.username or ""), unquote(split.password or "")
-        parameters = _parameters(split)
-        encryption = _encryption(split.scheme, parameters.get("starttls"), has_password=bool(password))
+        split, username, password = split_url(_SETTING, url, ("smtp", "smtps"), _EXAMPLE)
+        if split.path not in ("", "/"):
+            raise SetupError(f"{_SETTING} must be smtp://… or smtps://… with a host, {_EXAMPLE}")
+        host, parameters = split.hostname or "", parameters_of(_SETTING, split, {"from", "starttls"})
+        encryption = encryption_of(_SETTING, split.scheme, parameters.get("starttls"), has_password=bool(password))
         default_port = 465 if encryption is Encryption.TLS else 587 if username else 25
         sender = parameters.get("from") or (username if "@" in username else f"ada@{host}")
-        return cls(host, port or default_port, encryption, username, password, _checked_sender(sender), ca)
+        return cls(host, split.port or default_port, encryption, username, password, _checked_sender(sender), ca)
 
     @property
     def account(self) -> str:
@@ -72,23 +67,41 @@ class MailServer:
         return tls_context(self.ca, "ADA_SMTP_CA")
 
 
-def _parameters(split: SplitResult) -> dict[str, str]:
-    """Return the parameters after the question mark. `from` may contain a plus and spaces as they are."""
+def split_url(setting: str, url: str, schemes: tuple[str, str], example: str) -> tuple[SplitResult, str, str]:
+    """Return the URL of a mail server with the user and the password in it. Raises SetupError, whose text shows
+    neither.
+    """
+    try:
+        split = urlsplit(url)
+        host, _ = split.hostname or "", split.port
+    except ValueError:
+        raise SetupError(f"{setting} is not a URL, {example}") from None
+    if split.scheme not in schemes or not host or split.fragment:
+        raise SetupError(f"{setting} must be {schemes[0]}://… or {schemes[1]}://… with a host, {example}")
+    return split, unquote(split.username or ""), unquote(split.password or "")
+
+
+def parameters_of(setting: str, split: SplitResult, known: set[str]) -> dict[str, str]:
+    """Return the parameters after the question mark. One may contain a plus and spaces as they are. Raises
+    SetupError.
+    """
     found = dict(parse_qsl(split.query.replace("+", "%2B"), keep_blank_values=True))
-    if unknown := sorted(set(found) - _PARAMETERS):
-        raise SetupError(f"ADA_SMTP_URL has the unknown parameter {unknown[0]}; it can have from and starttls")
+    if unknown := sorted(set(found) - known):
+        names = " and ".join(sorted(known))
+        raise SetupError(f"{setting} has the unknown parameter {unknown[0]}; it can have {names}")
     return found
 
 
-def _encryption(scheme: str, starttls: str | None, *, has_password: bool) -> Encryption:
-    if scheme == "smtps":
+def encryption_of(setting: str, scheme: str, starttls: str | None, *, has_password: bool) -> Encryption:
+    """Return how a connection is encrypted. Raises SetupError."""
+    if scheme.endswith("s"):
         if starttls is not None:
-            raise SetupError("ADA_SMTP_URL: smtps:// is encrypted from the beginning; remove starttls")
+            raise SetupError(f"{setting}: {scheme}:// is encrypted from the beginning; remove starttls")
         return Encryption.TLS
     if starttls is None:
         return Encryption.REQUIRED if has_password else Encryption.OFFERED
     if starttls not in _STARTTLS:
-        raise SetupError("ADA_SMTP_URL: starttls must be required or off")
+        raise SetupError(f"{setting}: starttls must be required or off")
     return _STARTTLS[starttls]
 
 

@@ -18,7 +18,6 @@ from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.updates.ingress import Ingress
 from couriers.receiving.lease import PollerLease
 
 log = logging.getLogger(__name__)
@@ -55,21 +54,33 @@ class Source(Protocol):
         ...
 
 
+class Sink(Protocol):
+    """Takes what a provider gives: `core.updates.ingress.Ingress`, or what reads mails."""
+
+    async def put(self, raw: Any) -> bool:
+        """Take an event, once. Returns False if it is none. Raises StoreError: then it comes again."""
+        ...
+
+
 class Poller:
-    """One per process and account. `keeps_position`, `id_of`: see `couriers.receiving.receiver`."""
+    """One per process and account. `keeps_position`, `id_of`: see `couriers.receiving.receiver`. `position_kept`: how
+    long the position is stored after it has changed.
+    """
 
     def __init__(
         self,
         store: Store,
         source: Source,
-        ingress: Ingress,
+        ingress: Sink,
         lease: PollerLease,
         *,
+        position_kept: timedelta = _POSITION_KEPT,
         keeps_position: bool = False,
         id_of: IdOf | None = None,
     ) -> None:
         self._store = store
         self._lease = lease
+        self._position_kept = position_kept
         self._keeps_position = keeps_position
         self._id_of = id_of
         self._source = source
@@ -137,7 +148,7 @@ class Poller:
         if self._keeps_position:
             return
         if position:
-            seconds = _POSITION_KEPT // timedelta(seconds=1)
+            seconds = self._position_kept // timedelta(seconds=1)
             await self._store.command("SET", self._position_key, position, "EX", seconds)
         else:
             await self._store.command("DEL", self._position_key)

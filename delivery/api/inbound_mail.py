@@ -43,7 +43,9 @@ def receive_mail(context: ApiContext) -> Handler:
     """Return the handler of mails."""
     options, services = context.options, context.services
     mailbox, core, channel = options.inbound.mailbox, services.core, mailed_channel()
-    replies = MailedReplies(core.store, core.client, core.directory, services.uploads, channel, mailbox)
+    replies = MailedReplies(
+        *(core.store, core.client, core.directory, services.uploads, channel, mailbox), context.metrics.count_mail
+    )
 
     async def handle(request: web.Request) -> web.Response:
         given = _query.read(list(request.rel_url.query.items()))
@@ -52,7 +54,6 @@ def receive_mail(context: ApiContext) -> Handler:
         raw = io.BytesIO()
         await receive_file(request, MAIL_LIMIT, options.body_timeout, raw)
         result = await replies.take(raw.getvalue())
-        context.metrics.mails.labels(result.value).inc()
         return Response(InboundMailResponse(result)).encode()
 
     return handle

@@ -47,6 +47,10 @@ class Metrics:
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         ProcessCollector(registry=own)
 
+    def count_mail(self, result: str) -> None:
+        """Count one mail."""
+        self.mails.labels(str(result)).inc()
+
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one response."""
         requests, duration = self._series(method if method in METHODS else "other", route, status)

@@ -33,6 +33,7 @@ CHANNEL_SECRETS = {
     "ADA_SMTP_URL": {"serve", "email"},
     "ADA_API_KEY": {"serve"},
     "ADA_INBOUND_MAIL_SECRET": {"serve"},
+    "ADA_IMAP_URL": {"serve"},
     "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox", "sms"},
 }
 """Secrets → the processes that receive them."""

@@ -1,7 +1,8 @@
 """Mails that answer messages, over HTTP: a reply reaches the sender's inbox, and the answer is mailed to the person."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -11,14 +12,21 @@ from typing import Any
 import pytest
 
 from core.admission import reply_limit
+from core.errors import StoreUnavailable
 from core.threads import ReplyWorker
+from core.threads.mailed_replies import MailedReplies
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
+from couriers.email.mailbox import ImapServer, Mailbox
+from couriers.receiving.lease import PollerLease
+from couriers.receiving.poller import Poller, Sink
 from couriers.sending.runtime import Runtime
 from delivery.http.options import Inbound, Options
 from sandbox.mail import SmtpServer
 from sandbox.state import SandboxState
 from tests.delivery.conftest import Api, ApiResponse
+from tests.support.dovecot import Dovecot, dovecot
+from tests.support.servers import needs_package
 from tests.support.serving import serving
 from tests.support.stack import QUICK
 from tests.support.waiting import until
@@ -275,6 +283,100 @@ async def test_a_teacher_answers_by_mail_and_a_forged_answer_goes_to_nobody(scho
     assert _text(answer) == "Anna Petrova answers:\nAt ten."
     assert ANNA not in answer.as_string()
     assert await school.words() == ["And on Friday?", "At ten."]
+
+
+@contextmanager
+def reading(school: School, server: Dovecot, sink: Sink | None = None) -> Iterator[list[str]]:
+    """Read the mailbox; the results are added to the list."""
+    core, results = school.api.services.core, list[str]()
+    replies = MailedReplies(
+        *(core.store, core.client, core.directory, school.api.services.uploads, "email", MAILBOX), results.append
+    )
+    mailbox, lease = Mailbox(ImapServer.parse(server.url), pause=0.02), PollerLease(core.store)
+    poller = Poller(core.store, mailbox, sink or replies, lease)
+    running = [asyncio.create_task(one.run()) for one in (poller, lease)]
+    try:
+        yield results
+    finally:
+        mailbox.close()
+        for one in running:
+            one.cancel()
+
+
+@needs_package("dovecot-imapd", "/usr/sbin/dovecot")
+async def test_mails_of_a_mailbox_become_replies_once_and_stay_as_they_are(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    to = str(first["Reply-To"])
+    with dovecot() as server:
+        server.put(a_mail("reply@school.example", "Buy now", message_id="<spam@x>").as_bytes())
+        server.put(a_mail(to, "And on Friday?").as_bytes())
+        with reading(school, server) as results:
+            await until(lambda: len(results) == 2)
+            server.put(a_bounce(first, to))
+            server.put(a_mail(to, "And when?", message_id="<2@home.example>").as_bytes())
+            await until(lambda: len(results) == 4)
+        assert results == ["refused", "taken", "bounced", "taken"]
+        await until(lambda: _has(school, 2))
+        server.number_anew()
+        server.put(a_mail(to, "Where?", message_id="<3@home.example>").as_bytes())
+        with reading(school, server) as results:
+            await until(lambda: len(results) == 5)
+        assert sorted(results) == ["bounced", "refused", "repeated", "repeated", "taken"]
+        await until(lambda: _has(school, 3))
+        assert await school.words() == ["And on Friday?", "And when?", "Where?"]
+        assert not [one for one in server.flags() if b"Seen" in one]
+
+
+class Killed:
+    """Takes a mail, and is killed before this is stored."""
+
+    def __init__(self, replies: MailedReplies) -> None:
+        self._replies, self.number = replies, 0
+
+    async def put(self, raw: Any) -> bool:
+        await self._replies.put(raw)
+        self.number += 1
+        raise StoreUnavailable("killed")
+
+
+@needs_package("dovecot-imapd", "/usr/sbin/dovecot")
+async def test_a_kill_between_the_reading_of_a_mail_and_its_mark_neither_loses_nor_doubles_it(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    core = school.api.services.core
+    killed = Killed(
+        MailedReplies(core.store, core.client, core.directory, school.api.services.uploads, "email", MAILBOX)
+    )
+    with dovecot() as server:
+        for number in range(2):
+            mail = a_mail(str(first["Reply-To"]), f"Words {number}", message_id=f"<{number}@home.example>")
+            server.put(mail.as_bytes())
+        with reading(school, server, killed):
+            await until(lambda: killed.number > 0)
+        with reading(school, server) as results:
+            await until(lambda: len(results) == 2)
+        assert results == ["repeated", "taken"]
+        await until(lambda: _has(school, 2))
+        assert await school.words() == ["Words 0", "Words 1"]
+
+
+@needs_package("dovecot-imapd", "/usr/sbin/dovecot")
+async def test_of_a_mail_that_is_too_large_the_words_are_passed_on_and_the_files_are_counted(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("couriers.email.mailbox.MOST_BYTES", 5000)
+    await school.send()
+    (first,) = await school.mails(1)
+    mail = a_mail(str(first["Reply-To"]), "My film")
+    mail.add_attachment(b"x" * 10_000, maintype="video", subtype="mp4", filename="film.mp4")
+    with dovecot() as server, reading(school, server):
+        server.put(mail.as_bytes())
+        await until(lambda: _has(school, 1))
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
+    (message,) = found.json["messages"]
+    assert (message["text"], message["files"], message["attachments"]) == ("My film", 1, [])
 
 
 async def test_two_robots_stop_after_one_round(school: School) -> None:

@@ -15,7 +15,7 @@ import socket
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -49,6 +49,7 @@ from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
+from core.deliveries.reply_addresses import KEPT
 from core.directory.importing import Importing
 from core.errors import SetupError
 from core.monitoring import Recorder
@@ -59,6 +60,7 @@ from core.redis.store import Store
 from core.services import Services, open_services
 from core.sessions import Sessions, SignInLinks
 from core.threads import ReplyWorker
+from core.threads.mailed_replies import MailedReplies, MailResult
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.updates.presses import Presses
@@ -67,9 +69,12 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from couriers.channel import mailed_channel, receiving
+from couriers.email.mailbox import ImapServer, Mailbox
+from couriers.receiving.lease import PollerLease
+from couriers.receiving.poller import Poller
 from couriers.sms.profile import KANNEL, load_profile
 from delivery.api.deliveries.series import order_of
-from delivery.app import build
+from delivery.app import METRICS, build
 from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
@@ -118,9 +123,12 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
         app = build(services, options)
         collect_garbage_less_often()
         with cannot_listen(address):
-            async with listening(
-                app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT
-            ) as (host, port):
+            async with (
+                reading_mailbox(services, settings, app[METRICS].count_mail),
+                listening(
+                    app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT
+                ) as (host, port),
+            ):
                 announce(http=url(Address(address.host or host, port)))
                 process.runs()
                 await stop.wait()
@@ -239,6 +247,29 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
         yield
     finally:
         await cancel_and_wait(recording)
+
+
+@asynccontextmanager
+async def reading_mailbox(
+    services: ApiServices, settings: Settings, count: Callable[[MailResult], None]
+) -> AsyncIterator[None]:
+    """Read the mailbox of ADA_IMAP_URL beside the API, in one of its processes. Raises SetupError."""
+    if settings.imap_url is None:
+        yield
+        return
+    core, server = services.core, ImapServer.parse(settings.imap_url, settings.smtp_ca)
+    replies = MailedReplies(
+        *(core.store, core.client, core.directory, services.uploads),
+        *(mailed_channel(), settings.inbound_mail or "", count),
+    )
+    mailbox, lease = Mailbox(server), PollerLease(core.store)
+    poller = Poller(core.store, mailbox, replies, lease, position_kept=KEPT)
+    running = [asyncio.create_task(one.run(), name=type(one).__name__) for one in (poller, lease)]
+    try:
+        yield
+    finally:
+        mailbox.close()
+        await cancel_and_wait(*running)
 
 
 @asynccontextmanager

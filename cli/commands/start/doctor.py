@@ -28,6 +28,7 @@ from core.redis.server_checks import check_channels, check_layout, check_setting
 from core.redis.store import Store
 from core.webhooks.registry import stored_webhooks
 from couriers.channel import channels
+from couriers.email.mailbox import ACCOUNT_REMEDY, ImapServer, Mailbox, MailboxFault, MailboxRefused
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from providers.sign_in.services import read_services
 from scenarios.inspection.bots import BotReader
@@ -75,6 +76,7 @@ async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterat
         yield finding
     for channel in channels():
         yield await check_channel(configuration, channel, sign_in)
+    yield await check_mailbox(configuration.settings, sign_in)
     for finding in check_models(configuration.settings):
         yield finding
 
@@ -278,6 +280,28 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
         return Finding(channel, True, f"signed in as {courier.account}")
     detail = f"signed in as {courier.account}, balance {balance:.2f}"
     return Finding(channel, balance >= least or None, detail, "" if balance >= least else "the money is running out")
+
+
+async def check_mailbox(settings: Settings, sign_in: bool) -> Finding:
+    """Return whether replies by mail can be received."""
+    if settings.inbound_mail is None:
+        return Finding("mail replies", None, "not set up (ADA_INBOUND_MAIL)")
+    if settings.imap_url is None:
+        if settings.inbound_mail_secret is None:
+            return Finding("mail replies", False, "no mail is received", "set ADA_IMAP_URL, or ADA_INBOUND_MAIL_SECRET")
+        return Finding("mail replies", True, "are posted to /v1/inbound/mail")
+    try:
+        server = ImapServer.parse(settings.imap_url, settings.smtp_ca)
+        if not sign_in:
+            return Finding("mail replies", True, "ADA_IMAP_URL is complete (use --sign-in to try it)")
+        mails = await Mailbox(server).check()
+    except MailboxRefused as fault:
+        return Finding("mail replies", False, str(fault), ACCOUNT_REMEDY)
+    except MailboxFault as fault:
+        return Finding("mail replies", False, str(fault), "check the name, the port and imaps:// in ADA_IMAP_URL")
+    except SetupError as fault:
+        return Finding("mail replies", False, str(fault))
+    return Finding("mail replies", True, f"signed in as {server.account}, mails there: {mails}")
 
 
 COMMANDS: Mapping[str, Command] = {"doctor": Command(declare, run)}
