@@ -80,6 +80,9 @@ class Dovecot:
         """Give the mails other numbers, as after a restored backup."""
         for path in (self._base / "mail").glob("dovecot*"):
             path.unlink()
+        numbers = self._base / "mail" / "dovecot-uidlist"
+        numbers.write_text("3 V1000 N1 G0123456789abcdef0123456789abcdef\n")
+        os.chown(numbers, *_owner())
 
     def flags(self) -> list[bytes]:
         """Return the flags of all mails."""
