@@ -11,6 +11,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from core.directory.directory import Directory
 from core.errors import Forbidden, NotFound
 from core.model.people import LOCALES, User, UserChange
@@ -69,14 +71,21 @@ class Preferences:
         return LinkedPerson(tenant, channel, user)
 
     async def change(
-        self, token: str, wanted: Collection[str], offered: Collection[str], locale: str = ""
+        self,
+        token: str,
+        wanted: Collection[str],
+        offered: Collection[str],
+        locale: str = "",
+        hours: str | None = None,
     ) -> LinkedPerson:
         """Keep the channels in which the person wants messages: those `wanted` of those `offered`; others stay as they
-        are. `locale`: "" or an unknown one changes nothing. Raises as `open` does.
+        are. `locale`: "" or an unknown one changes nothing; `hours`: in which it wants messages, None changes nothing.
+        Raises as `open` does, and Invalid HOURS_MALFORMED.
         """
         linked = await self.open(token)
         user = linked.user
         unwanted = [one for one in user.contacts if one in offered and one not in wanted]
         kept = [one for one in user.opt_out if one not in offered]
-        change = UserChange(opt_out=(*kept, *unwanted), locale=locale if locale in LOCALES else user.locale)
+        language = locale if locale in LOCALES else user.locale
+        change = UserChange(opt_out=(*kept, *unwanted), locale=language, hours=UNSET if hours is None else hours)
         return linked._replace(user=await self._users.update(linked.tenant, user.id, change))

@@ -147,6 +147,7 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         opt_out=tuple(dict.fromkeys([*kept.opt_out, *other.opt_out])),
         blocked=kept.blocked or other.blocked,
         fields={**other.fields, **kept.fields},
+        hours=kept.hours or other.hours,
     )
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}

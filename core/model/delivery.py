@@ -67,7 +67,8 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
 class Recipient(Struct, frozen=True):
     """`contacts`: channel → addresses in the order of the request; no channel has an empty list. `opted_out`: channels
     in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by
-    the name of the field; `place`: where they were given, such as `recipients.0`; `fields`: the person's own.
+    the name of the field; `place`: where they were given, such as `recipients.0`; `fields`: the person's own; `hours`:
+    in which it wants messages.
     """
 
     id: Id
@@ -79,6 +80,7 @@ class Recipient(Struct, frozen=True):
     place: str = ""
     fields: Mapping[str, str] = {}
     locale: str = ""
+    hours: str = ""
 
 
 class Following(StrEnum):

@@ -17,6 +17,7 @@ from core.model.contacts.addresses import canonical as canonical_address
 from core.model.contacts.addresses import malformed, without_duplicates
 from core.model.history_key import Id
 from core.model.own_fields import faults_of_field_name
+from core.model.receiving_hours import faults_of_hours
 from core.model.text.characters import nfc, refusal, with_plain_spaces, without_marks
 from core.model.text.personal import field_name
 
@@ -50,7 +51,7 @@ EMAIL = (
 class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
     wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused. `fields`: of its own,
-    for personal texts: name → value, none empty.
+    for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.receiving_hours`).
     """
 
     id: Id
@@ -62,6 +63,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     opt_out: Sequence[str] = ()
     blocked: bool = False
     fields: Mapping[str, str] = {}
+    hours: str = ""
 
 
 class UserChange(Struct, frozen=True):
@@ -75,6 +77,7 @@ class UserChange(Struct, frozen=True):
     opt_out: Sequence[str] | UnsetType = UNSET
     blocked: bool | UnsetType = UNSET
     fields: Mapping[str, str] | UnsetType = UNSET
+    hours: str | UnsetType = UNSET
 
 
 class Group(Struct, frozen=True, omit_defaults=True):
@@ -148,6 +151,7 @@ def canonical_user(user: User) -> User:
         tuple(dict.fromkeys(user.opt_out)),
         user.blocked,
         canonical_fields(user.fields),
+        user.hours,
     )
 
 
@@ -207,6 +211,7 @@ def faults_of_user(user: User, channels: Collection[str] | None = None) -> Itera
         yield Invalid("UNKNOWN_LOCALE", f"A locale is one of {', '.join(LOCALES)}.", "locale")
     yield from faults_of_contacts(user.contacts, channels)
     yield from _faults_of_fields(user.fields)
+    yield from faults_of_hours(user.hours)
     for number, channel in enumerate(user.opt_out):
         yield from _faults_of_channel(channel, f"opt_out.{number}", channels)
 

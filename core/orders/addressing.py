@@ -184,5 +184,5 @@ def _with_contacts(
         contacts, user = {}, replace(user, opt_out=tuple(contacts))
     elif user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
-    about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale
+    about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale, user.hours
     return Recipient(given, *about)

@@ -92,6 +92,8 @@ class Preparation:
         role = await self._role(given.sender, caller)
         mentions = await self._addressing.mentions(caller.tenant, addressees, given.sender.id, role)
         recipients = self._addressing.each_once(mentions)
+        if order.urgent:
+            recipients = [replace(one, hours="") if one.hours else one for one in recipients]
         check_people(given.question, len(recipients))
         replies = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None

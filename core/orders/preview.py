@@ -5,6 +5,7 @@ It is made of the delivery that the preparation returns, so that it says what a 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from core.model.content import Content
 from core.model.delivery import NewDelivery, QuotaState, Recipient, Strategy
+from core.model.receiving_hours import next_opening
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
 from core.orders.follow_ups import FollowedPeople
@@ -39,7 +41,7 @@ class Unreachable(NamedTuple):
 
 class Preview(Struct, frozen=True, dict=True):
     """`repeated`: people who are addressed more than once. `quota`: of the sender before the delivery; None if it has
-    none. `followed`: None unless it is a follow-up.
+    none. `followed`: None unless it is a follow-up. `later`: people who get it later, in the hours that they want.
     """
 
     delivery: NewDelivery
@@ -48,6 +50,7 @@ class Preview(Struct, frozen=True, dict=True):
     repeated: int
     quota: QuotaState | None
     followed: FollowedPeople | None = None
+    later: int = 0
 
     @property
     def people(self) -> int:
@@ -93,10 +96,12 @@ class Preview(Struct, frozen=True, dict=True):
         return next(by_id, next(by_name, None))
 
 
-def preview_of(prepared: PreparedOrder, quota: QuotaState | None) -> Preview:
+def preview_of(prepared: PreparedOrder, quota: QuotaState | None, now: datetime) -> Preview:
     delivery = prepared.delivery
+    due = delivery.deliver_at or now
+    later = sum(next_opening(one.hours, due) is not None for one in delivery.recipients if one.hours)
     unreachable = list(_unreachable(delivery))
-    return Preview(delivery, _by_channel(delivery), unreachable, prepared.repeated, quota, prepared.followed)
+    return Preview(delivery, _by_channel(delivery), unreachable, prepared.repeated, quota, prepared.followed, later)
 
 
 def _by_channel(delivery: NewDelivery) -> Mapping[str, ChannelPreview]:

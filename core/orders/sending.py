@@ -85,7 +85,8 @@ class Sending:
         """Return what `send` would do now; nothing is written. Raises what `send` raises before it stores anything."""
         prepared = await self._preparation.prepare(order, caller)
         quota, sender = prepared.delivery.quota, prepared.delivery.sender.id
-        return preview_of(prepared, await self._quotas.read(caller.tenant, sender, quota) if quota else None)
+        state = await self._quotas.read(caller.tenant, sender, quota) if quota else None
+        return preview_of(prepared, state, self.clock())
 
     async def send_many(self, orders: Sequence[Ordered], caller: Caller) -> list[Result]:
         """Do `send` for each order, all in one batch; the results in their order. Raises StoreError if a result is

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -150,3 +151,32 @@ async def test_messages_of_a_courier_that_links_to_the_page_have_the_link_of_the
     assert len(set(urls.values())) == 2
     runtime.stop()
     await running
+
+
+ALL = [*OFFERED, *[("channel", one) for one in MARIA["contacts"]]]
+
+
+async def test_a_person_chooses_when_messages_come_and_a_sender_sees_it_before(api: Api, path: str) -> None:
+    async def hours(*form: tuple[str, str]) -> str:
+        page = await browse(api, "POST", path, [*ALL, *form])
+        assert page.status == 200
+        return str((await api.call("GET", "/v1/users/m")).json.get("hours", ""))
+
+    zone = "UTC"
+    assert await hours(("when", "window"), ("begin", "08:00"), ("end", "22:00")) == f"08:00-22:00 {zone}"
+    page = (await browse(api, "GET", path)).body.decode()
+    assert 'value="window" checked' in page
+    assert 'name="begin" value="08:00"' in page
+    assert await hours() == f"08:00-22:00 {zone}", "a form without hours leaves them"
+    refused = (await browse(api, "POST", path, [*OFFERED, ("when", "daily"), ("at", "")])).body.decode()
+    assert "Ничего не сохранено" in refused
+    assert await opted_out(api) == ["vk"]
+    now = datetime.now(UTC)
+    at = f"{now + timedelta(hours=3):%H:%M}"
+    await api.call("PATCH", "/v1/users/m", {"hours": f"{at}-{at} UTC"})
+    assert 'value="daily" checked' in (await browse(api, "GET", path)).body.decode()
+    body = delivery_body(recipients=[{"id": "m"}], channels=["mail"])
+    assert (await api.call("POST", "/v1/deliveries/preview", body)).json["later"] == 1
+    assert (await api.call("POST", "/v1/deliveries/preview", {**body, "urgent": True})).json["later"] == 0
+    assert await hours(("when", "any_time")) == ""
+    assert (await api.call("PATCH", "/v1/users/m", {"hours": "at night"})).code == "HOURS_MALFORMED"

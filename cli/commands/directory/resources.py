@@ -116,6 +116,8 @@ def _fields(user: Item) -> Iterator[tuple[str, str]]:
             yield name, str(user[name])
     for channel, addresses in user["contacts"].items():
         yield "contact", ", ".join(f"{channel}:{address}" for address in addresses)
+    if user.get("hours"):
+        yield "hours", user["hours"]
     if user["opt_out"]:
         yield "opt-out", ", ".join(user["opt_out"])
     for name, value in user.get("fields", {}).items():

@@ -58,6 +58,7 @@ def declare_fields(parser: ArgumentParser) -> None:
     add("--role", help='student, trainer, staff or admin, "" for none')
     add("--blocked", choices=("yes", "no"), help="whether it gets nothing, cannot sign in and cannot send")
     add("--locale", help="the language of mails and of the bot: ru or en")
+    add("--hours", metavar="HOURS", help="when it wants messages: '08:00-22:00 Europe/Moscow'; \"\" for any time")
     add(
         "--contact",
         action="append",
@@ -90,6 +91,8 @@ def given_fields(arguments: Namespace) -> dict[str, Any]:
         fields["opt_out"] = [channel for channel in arguments.opt_out if channel]
     if arguments.field is not None:
         fields["fields"] = {name: value for name, _, value in (one.partition("=") for one in arguments.field)}
+    if arguments.hours is not None:
+        fields["hours"] = arguments.hours
     if arguments.blocked is not None:
         fields["blocked"] = arguments.blocked == "yes"
     return fields

@@ -126,7 +126,8 @@ def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryR
             if addresses:
                 reached[channel] += 1
             for contact, address in enumerate(addresses):
-                rows.append((recipient.id, number, contact, len(addresses), address))
+                row = recipient.id, number, contact, len(addresses), address
+                rows.append((*row, recipient.hours) if recipient.hours else row)
         recipients.append(_recipient_row(recipient, contacts))
     if delivery.personal is not None:
         rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)

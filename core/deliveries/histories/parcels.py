@@ -1,6 +1,6 @@
 """Parcels: the slices of a delivery's recipients for one channel, as the history keeps them. Pure.
 
-    parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …], 1?]
+    parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address, hours?], …], 1?]
 
 The third value is there if the text is personal. A courier of a version that does not know this cannot read the parcel,
 so it does not send the text with its marks.
@@ -27,7 +27,7 @@ of what was not shown.
 
 _ONE_LINE = str.maketrans({"\n": " ", PARTS: " ", DETAIL: " ", NOT_SHOWN: " "})
 
-EntryRow = tuple[Id, int, int, int, str]
+EntryRow = tuple[Id, int, int, int, str] | tuple[Id, int, int, int, str, str]
 """An `Entry` that is being written: a plain tuple, because a delivery may have 10,000 of them."""
 
 
@@ -50,13 +50,16 @@ class StoredReference(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One contact of one recipient in one channel. Its fields are the row that a parcel keeps."""
+    """One contact of one recipient in one channel. Its fields are the row that a parcel keeps. `hours`: in which the
+    recipient wants messages; the row has them if it does not want them at any time.
+    """
 
     id: Id
     number: int
     contact: int
     contacts: int
     address: str
+    hours: str = ""
 
     def field(self, channel: str) -> str:
         """Return the name of its field among the outcomes."""

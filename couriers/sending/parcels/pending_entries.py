@@ -15,13 +15,14 @@ tests/couriers/sending/test_ambiguous_ends.py.
 
 import json
 from collections.abc import Collection, Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from core.deliveries.histories.encoding import load_plan
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.model.json_form import compact_json
+from core.model.receiving_hours import next_opening
 from core.model.states import OPEN, REACHED, Reason, Status
 from core.queue import Task
 from core.redis.constants import AWAITING_MS
@@ -47,6 +48,12 @@ class PendingEntry(NamedTuple):
         return [self.place, self.not_before, self.attempts, self.unclear_since]
 
 
+def opens_at(entry: Entry, now: int) -> int:
+    """Return when the recipient wants messages, in ms as `now`; 0 if it does now."""
+    opening = next_opening(entry.hours, datetime.fromtimestamp(now / 1000, UTC)) if entry.hours else None
+    return int(opening.timestamp() * 1000) if opening else 0
+
+
 def checkpoint_of(postponed: Iterable[PendingEntry]) -> str:
     rows = [pending.row() for pending in postponed]
     return compact_json(rows) if rows else ""
@@ -65,7 +72,10 @@ class PendingEntries:
         resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
         # Strategy `first`: of a later channel only what lua/delivery/modules/next_channel.lua has chosen is attempted.
         not_before = AWAITING_MS if parcel.place > 1 else 0
-        self.open = resumed or [PendingEntry(place, entry, not_before) for place, entry in enumerate(parcel.entries)]
+        self.open = resumed or [
+            PendingEntry(place, entry, max(not_before, opens_at(entry, task.started)))
+            for place, entry in enumerate(parcel.entries)
+        ]
         self.unclear: list[PendingEntry] = []
         is_unclear = any(pending.unclear_since for pending in self.open)
         self._may_be_outdated = task.crashed or is_unclear or parcel.closed or task.left < len(self.open)

@@ -14,7 +14,7 @@ from couriers.sending.interface import Scope
 from couriers.sending.messages import Messages
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
-from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, reached_earlier
+from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, opens_at, reached_earlier
 from couriers.sending.retry_policy import Final
 
 
@@ -45,7 +45,8 @@ class EntrySelection:
         throttled = await self._throttled_chats() if tube_has_throttles else {}
         postponed = []
         for pending in self._entries.open:
-            not_before = max(pending.not_before, throttled.get(pending.entry.address, 0))
+            opens = opens_at(pending.entry, self._task.claimed)
+            not_before = max(pending.not_before, throttled.get(pending.entry.address, 0), opens)
             # As of the claim: after a crash this shows which entries may have been attempted.
             if not_before > self._task.claimed:
                 postponed.append(pending._replace(not_before=not_before))

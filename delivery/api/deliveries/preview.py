@@ -165,6 +165,7 @@ class PreviewResponse(Struct):
     channels: dict[str, PreviewChannel]
     no_contact: int
     opted_out: int
+    later: int
     unreachable: list[PreviewPerson]
     duplicates: int
     deliver_at: str | None
@@ -200,6 +201,7 @@ class PreviewResponse(Struct):
             },
             no_contact=len(found.unreachable) - opted_out,
             opted_out=opted_out,
+            later=found.later,
             unreachable=_named(found.unreachable),
             duplicates=found.repeated,
             deliver_at=write_optional_time(found.delivery.deliver_at),

@@ -38,6 +38,17 @@ class UserFields(RequestModel, frozen=True):
     opt_out: Annotated[Channels, Meta(description="channels in which the person wants no messages")] | UnsetType = UNSET
     blocked: Annotated[bool, Meta(description="gets nothing, cannot sign in or send")] | UnsetType = UNSET
     fields: FieldValues | UnsetType = UNSET
+    hours: (
+        Annotated[
+            str,
+            Meta(
+                max_length=80,
+                description="in which the person wants messages, such as `08:00-22:00 Europe/Moscow`; two equal times: "
+                "once a day; empty: at any time",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class UserRequest(UserFields, frozen=True, kw_only=True):
@@ -88,7 +99,7 @@ class UserQuery(RequestModel, frozen=True):
 
 
 class UserResponse(Struct):
-    """A person. `fields`: of its own; absent if it has none."""
+    """A person. `fields`: of its own; absent if it has none. `hours`: absent if it wants messages at any time."""
 
     id: Id
     name: str | None
@@ -99,11 +110,12 @@ class UserResponse(Struct):
     opt_out: Sequence[str]
     blocked: bool
     fields: Mapping[str, str] | UnsetType = UNSET
+    hours: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, user: people.User) -> "UserResponse":
         known = user.id, user.name, user.email, user.role, user.locale, user.contacts, user.opt_out, user.blocked
-        return cls(*known, user.fields or UNSET)
+        return cls(*known, user.fields or UNSET, user.hours or UNSET)
 
 
 class UserPage(Struct):

@@ -3,12 +3,14 @@
 A POST of a mail program with `List-Unsubscribe=One-Click` (RFC 8058) switches off the channel of the link.
 """
 
+from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from core.directory.preferences import LinkedPerson
+from core.errors import Invalid
 from delivery.api.pages import HTML
 from delivery.api.recipient_pages.linked_page import FORM_LIMIT, page_handler
 from delivery.api.recipient_pages.preferences_page import outage_page, page_of, refused_page
@@ -42,14 +44,35 @@ async def _changed(request: web.Request, context: ApiContext, token: str) -> str
         return _page(context, await preferences.change(token, (), (linked.channel,)), "left")
     given = parse_qs(body.decode(errors="replace"))
     wanted, offered = given.get("channel", []), given.get("offered", [])
-    linked = await preferences.change(token, wanted, offered, given.get("locale", [""])[0])
+    linked = await preferences.open(token)
+    zone = _zone_of(context, linked.tenant)
+    try:
+        hours = _hours({name: values[0] for name, values in given.items()}, zone)
+        linked = await preferences.change(token, wanted, offered, given.get("locale", [""])[0], hours)
+    except Invalid:  # only the hours may be malformed
+        return _page(context, linked, "times")
     return _page(context, linked, "saved" if wanted else "left")
 
 
+def _hours(given: Mapping[str, str], zone: str) -> str | None:
+    """Return the hours that a form has, as a person keeps them; None if it says nothing about them."""
+    match given.get("when"):
+        case "any_time":
+            return ""
+        case "window":
+            return f"{given.get('begin', '')}-{given.get('end', '')} {zone}"
+        case "daily":
+            return f"{given.get('at', '')}-{given.get('at', '')} {zone}"
+    return None
+
+
 def _page(context: ApiContext, linked: LinkedPerson, done: str = "") -> str:
-    options = context.options
-    zone = options.tenant_timezones.get(linked.tenant, options.timezone)
-    return page_of(linked, context.services.core.sending.quiet_hours(linked.tenant), str(zone), done)
+    quiet_hours = context.services.core.sending.quiet_hours(linked.tenant)
+    return page_of(linked, quiet_hours, _zone_of(context, linked.tenant), done)
+
+
+def _zone_of(context: ApiContext, tenant: str) -> str:
+    return str(context.options.tenant_timezones.get(tenant, context.options.timezone))
 
 
 ROUTES: Routes = (

@@ -5,6 +5,7 @@ Called by `delivery.api.recipient_pages.preferences`.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from html import escape
@@ -13,6 +14,7 @@ from core.admission.quiet_hours import QuietHours
 from core.directory.preferences import LinkedPerson
 from core.errors import Refused
 from core.model.people import User
+from core.model.receiving_hours import read_hours
 from core.sentence import language_of, say
 from delivery.api.pages import read_page
 from delivery.api.recipient_pages.linked_page import NAME, POST, filled, short_name
@@ -26,8 +28,8 @@ _REFUSALS = {
 
 
 def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, done: str = "") -> str:
-    """Return the page of a person. `quiet`: the quiet hours of its tenant, None if there are none. `done`: `saved` or
-    `left`, what has just been done.
+    """Return the page of a person. `quiet`: the quiet hours of its tenant, None if there are none. `done`: `saved`,
+    `left`, or `times` if nothing was saved because a time is missing.
     """
     user = linked.user
     locale = language_of(user.locale)
@@ -35,9 +37,9 @@ def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, done: str
     parts = [
         f"<h1>{_said('title', locale)}</h1>",
         f'<p class="quiet">{_said("as", locale, name=NAME).replace(NAME, name)}</p>',
-        f'<p class="good" role="status">{_said(done, locale)}</p>' if done else "",
+        f'<p class="{"bad" if done == "times" else "good"}" role="status">{_said(done, locale)}</p>' if done else "",
         f"<p>{_said('blocked', locale)}</p>" if user.blocked else "",
-        _form(user, locale),
+        _form(user, locale, zone),
         _notes(locale, quiet, zone),
     ]
     return filled(locale, say("preferences_title", locale), parts)
@@ -63,7 +65,7 @@ def _said(text: str, locale: str, **values: object) -> str:
     return escape(say(f"preferences_{text}", locale, **values))
 
 
-def _form(user: User, locale: str) -> str:
+def _form(user: User, locale: str, zone: str) -> str:
     if not user.contacts:
         return f"<p>{_said('none', locale)}</p>"
     offered = "".join(f'<input type="hidden" name="offered" value="{escape(one)}">' for one in user.contacts)
@@ -71,6 +73,7 @@ def _form(user: User, locale: str) -> str:
     languages = "\n".join(_language(one, is_chosen=one == locale) for one in _LANGUAGES)
     choice = (
         f"{offered}<fieldset><legend>{_said('channels', locale)}</legend>\n{channels}\n</fieldset>\n"
+        f"<fieldset><legend>{_said('when', locale)}</legend>\n{_times(user, locale, zone)}\n</fieldset>\n"
         f"<fieldset><legend>{_said('language', locale)}</legend>\n{languages}\n</fieldset>\n"
         f"<button>{_said('save', locale)}</button>"
     )
@@ -85,6 +88,31 @@ def _channel(user: User, channel: str, locale: str) -> str:
     checked = "" if channel in user.opt_out else " checked"
     button = f'<input type="checkbox" name="channel" value="{escape(channel)}"{checked}>'
     return f'<label>{button}<span>{escape(title)} <span class="quiet">{escape(addresses)}</span></span></label>'
+
+
+def _times(user: User, locale: str, zone: str) -> str:
+    hours = read_hours(user.hours)
+    when = "any_time"
+    if hours:
+        when = "daily" if hours.is_daily else "window"
+    begin, end = (f"{hours.begin:%H:%M}", f"{hours.end:%H:%M}") if hours else ("", "")
+    is_window = when == "window"
+    values = {"begin": begin if is_window else "08:00", "end": end if is_window else "22:00"}
+    values["at"] = begin if when == "daily" else "18:00"
+    rows = [_time_choice(one, values, locale, is_chosen=one == when) for one in ("any_time", "window", "daily")]
+    note = _said("zone", locale, zone=hours.zone if hours else zone)
+    return "\n".join([*rows, f'<p class="quiet">{note}</p>'])
+
+
+def _time_choice(when: str, values: Mapping[str, str], locale: str, *, is_chosen: bool) -> str:
+    """Return a choice with its inputs for times, each named by the whole sentence."""
+    sentence = _said(when, locale, **{name: f"[{name}]" for name in values})
+    label = re.sub(r"\[\w+\]", "…", sentence)
+    for name, value in values.items():
+        time = f'<input type="time" name="{name}" value="{value}" aria-label="{label} ({name})" required>'
+        sentence = sentence.replace(f"[{name}]", time)
+    checked = " checked" if is_chosen else ""
+    return f'<label><input type="radio" name="when" value="{when}"{checked}><span>{sentence}</span></label>'
 
 
 def _language(locale: str, *, is_chosen: bool) -> str:

@@ -254,6 +254,7 @@ CODES = {
     "EMAIL_MALFORMED": ProblemType(422, "The e-mail address is malformed"),
     "MARKS_BROKEN": ProblemType(422, "The text has a mark that cannot be shown"),
     "ADDRESS_MALFORMED": ProblemType(422, "A contact is no address of its channel"),
+    "HOURS_MALFORMED": ProblemType(400, "Hours are not like 08:00-22:00 Europe/Moscow"),
     "FIELD_VALUE_WRONG": ProblemType(400, "The value of an own field has another type"),
     "FIELD_VALUES_DIFFER": ProblemType(409, "People have values of another type in this field"),
     "FIELD_NOT_FOUND": ProblemType(404, "No such field"),
@@ -362,7 +363,7 @@ BEYOND_SCHEMA = frozenset(
         *("UNTIL_PAST", "UNTIL_BEFORE_DUE", "TOO_SOON_TO_ASK_AGAIN", "TOO_LATE_TO_ASK_AGAIN"),
         "ESCALATE_CHANNEL_REPEATED",
         *("CURSOR_MALFORMED", "INBOX_MISSING", "MAIL_MALFORMED"),
-        *("FIELD_VALUE_WRONG", "CHOICES_WRONG", "CONDITION_MALFORMED"),
+        *("FIELD_VALUE_WRONG", "CHOICES_WRONG", "CONDITION_MALFORMED", "HOURS_MALFORMED"),
         *("HISTORY_KEY_MALFORMED", "HISTORY_KEY_OF_ANOTHER_SENDER", "IDEMPOTENCY_KEY_REUSED", "REQUEST_MALFORMED"),
         *(
             "KEY_NAME_MALFORMED",

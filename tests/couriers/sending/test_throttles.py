@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from core.model.states import Reason, Verdict
@@ -260,3 +261,17 @@ async def test_an_outage_counts_for_the_message_that_meets_with_it_only_if_other
         if (await stack.history(bad)).finished_at is not None:
             break
     assert statuses(await stack.history(bad)) == {1: "failed"}
+
+
+async def test_who_wants_messages_later_gets_them_then_and_nobody_waits_for_that(stack: Stack) -> None:
+    courier = FakeCourier()
+    await stack.courier(courier)
+    opens = stack.now() + timedelta(hours=2)
+    hours = f"{opens:%H:%M}-{opens + timedelta(hours=1):%H:%M} UTC"
+    key = (await stack.deliver(msgspec.structs.replace(person(1), hours=hours), person(2))).key
+    await until(lambda: courier.addresses == ["p2"])
+    stack.advance_clock(timedelta(hours=2))
+    await stack.tick()
+    history = await stack.finished(key)
+    assert courier.addresses == ["p2", "p1"]
+    assert history.recipients[0].outcomes["echo"].attempts == 1

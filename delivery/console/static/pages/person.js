@@ -61,6 +61,7 @@ const facts = (user, fields) => h("dl", { class: "facts" },
   fact("people.email", user.email),
   fact("people.role", user.role && word("role", user.role)),
   fact("person.locale", LANGUAGES[user.locale] || user.locale),
+  user.hours && fact("person.hours", user.hours),
   fact("person.opt_out", user.opt_out.map((one) => word("channel", one)).join(", ")),
   Object.entries(user.fields || {}).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, shown(value, fields.find((one) => one.name === name)?.type)))));
 
