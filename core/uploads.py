@@ -63,12 +63,12 @@ class Uploads:
         self._store = store
         self._tenant_limit = tenant_limit
 
-    async def store(self, tenant: str, name: str, file: IO[bytes]) -> Upload:
-        """Store a file that was received completely; the same one again only lives longer. Raises Invalid FILE_EMPTY,
-        Conflict FILES_FULL, FILE_DELETED.
+    async def store(self, tenant: str, name: str, file: IO[bytes], owner: str = "") -> Upload:
+        """Store a file that was received completely; the same one of the same owner again only lives longer. `owner`:
+        what it goes with, "" if anybody may use it. Raises Invalid FILE_EMPTY, Conflict FILES_FULL, FILE_DELETED.
         """
         name = safe_name(name)
-        upload_id, size = await asyncio.to_thread(_identity, name, file)
+        upload_id, size = await asyncio.to_thread(_identity, f"{owner}\0{name}" if owner else name, file)
         if not size:
             raise Invalid("FILE_EMPTY", f"The file {name} is empty.")
         parts = -(-size // _PART)

@@ -9,8 +9,9 @@ message is built anew: the other side gets the name of the directory and the wor
 Neighbours: `core.orders` below, which makes the deliveries; `delivery/` and `scenarios/` above.
 """
 
+from core.threads.incoming import UnquotedReplies
 from core.threads.relay import Relay
-from core.threads.replies import ReplyWorker, UnquotedReplies
+from core.threads.replies import ReplyWorker
 from core.threads.threads import Inbox, Thread, ThreadMessage, Threads
 
 __all__ = ["Inbox", "Relay", "ReplyWorker", "Thread", "ThreadMessage", "Threads", "UnquotedReplies"]

@@ -125,16 +125,16 @@ class ThreadFiles:
         """Note which files of a reply are stored."""
         await self._store.command("SET", self._key(tenant, event, reply), compact_json(files), "PX", in_ms(_NOTED))
 
-    async def store(self, tenant: str, file: ReceivedFile) -> ThreadFile | None:
-        """Store a file without its metadata; None if these cannot be taken out, or there is no room."""
+    async def store(self, tenant: str, file: ReceivedFile, reply: str) -> ThreadFile | None:
+        """Store a file of a reply without its metadata; None if these cannot be taken out, or there is no room."""
         try:
-            return await self._store_cleaned(tenant, file)
+            return await self._store_cleaned(tenant, file, reply)
         except (MetadataUnreadable, Refused):
             return None
 
-    async def store_again(self, tenant: str, upload_id: str) -> ThreadFile:
-        """Store an uploaded file without its metadata. Raises NotFound FILE_NOT_FOUND; Invalid FILE_NOT_PASSED_ON if it
-        is too large, or a picture whose metadata cannot be taken out; Conflict FILES_FULL.
+    async def store_again(self, tenant: str, upload_id: str, thread: str) -> ThreadFile:
+        """Store an uploaded file for a thread, without its metadata. Raises NotFound FILE_NOT_FOUND; Invalid
+        FILE_NOT_PASSED_ON if it is too large, or a picture whose metadata cannot be taken out; Conflict FILES_FULL.
         """
         upload, target = await self._uploads.find(tenant, upload_id), io.BytesIO()
         if upload.bytes > MOST_BYTES:
@@ -142,13 +142,13 @@ class ThreadFiles:
         if not await self._uploads.load(tenant, upload_id, target):
             raise not_found(upload_id)
         try:
-            return await self._store_cleaned(tenant, ReceivedFile(upload.type, upload.name, target.getvalue()))
+            return await self._store_cleaned(tenant, ReceivedFile(upload.type, upload.name, target.getvalue()), thread)
         except MetadataUnreadable:
             raise _not_passed_on(f"{upload.name} may say who has made it, which cannot be taken out.") from None
 
-    async def _store_cleaned(self, tenant: str, file: ReceivedFile) -> ThreadFile:
+    async def _store_cleaned(self, tenant: str, file: ReceivedFile, owner: str) -> ThreadFile:
         data = await asyncio.to_thread(without_metadata, file.data)
-        stored = await self._uploads.store(tenant, _name(file), io.BytesIO(data))
+        stored = await self._uploads.store(tenant, _name(file), io.BytesIO(data), owner)
         await self._uploads.keep(tenant, [stored.id], datetime.now(UTC) + KEPT)
         return ThreadFile(stored.id, file.type, stored.name, stored.bytes)
 
@@ -176,7 +176,7 @@ def files_worker(client: QueueClient, channel: str, fetchers: Mapping[str, Fetch
         if (fetch := fetchers.get(tenant)) is None:
             return Retry()
         try:
-            stored = [await files.store(tenant, one) async for one in fetch(wanted.event, wanted.most)]
+            stored = [await files.store(tenant, one, wanted.reply) async for one in fetch(wanted.event, wanted.most)]
         except FilesUnavailable as fault:
             return Retry(error=str(fault))
         await files.note(tenant, wanted.event, wanted.reply, [one for one in stored if one])

@@ -25,8 +25,9 @@ from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.threads.files import ReceivedFile, ThreadFiles
+from core.threads.incoming import reply_name
+from core.threads.limits import MOST_FILES
 from core.threads.mail_reading import MailRead, read_mail
-from core.threads.replies import MOST_FILES, reply_name
 from core.updates.events import MAIL, MAX_ATTACHMENTS, Event, Events, answered, sends_reply
 from core.uploads import Uploads
 
@@ -165,7 +166,7 @@ class MailedReplies:
         """Store the first files, once, where the threads look for those that a bot has fetched."""
         name = reply_name(tenant, event)
         if files and await self._files.fetched(tenant, event, name) is None:
-            stored = [await self._files.store(tenant, one) for one in files[:MOST_FILES] if one.data]
+            stored = [await self._files.store(tenant, one, name) for one in files[:MOST_FILES] if one.data]
             await self._files.note(tenant, event, name, [one for one in stored if one])
 
 

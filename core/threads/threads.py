@@ -4,6 +4,7 @@ unread change in one step.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.threads.files import ThreadFile
+from core.uploads import Uploads
 
 PERSON, STAFF = "person", "staff"
 """The sides of a thread."""
@@ -124,6 +126,7 @@ class Threads:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._uploads = Uploads(store)
 
     def id_of(self, tenant: str, inbox: Inbox, person: Id) -> str:
         """Return the id of the thread of an inbox with a person."""
@@ -246,15 +249,24 @@ class Threads:
             await self._store.command("SADD", self._key_of_person(tenant, kept), *members)
 
     async def forget(self, tenant: str, person: Id) -> None:
-        """Delete the threads of a person, and those of its own inbox."""
+        """Delete the threads of a person, and those of its own inbox, with their files."""
         own = Inbox("user", str(person))
         found = await self._members(tenant, person)
         while found or (found := [f"{one.id} {own}" for one in (await self.page(tenant, own, None, _AT_ONCE))[0]]):
             for one in found:
                 thread, _, inbox = one.partition(" ")
+                await self._delete_files(tenant, thread)
                 await self._store.run("forget_thread", _shard_of(thread), thread, tenant, inbox)
             found = []
         await self._store.command("DEL", self._key_of_person(tenant, person))
+
+    async def _delete_files(self, tenant: str, thread_id: str) -> None:
+        thread, before = await self._read(tenant, thread_id), 0
+        while thread and (page := await self.messages(thread, before, _AT_ONCE)):
+            for file in (one for message in page for one in message.attachments):
+                with suppress(NotFound):  # it is gone already
+                    await self._uploads.delete(tenant, file.id)
+            before = page[-1].number
 
     async def _members(self, tenant: str, person: Id) -> list[str]:
         return sorted(await self._store.command("SMEMBERS", self._key_of_person(tenant, person)))

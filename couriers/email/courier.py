@@ -184,6 +184,7 @@ def _headers_against_loops(message: Message) -> dict[str, str]:
         "Errors-To": message.bounce_to,
         "Auto-Submitted": "auto-replied" if message.is_notice else "",
         "X-Auto-Response-Suppress": "DR, RN, NRN, OOF, AutoReply",
+        "X-Loop": "ada",  # another installation of Ada takes no such mail for a reply
     }
     return {name: text for name, text in headers.items() if text}
 

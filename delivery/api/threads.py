@@ -21,6 +21,7 @@ from core.model.history_key import Id
 from core.model.people import id_text
 from core.threads import Inbox, Thread, ThreadMessage
 from core.threads.files import ThreadFiles, as_words
+from core.threads.limits import ReplyLimits
 from core.threads.relay import USER, Written
 from core.threads.typed_addresses import typed_addresses
 from core.uploads import not_found
@@ -227,13 +228,14 @@ async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
         raise Invalid("TEXT_EMPTY", "An answer has a text, files, or both.", "text")
     services, text = request.services.core, body.text or ""
     stored = ThreadFiles(services.store, services.client, request.services.uploads)
-    files = [await stored.store_again(request.tenant, one) for one in body.files or ()]
+    files = [await stored.store_again(request.tenant, one, thread.id) for one in body.files or ()]
     typed = f"{text}\n{as_words([one.name for one in files])}"
     if not body.with_addresses and (found := typed_addresses(typed)):
         raise Conflict("ADDRESS_IN_TEXT", f"The person would see this: {', '.join(found)}.", "text")
     by = person.id if person else request.key.name
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
+    await ReplyLimits(services.store).check_thread(request.tenant, thread.id, event)
     written = Written(event, text, attachments=files)
     added = await services.relay.to_person(thread, person, by, written, "")
     return Response(MessageView.of(added.message), 201)

@@ -14,7 +14,7 @@ import pytest
 from core.admission import reply_limit
 from core.errors import StoreUnavailable
 from core.threads import ReplyWorker
-from core.threads.mailed_replies import MailedReplies
+from core.threads.mailed_replies import MailedReplies, MailResult
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
 from couriers.email.mailbox import ImapServer, Mailbox
@@ -377,6 +377,22 @@ async def test_of_a_mail_that_is_too_large_the_words_are_passed_on_and_the_files
     found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
     (message,) = found.json["messages"]
     assert (message["text"], message["files"], message["attachments"]) == ("My film", 1, [])
+
+
+async def test_two_installations_of_ada_that_mail_each_other_stop_at_once(school: School) -> None:
+    """The mails of one are the replies of the other: none is passed on, so none is answered."""
+    core, other = school.api.services.core, "answers@other.example"
+    replies = MailedReplies(core.store, core.client, core.directory, school.api.services.uploads, "email", other)
+    await school.send()
+    (first,) = await school.mails(1)
+    token = str(first["Reply-To"]).partition("+")[2].partition("@")[0]
+    of_person = a_mail(f"answers+{token}@other.example", "By hand", message_id="<2@home.example>")
+    of_ada = message_from_bytes(first.as_bytes(), policy=policy.default)
+    of_ada.replace_header("To", str(of_person["To"]))
+    assert await replies.take(of_ada.as_bytes()) is MailResult.AUTOMATIC
+    assert await replies.take(of_person.as_bytes()) is MailResult.TAKEN
+    await until(school.words)
+    assert await school.words() == ["By hand"]
 
 
 async def test_two_robots_stop_after_one_round(school: School) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from core.deliveries.received import ReceivedMessages
-from core.errors import Conflict, Invalid, NotFound
+from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
+from core.model.history_key import Id
 from core.model.people import Group, User
 from core.orders import Caller, Order
 from core.orders.order import Addressee
@@ -35,6 +36,7 @@ from core.threads.files import (
     open_files_tube,
     type_of,
 )
+from core.threads.limits import ReplyLimits
 from core.threads.metadata import without_metadata
 from core.threads.relay import Written
 from core.updates.events import Event, Events, encode
@@ -433,6 +435,40 @@ async def test_who_writes_too_much_is_told_when_the_next_may_come(school: School
     assert (await school.said(thread))[-1] == ("person", "again")
     await school.write(MARIA, "there, too", channel="vk", user_id="200001")
     assert [one.person.id for one in await school.threads(OFFICE)] == [1]
+
+
+async def test_the_files_of_a_deleted_person_go_at_once_and_those_of_others_stay(school: School) -> None:
+    of_maria = await school.send()
+    of_boris = await school.send(to=BORIS)
+    files, same = {"a": b"%PDF"}, "Work.pdf"
+    async with fetching(school, files):
+        await school.write(MARIA, "", quoted=of_maria, attachments=attached(files, "document", file_name=same))
+        await school.write(BORIS, "", quoted=of_boris, attachments=attached(files, "document", file_name=same))
+        answer = attached(files, "document", file_name="Marks.pdf")
+        await school.write(ANNA, "", quoted=school.last_to(ANNA), attachments=answer)
+    of_each: dict[Id, list[str]] = {}
+    for thread in await school.threads():
+        messages = await school.core.threads.messages(thread, 0, 10)
+        of_each[thread.person.id] = [file.id for one in messages for file in one.attachments]
+    assert {person: len(found) for person, found in of_each.items()} == {1: 1, 2: 2}
+    await school.core.threads.forget(TENANT, 2)
+    uploads = Uploads(school.core.store)
+    assert [bool(one) for one in await uploads.keep(TENANT, [*of_each[2], *of_each[1]])] == [False, False, True]
+
+
+async def test_a_thread_passes_on_ten_messages_a_minute_of_both_sides(school: School) -> None:
+    message = await school.send()
+    await school.write(MARIA, "Question", quoted=message)
+    quoted = school.last_to(ANNA)
+    for number in range(10):
+        await school.write(ANNA, f"Answer {number}", quoted=quoted, event=f"a{number}")
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "Question"), *(("staff", f"Answer {n}") for n in range(9))]
+    assert (
+        school.got(ANNA)[-1] == "Слишком много сообщений подряд: это не передано. Следующее можно написать через 1 мин."
+    )
+    with pytest.raises(QuotaExceeded):
+        await ReplyLimits(school.core.store).check_thread(TENANT, thread.id, "ff")
 
 
 async def test_an_inbox_is_read_in_pages(school: School) -> None:

@@ -1,0 +1,138 @@
+"""Reads an event as what somebody has written to a thread: who, what it quotes, and the delivery that it belongs to."""
+
+import time
+from datetime import timedelta
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from core.deliveries.histories.encoding import PAGE, load_recipients
+from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.received import ReceivedMessage, ReceivedMessages
+from core.directory import Directory
+from core.model.delivery import REPLIES_OFF, Sender
+from core.model.history_key import HistoryKey, Id
+from core.model.people import User
+from core.queue import Attempt, QueueClient
+from core.redis.store import Store
+from core.threads.relay import Written
+from core.threads.threads import ReplyRoute
+from core.updates.events import MAIL, Event, Events, identity
+
+_WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
+
+
+class RepliedDelivery(Struct, frozen=True):
+    """Facts of its delivery that a reply needs. `recipient`, `name`: of the author of the reply."""
+
+    key: HistoryKey
+    replies: str
+    text: str
+    sender: Sender
+    recipient: Id
+    name: str | None
+
+
+class Incoming(Struct, frozen=True):
+    """A message that arrived over `way`. `author`: None if the directory does not know it. `source`: the message
+    that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent. `attempt`: of its task.
+    """
+
+    tenant: str
+    event: Event
+    written: Written
+    way: ReplyRoute
+    author: User | None
+    source: ReceivedMessage | None
+    is_quoted: bool
+    is_confirmed: bool
+    attempt: Attempt
+
+    @property
+    def is_answer(self) -> bool:
+        """Return whether a reader may have it sent to the person of the thread that it quotes."""
+        return self.is_quoted and not self.written.is_unverified
+
+
+class IncomingReplies:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store, directory: Directory) -> None:
+        self._store = store
+        self._directory = directory
+        self._received = ReceivedMessages(store)
+        self._reader = HistoryReader(store)
+
+    async def read(self, tenant: str, event: Event, attempt: Attempt, *, is_confirmed: bool = False) -> Incoming:
+        """Return what was written. `is_confirmed`: its author has sent it although it has addresses."""
+        way, reference = way_of(event), str(event.get("reply_message_id") or "")
+        quoted = await self._received.quoted(tenant, *way, reference) if reference else None
+        source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
+        author = await self.author(tenant, way)
+        about = written_of(tenant, event), way, author, source, quoted is not None, is_confirmed
+        return Incoming(tenant, event, *about, attempt)
+
+    async def author(self, tenant: str, way: ReplyRoute) -> User | None:
+        """Return who writes over a way; None if the directory does not know it."""
+        return await self._directory.users.by_contact(tenant, *way)
+
+    async def delivery(self, tenant: str, received: ReceivedMessage) -> RepliedDelivery | None:
+        """Return the delivery of a message; None if it is no longer kept."""
+        page = received.number // PAGE
+        names = ("tenant", "sender", "text", "replies", f"people:{page}")
+        fields = await self._reader.read_fields(received.key, names)
+        people = load_recipients(fields[f"people:{page}"] or "[]", page)
+        if fields["tenant"] != tenant or received.number % PAGE >= len(people):
+            return None
+        one = people[received.number % PAGE]
+        sender = msgspec.json.decode(fields["sender"] or "{}", type=Sender)
+        return RepliedDelivery(
+            received.key, fields["replies"] or REPLIES_OFF, fields["text"] or "", sender, one.id, one.name
+        )
+
+
+class UnquotedReplies:
+    """Takes what a person writes to a bot that has no answer to it. One per tenant. `office`: as of `ReplyWorker`."""
+
+    def __init__(self, store: Store, client: QueueClient, directory: Directory, tenant: str, office: str = "") -> None:
+        self._store = store
+        self._directory = directory
+        self._tenant = tenant
+        self._office = office
+        self._received = ReceivedMessages(store)
+        self._events = Events(client, tenant)
+
+    async def take(self, event: Event) -> bool:
+        """Return whether it belongs to a delivery of the last week, or there is an office; then it goes to its thread.
+        Raises StoreError.
+        """
+        place = self._tenant, str(event["channel"]), str(event["user_id"])
+        if await self._received.last(*place, since=a_week_before(self._store)) is None:
+            (group,) = await self._directory.groups.lookup(self._tenant, [self._office]) if self._office else [None]
+            if group is None:
+                return False
+        await self._events.put_reply({"source": self._tenant, "kind": "text", **event})
+        return True
+
+
+def a_week_before(store: Store) -> int:
+    """Return the ms of the store's clock a week ago."""
+    return int(time.time() * 1000) + store.clock_offset_ms - _WEEK_MS
+
+
+def way_of(event: Event) -> ReplyRoute:
+    return ReplyRoute(str(event["channel"]), str(event["user_id"]))
+
+
+def reply_name(tenant: str, event: Event) -> str:
+    """Return the name of the reply that an event is."""
+    return blake2b(identity(tenant, event).encode(errors="surrogatepass"), digest_size=9).hexdigest()
+
+
+def written_of(tenant: str, event: Event) -> Written:
+    is_edit, text = event.get("kind") == "edited", str(event.get("event_text") or "").strip()
+    files = 0 if is_edit else len(event.get("attachments") or ())
+    is_unverified, is_mailed = bool(event.get("unverified")), event.get("source") == MAIL
+    name = reply_name(tenant, event)
+    return Written(name, text, files, is_edit, is_unverified=is_unverified, is_mailed=is_mailed)
