@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from core.model.delivery import Strategy
 from core.model.user_files import inner_path
 from couriers.channel import channels
 from scenarios.bot import Bot
@@ -15,6 +16,7 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.values import as_moment
 from scenarios.schema import ActionType
+from scenarios.schema.conditions import fields_of
 from scenarios.schema.types import ATTACHMENT, FILE, has_placeholder
 from scenarios.schema.variables import VariableFault, change_of
 from scenarios.words import sentence
@@ -28,6 +30,7 @@ def check_sending(step: CheckedStep, bot: Bot, problems: Problems, tags: Collect
     reader = Reader(step.action.place.file, problems)
     if step.action.type in ("send", "copy"):
         _check_channels(reader, step.node)
+        _check_people(reader, step.node, bot)
         _check_times(reader, step.node)
     elif step.action.type == "ask":
         _check_options(reader, step, bot)
@@ -46,7 +49,7 @@ def tags_of(bot: Bot) -> Collection[str] | None:
 
 
 def _check_channels(reader: Reader, node: MapNode) -> None:
-    known = list(channels())
+    known = [*channels(), *Strategy]
     listed = node.get("to")
     contacts = [one.get("contacts") for one in reader.one_or_many(listed) if isinstance(one, MapNode)]
     named = [key for one in contacts if isinstance(one, MapNode) for key, _ in one.pairs]
@@ -57,6 +60,17 @@ def _check_channels(reader: Reader, node: MapNode) -> None:
     given = node.get("channels")
     if not is_empty(given) and is_empty(listed) and given is not None:
         reader.warning(given, "CHANNELS_WITHOUT_TO", sentence("channels_count_only"))
+
+
+def _check_people(reader: Reader, node: MapNode, bot: Bot) -> None:
+    """Report what `when` of `to` asks of people that the bot does not store of them."""
+    for one in reader.one_or_many(node.get("to")):
+        when = one.get("when") if isinstance(one, MapNode) else None
+        known = [name for name in bot.declared if name.startswith("person.")]
+        for field in fields_of(when) if when is not None else ():
+            if field.text not in known:
+                message = did_you_mean(sentence("when_variables_yaml_has", name=field.text), field.text, known)
+                reader.error(field, "UNKNOWN_VARIABLE", message)
 
 
 def _check_times(reader: Reader, node: MapNode) -> None:

@@ -122,12 +122,13 @@ class Context:
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """The step has ordered a delivery and ends when that delivery does. `one`: it has one recipient with one contact.
-    `is_new`: it was not ordered before.
+    `is_new`: it was not ordered before. `others`: further deliveries of the same message to more people.
     """
 
     delivery: HistoryKey
     one: bool = False
     is_new: bool = False
+    others: Sequence[HistoryKey] = ()
 
 
 @dataclass(frozen=True, slots=True)

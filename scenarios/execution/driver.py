@@ -23,7 +23,7 @@ from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.execution.waiting.waits import Waits, WaitsFor
-from scenarios.sending.results import ended, ending_of_one
+from scenarios.sending.results import ended, ending_of_one, of_parts
 from scenarios.words import sentence
 
 PATIENCE = 1.0
@@ -63,10 +63,21 @@ class Driver:
             drive.stop_watching()
         return drive.stored
 
-    async def ending_of(self, stored: StoredRun, step: Step, waiting: Waiting) -> Ending | None:
-        """Return the end of a step whose delivery has ended; None if the delivery has not."""
+    async def ending_of(self, stored: StoredRun, step: Step, waiting: Waiting) -> Ending | Waiting | None:
+        """Return the end of a step whose deliveries have ended; the next one to wait for; None if the delivery has not
+        ended.
+        """
         ending = self._seen(waiting) or await ended(self._deliveries, waiting.delivery, stored.tenant)
-        return self.executor.finished(stored, step, ending) if ending else None
+        if ending is None:
+            return None
+        endings = [ending]
+        for one in waiting.others:
+            following = await ended(self._deliveries, one, stored.tenant)
+            if following is None:
+                rest = tuple(other for other in (waiting.delivery, *waiting.others) if other != one)
+                return Waiting(one, others=rest)
+            endings.append(following)
+        return self.executor.finished(stored, step, of_parts(endings) if waiting.others else ending)
 
     def _seen(self, waiting: Waiting) -> Ending | None:
         """Return the ending by the events alone, which spares reading the history of most deliveries."""
@@ -174,7 +185,10 @@ class _Drive:
             if path not in self._waiting:
                 continue
             step = self.stored.run.steps[path]
-            if ending := await self._driver.ending_of(self.stored, step, self._waiting[path]):
+            ending = await self._driver.ending_of(self.stored, step, self._waiting[path])
+            if isinstance(ending, Waiting):
+                self._wait(path, ending)
+            elif ending:
                 del self._waiting[path]
                 await self._end(path, ending)
 

@@ -84,11 +84,21 @@ class RehearsedStep:
                 raise
         return {scope: values for scope, values in found.items() if scope in STORED_SCOPES}
 
-    def say(self, message: BotMessage, at: datetime | None = None, to: Data = None, channels: Data = None) -> None:
-        """Send a message to the chat of the event, or to other people. `at`: when, by default now."""
+    def say(
+        self,
+        message: BotMessage,
+        at: datetime | None = None,
+        to: Data = None,
+        channels: Data = None,
+        to_chat: Mapping[str, Data] | None = None,
+    ) -> None:
+        """Send a message to the chat of the event or, with `to`, to other people: of whom `to_chat` is one in its chat
+        with the bot. `at`: when, by default now.
+        """
         self.sent = message
-        chat = f"{self.channel}:{self.event.get('chat_id') or self.event.get('user_id', '')}"
-        self.memory.said.append(SaidMessage(message, at or self.memory.now, "" if to else chat, to, channels))
+        about = self.event if to_chat is None else to_chat
+        chat = "" if to and to_chat is None else f"{about.get('channel', '')}:{_chat_of(about)}"
+        self.memory.said.append(SaidMessage(message, at or self.memory.now, chat, to, channels))
 
     def ask(self, question: AskedQuestion, message: BotMessage) -> None:
         """Send a question, for which the step waits."""
@@ -97,6 +107,10 @@ class RehearsedStep:
         asked = OpenQuestion(self.run, self.step.path, question, message, now + question.timeout, remind)
         self.memory.questions.append(asked)
         self.say(message)
+
+
+def _chat_of(event: Mapping[str, Data]) -> Data:
+    return event.get("chat_id") or event.get("user_id", "")
 
 
 def play(step: RehearsedStep) -> Ending | None:

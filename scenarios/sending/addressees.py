@@ -3,7 +3,8 @@ form of the recipients of the HTTP API. Pure.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
@@ -12,9 +13,18 @@ from core.model.contacts import recipient_notation
 from core.model.people import faults_of_address
 from core.orders import Addressee
 from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
+from scenarios.schema.conditions import CONDITION, condition_complaints
+from scenarios.schema.types import TEXT, Complaint, Schema, Type, has_placeholder
 from scenarios.words import sentence
+
+PERSON = "person"
+"""`to: person`: the person of the event."""
+
+
+def people_of(written: Data) -> Mapping[str, Data] | None:
+    """Return `{people: true}`, perhaps with `when`: all people of the bot; None for other addressees."""
+    return written if isinstance(written, Mapping) and written.get("people") else None
 
 
 def addressees(written: Data) -> Sequence[Addressee]:
@@ -24,7 +34,7 @@ def addressees(written: Data) -> Sequence[Addressee]:
 
     Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED; the rest is checked with the order.
     """
-    found = [_addressee(one, number) for number, one in enumerate(_listed(written))]
+    found = [_addressee(one, number) for number, one in enumerate(listed(written))]
     if not found:
         raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
     return found
@@ -60,36 +70,69 @@ def _person(user: int | str, written: Mapping[str, Data], path: str) -> Addresse
         raise Invalid("RECIPIENT_MALFORMED", "Values are {name: value}.", f"{path}.values")
     used: dict[str, str | list[str]] | UnsetType = UNSET
     if isinstance(contacts, Mapping):
-        used = {str(channel): [str(one) for one in _listed(given)] for channel, given in contacts.items()}
+        used = {str(channel): [str(one) for one in listed(given)] for channel, given in contacts.items()}
     filled: dict[str, str | float | None] | UnsetType = UNSET
     if values:
         filled = {str(field): str(value) for field, value in values.items()}
     return Addressee(user, name, used, filled)
 
 
-def _listed(written: Data) -> Sequence[Data]:
+def listed(written: Data) -> Sequence[Data]:
+    """Return the elements of a list, or the one element; none of None."""
     if written is None:
         return ()
     return written if isinstance(written, list | tuple) else [written]
 
 
 _NAMES = ("id", "group", "supergroup")
-_PROPERTIES = {
+_PROPERTIES: dict[str, Any] = {
     **{name: {"type": ["string", "integer"]} for name in _NAMES},
     "name": {"type": "string"},
     "contacts": {"type": "object"},
     "values": {"type": "object"},
 }
-_ONE = {"anyOf": [{"type": ["string", "integer"]}, {"type": "object", "properties": _PROPERTIES}]}
+_PEOPLE: dict[str, Any] = {"people": {"enum": [True]}, "when": CONDITION.schema}
+
+
+def _schema(properties: Schema) -> Schema:
+    one = {"anyOf": [{"type": ["string", "integer"]}, {"type": "object", "properties": properties}]}
+    return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
 def _complaints(node: Node) -> Iterator[Complaint]:
     for item in node.items if isinstance(node, ListNode) else (node,):
-        if isinstance(item, MapNode):
-            yield from _map_complaints(item)
+        yield from _complaints_of(item)
+
+
+def _audience_complaints(node: Node) -> Iterator[Complaint]:
+    for item in node.items if isinstance(node, ListNode) else (node,):
+        if isinstance(item, MapNode) and (item.get("people") or item.get("when")):
+            yield from _people_complaints(item)
         else:
-            yield from TEXT.check(item)
-            yield from _line_complaints(item)
+            yield from _complaints_of(item)
+
+
+def _complaints_of(item: Node) -> Iterator[Complaint]:
+    if isinstance(item, MapNode):
+        yield from _map_complaints(item)
+    else:
+        yield from TEXT.check(item)
+        yield from _line_complaints(item)
+
+
+def _people_complaints(node: MapNode) -> Iterator[Complaint]:
+    people, when = node.get("people"), node.get("when")
+    if people is None or plain(people) is not True:
+        yield people or node, sentence("addressee_people_true")
+    if when is not None:
+        yield from condition_complaints(when)
+    yield from _unknown_names(node, _PEOPLE)
+
+
+def _unknown_names(node: MapNode, names: Collection[str]) -> Iterator[Complaint]:
+    for key, _ in node.pairs:
+        if key.text not in names:
+            yield key, sentence("addressee_has_no", name=key.text, words=", ".join(names))
 
 
 def _line_complaints(node: Node) -> Iterator[Complaint]:
@@ -113,13 +156,16 @@ def _map_complaints(node: MapNode) -> Iterator[Complaint]:
             node,
             sentence("addressee_has_one_id", found=describe(node)),
         )
-    for key, _ in node.pairs:
-        if key.text not in _PROPERTIES:
-            yield key, sentence("addressee_has_no", name=key.text, words=", ".join(_PROPERTIES))
+    yield from _unknown_names(node, _PROPERTIES)
 
 
 ADDRESSEES = Type(
     "an id, a contact such as sms:+7…, {id}, {group}, {supergroup}, or a list of them",
-    {"anyOf": [_ONE, {"type": "array", "items": _ONE}]},
+    _schema(_PROPERTIES),
     _complaints,
+)
+AUDIENCE = Type(
+    "person, an id, a contact such as sms:+7…, {id}, {group}, {supergroup}, {people: true}, or a list of them",
+    _schema({**_PROPERTIES, **_PEOPLE}),
+    _audience_complaints,
 )

@@ -15,11 +15,12 @@ from core.admission import reply_limit
 from core.errors import Invalid, TooMany
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
-from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat, Sender
+from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import nfc
-from core.orders import Addressee, Caller, Order
+from core.orders import Caller, Order
+from core.orders.order import AnyAddressee
 from core.orders.question_rules import locale_of, options_of
 from core.queue import own_name
 from core.redis.store import Store
@@ -163,17 +164,28 @@ def reply_to(chat: Chat, text: str, content: Content, now: datetime, terms: Term
     return order, Caller(chat.tenant, is_admin=True, may_be_urgent=True)
 
 
+def channels_of(written: Sequence[str], usual: Strategy) -> tuple[Sequence[str], Strategy]:
+    """Return the channels of a message, none for all of them, and how they are used: `first` and `all` among the names
+    say it, otherwise `usual`.
+    """
+    named = [one for one in written if one not in tuple(Strategy)]
+    strategies = [Strategy(one) for one in written if one in tuple(Strategy)]
+    return named, strategies[0] if strategies else usual
+
+
 async def broadcast(
-    context: Context, text: str, content: Content, to: Sequence[Addressee], named: Sequence[str], terms: Terms
+    context: Context, text: str, content: Content, to: Sequence[AnyAddressee], channels: Sequence[str], terms: Terms
 ) -> tuple[Order, Caller]:
-    """Return a message to other people. `named`: the channels, all of them if there are none. Raises Invalid."""
+    """Return a message to other people. `channels`: as an author writes them. Raises Invalid."""
     services = context.services
+    named, strategy = channels_of(channels, Strategy.FIRST)
     delivery = NewDelivery(
         tenant=services.tenant,
         sender=await _sender(context),
         text=text,
         recipients=(),
         channels=named,
+        strategy=strategy,
         origin=origin_of(context.event),
         deliver_at=terms.deliver_at,
         tags=terms.tags,

@@ -1,5 +1,8 @@
 """The result of a delivery for the chain of the step that ordered it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound
 from core.model.history import History, OutcomeRecord
@@ -11,15 +14,15 @@ from scenarios.engine.results import completed, unknown
 from scenarios.words import Text, sentence
 
 
-def stored(key: HistoryKey) -> Ending:
+def stored(key: HistoryKey, people: int) -> Ending:
     """Return the ending of a step whose delivery is due later: it completes when the delivery is stored."""
-    return completed({"delivery_id": key.id, "verdict": str(Verdict.SCHEDULED), "reached": 0})
+    return completed({"delivery_id": key.id, "verdict": str(Verdict.SCHEDULED), "reached": 0, "people": people})
 
 
 def ending_of_one(key: HistoryKey, outcome: OutcomeRecord) -> Ending:
     """Return the same as `ending_of` for a delivery whose only recipient was reached with this outcome."""
     message = _message(outcome.reference) if outcome.reference else {}
-    return completed({"delivery_id": key.id, "verdict": str(Verdict.ALL_REACHED), "reached": 1, **message})
+    return completed({"delivery_id": key.id, "verdict": str(Verdict.ALL_REACHED), "reached": 1, "people": 1, **message})
 
 
 async def ended(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Ending | None:
@@ -31,16 +34,32 @@ async def ended(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Ending 
     return ending_of(history) if history.finished_at else None
 
 
+def of_parts(endings: Sequence[Ending]) -> Ending:
+    """Return the end of a step whose message has several deliveries: completed if a recipient of any was reached. The
+    delivery is the first one; its verdict is `some_reached` if theirs differ.
+    """
+    results = [one.returned.results for one in endings]
+    verdicts = {one["verdict"] for one in results if "verdict" in one}
+    sums = {name: sum(int(one.get(name) or 0) for one in results) for name in ("people", "reached")}
+    verdict = verdicts.pop() if len(verdicts) == 1 else str(Verdict.SOME_REACHED)
+    worst = next(
+        (one for state in (State.COMPLETED, State.UNKNOWN) for one in endings if one.state is state), endings[0]
+    )
+    return replace(worst, returned=Values({**results[0], **sums, "verdict": verdict}))
+
+
 def ending_of(history: History) -> Ending:
     """Return the end of a step by the end of its delivery: completed if a recipient was reached;
     unknown if none is known to be reached, but one may be.
 
-    Results: `delivery_id`, `verdict`, `reached` (how many people), and for one person `last_message_id`.
+    Results: `delivery_id`, `verdict`, `reached` and `people` (how many it reached, of how many), and for one person
+    `last_message_id`.
     """
     results = {
         "delivery_id": history.key.id,
         "verdict": str(history.verdict),
         "reached": history.counts.get("reached", 0),
+        "people": history.counts.get("recipients", 0),
         **_message_id(history),
     }
     if results["reached"]:

@@ -25,6 +25,8 @@ days:
     - {type: ask, text: Which day?, options: "{run.days}", page: 2, hint: Press a button}
     - {type: send, text: "{answer}", chain: completed}
 group: {actions: [{type: send, text: To all, to: {group: A}, channels: [sms]}]}
+named: {actions: [{type: send, text: To those, to: {people: true, when: {person.name: {rule: equals, value: Anna}}}},
+  {type: send, text: "{reached} of {people}", chain: true}]}
 state: {actions: [{type: user, user_state: short}]}
 in_state: {actions: [{type: send, text: In time}]}
 book:
@@ -81,6 +83,13 @@ a provider fails:
     - bot: its outcome is set to failed
     - user: /all
     - bot: {text: To all, to: {group: A}, channels: [sms]}
+people who fulfil a condition get a message:
+  variables: {person.name: Anna}
+  steps:
+    - {user: /help, as: 8}
+    - bot: Help
+    - user: /named
+    - bot: [{text: To those, to: {people: true}}, 1 of 1]
 the pages of a long list are turned:
   steps:
     - user: /days
@@ -135,14 +144,15 @@ def folder(tmp_path: Path) -> BotFolder:
     return bot.write(
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone,"
-        " /state: s.state, /book: s.book, /back: s.give_back, /broken: s.broken}, state: {short: s.in_state}}",
+        " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken},"
+        " state: {short: s.in_state}}",
     )
 
 
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (7, [])
+    assert (len(verdicts), problems) == (8, [])
 
 
 @pytest.mark.parametrize(

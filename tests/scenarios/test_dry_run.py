@@ -371,6 +371,7 @@ def test_without_json_the_actions_and_their_messages_are_readable(
         "  1. completed s.main: send (it has no chain, so it runs at once)",
         "       » Hallo",
         "       → delivery_id: [delivery_id]",
+        "       → people: 1",
         "       → verdict: all_reached",
         "       → reached: 1",
         "       → last_message_id: 1",

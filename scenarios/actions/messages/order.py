@@ -6,7 +6,7 @@ from typing import Annotated
 
 from core.errors import Invalid
 from core.model.clock import from_ms
-from core.model.delivery import NewDelivery, Repeat, Sender
+from core.model.delivery import NewDelivery, Repeat, Sender, Strategy
 from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import sms_parts
@@ -52,7 +52,7 @@ class OrderAttributes(Attributes, frozen=True):
         Own("To whom, as in `send`; without it to those whom `choose_addressees` has returned."),
     ] = None
     chosen: Annotated[Elements, Seen()] = ()
-    channels: Annotated[Elements, Own("The channels; without it all of them.")] = ()
+    channels: Annotated[Elements, Own("The channels; without it all of them. `first`: until one reaches.")] = ()
     deliver_at: Annotated[
         Text,
         Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
@@ -77,12 +77,14 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
     due = due_of(written.deliver_at, now, services.timezone)
     files = orders.files_of(context, written.message)
     said = said_by(written, bool(files.attachments))
+    channels, strategy = orders.channels_of(written.channels, Strategy.ALL)
     delivery = NewDelivery(
         tenant=services.tenant,
         sender=Sender(user.id, user.name, user.role),
         text=said.text,
         recipients=(),
-        channels=written.channels,
+        channels=channels,
+        strategy=strategy,
         origin=origin_of(context.event),
         deliver_at=due.at if due else None,
         content=orders.needed(content_of(said, files.attachments, {}, same_chat=False), said.text),

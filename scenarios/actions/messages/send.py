@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from core.admission.reply_limit import MOST_REPLIES
 from core.errors import Invalid
 from core.model.content import Content
-from core.model.delivery import Repeat
+from core.model.delivery import Repeat, Strategy
 from core.model.states import DeliveryState, Verdict
 from core.orders.delivery_times import check_time
 from scenarios.bot import Bot
@@ -28,8 +28,10 @@ from scenarios.rehearsal import RehearsedStep
 from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
+from scenarios.schema.conditions import unmet
 from scenarios.sending import orders
-from scenarios.sending.addressees import ADDRESSEES, addressees
+from scenarios.sending.addressees import AUDIENCE, listed, people_of
+from scenarios.sending.audience import audience, parts
 from scenarios.sending.message import (
     BotMessage,
     Files,
@@ -113,17 +115,19 @@ class SendAttributes(MessageAttributes, frozen=True):
     remove_message_id: Annotated[MessageId, Seen("The message to remove, instead of that of the event.")] = None
     to: Annotated[
         Data,
-        ADDRESSEES,
+        AUDIENCE,
         conversion.anything,
         Own(
             "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, a contact such as"
-            " `sms:+7…`, or a list. Quiet hours and quotas hold."
+            " `sms:+7…`, `person` for that of the event in other channels, `{people: true}` for all people of the bot,"
+            " with `when` those whose variables fulfil it, or a list. Quiet hours and quotas hold."
         ),
     ] = None
     channels: Annotated[
         Elements,
         Own(
-            "The channels of a message with `to`; without it all of them: who has two contacts gets the message twice."
+            "The channels of a message with `to`, in the order in which they are tried until one reaches the person."
+            " Without it all of them, those that are paid for last. With `all` among them it is sent in each."
         ),
     ] = ()
     deliver_at: Annotated[
@@ -167,17 +171,30 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     tags, question = orders.tags(context.event, written.tag), orders.question_of(written.answer, said.text)
     terms = orders.Terms(due, written.far, tags, written.personal, question)
     if written.to:
-        to = addressees(written.to)
-        order, caller = await orders.broadcast(context, said.text, content, to, written.channels, terms)
-        accepted = await context.services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
-    else:
-        address = context.person if private else context.chat
-        accepted = await orders.reply(context, said.text, content, address, terms, limited_in=written.limited_in)
+        return await _broadcast(context, said.text, content, written, terms)
+    address = context.person if private else context.chat
+    accepted = await orders.reply(context, said.text, content, address, terms, limited_in=written.limited_in)
     if keyboard:
         await _people(context).set_keyboard(context.channel, context.person, keyboard)
     if accepted.state is DeliveryState.SCHEDULED:
-        return stored(accepted.key)
-    return Waiting(accepted.key, one=not written.to, is_new=not accepted.repeated)
+        return stored(accepted.key, 1)
+    return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
+
+
+async def _broadcast(
+    context: Context, text: str, content: Content, written: SendAttributes, terms: orders.Terms
+) -> Ending | Waiting:
+    """Order the message to other people, in several deliveries if there are more than one may have."""
+    to = await audience(context, written.to, orders.channels_of(written.channels, Strategy.FIRST)[0])
+    accepted = []
+    for number, part in enumerate(await parts(context, to)):
+        order, caller = await orders.broadcast(context, text, content, part, written.channels, terms)
+        identity = f"{context.identity}:{number}" if number else context.identity
+        accepted.append(await context.services.core.sending.send(order, caller, Repeat(identity, "scenario")))
+    first, *others = accepted
+    if first.state is DeliveryState.SCHEDULED:
+        return stored(first.key, sum(one.recipients for one in accepted))
+    return Waiting(first.key, is_new=not first.repeated, others=tuple(one.key for one in others))
 
 
 def sent(bot: Bot, step: Step, written: SendAttributes) -> BotMessage | None:
@@ -194,11 +211,30 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
     at = now + written.delay if written.delay else in_utc(written.deliver_at, step.memory.zone, now) or now
     step.sent = said
     check_time(at, now, is_far=written.far)
-    step.say(said, at, written.to, list(written.channels) or None)
+    if (people := _said(step, said, at, written)) == 0:
+        return failed(sentence("names_no_recipient"))
+    results: dict[str, Data] = {"delivery_id": "[delivery_id]", "people": people}
     if written.is_later:
-        return completed({"delivery_id": "[delivery_id]", "verdict": str(Verdict.SCHEDULED), "reached": 0})
-    reached: dict[str, Data] = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
-    return completed({**reached, "last_message_id": NUMBER})
+        return completed({**results, "verdict": str(Verdict.SCHEDULED), "reached": 0})
+    return completed({**results, "verdict": str(Verdict.ALL_REACHED), "reached": people, "last_message_id": NUMBER})
+
+
+def _said(step: RehearsedStep, said: BotMessage, at: datetime, written: SendAttributes) -> int:
+    """Send to the chat or to other people, of whom those that have written to the bot so far are known; return how many
+    they are.
+    """
+    channels, wanted = list(written.channels) or None, [people_of(one) for one in listed(written.to)]
+    if not any(one is not None for one in wanted):
+        step.say(said, at, written.to, channels)
+        return 1
+    people = [
+        one
+        for one in step.memory.people.values()
+        if any(by is not None and not unmet(by.get("when"), step.memory.seen(step.bot, one)) for by in wanted)
+    ]
+    for one in people:
+        step.say(said, at, {"people": True}, channels, to_chat=one)
+    return len(people)
 
 
 async def _with_keyboard(context: Context, content: Content, written: SendAttributes) -> tuple[Content, str]:
@@ -237,6 +273,7 @@ ACTION = ActionType(
         "delivery_id": "the id of the delivery, by which its history is found",
         "verdict": "what became of it: `all_reached`, `some_reached`, `nothing_worked`, `scheduled`, …",
         "reached": "how many people it reached",
+        "people": "how many people it is for",
     },
     execute=execute,
     rehearse=rehearse,

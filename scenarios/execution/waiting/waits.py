@@ -1,11 +1,12 @@
 """Describes the waits of the steps of a parked run, as stored in the run: `slow`, `answer <history key>` for a message
-to the event's person, `send <history key>` for any other, `ask:<until>:<remind>:<reminders>:<verdict>:<history
+to the event's person, `send,<others> <history key>` for any other, `ask:<until>:<remind>:<reminders>:<verdict>:<history
 key>` for an answer. Before the key of a delivery that is under way stands a space: its end wakes the run (`park_run`).
 
 Pure. A `Waiting` is a delivery; an `Asking` an answer; None is a slow action, which has a task of its own.
 """
 
 from collections.abc import Mapping
+from urllib.parse import quote, unquote
 
 from core.model.history_key import HistoryKey
 from scenarios.context import Asking, Waiting
@@ -26,7 +27,8 @@ def encode(waiting: WaitsFor) -> str:
     if isinstance(waiting, Asking):
         numbers = f"{waiting.until}:{waiting.remind}:{waiting.reminders}"
         return f"{_ASK}{numbers}:{waiting.verdict}:{' ' if waiting.under_way else ''}{waiting.delivery or ''}"
-    return f"{_ANSWER if waiting.one else _SEND} {waiting.delivery}"
+    others = "".join(f",{quote(str(one), safe='')}" for one in waiting.others)
+    return f"{_ANSWER if waiting.one else _SEND}{others} {waiting.delivery}"
 
 
 def decode(text: str) -> WaitsFor:
@@ -36,5 +38,7 @@ def decode(text: str) -> WaitsFor:
         ends, again, reminders, verdict, delivery = text.removeprefix(_ASK).split(":", 4)
         key = HistoryKey.parse(delivery.removeprefix(" ")) if delivery else None
         return Asking(int(ends), int(again), int(reminders), key, verdict)
-    kind, _, delivery = text.partition(" ")
-    return Waiting(HistoryKey.parse(delivery), one=kind == _ANSWER)
+    words, _, delivery = text.partition(" ")
+    kind, *others = words.split(",")
+    keys = tuple(HistoryKey.parse(unquote(one)) for one in others)
+    return Waiting(HistoryKey.parse(delivery), one=kind == _ANSWER, others=keys)

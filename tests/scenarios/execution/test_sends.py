@@ -16,7 +16,7 @@ from core.model.states import Reason
 from core.orders import SendingPolicy
 from couriers.sending.interface import Rejected, Unknown
 from tests.scenarios.execution.conftest import PERSON, Installation, states
-from tests.support.stack import TENANT
+from tests.support.stack import TENANT, FakeCourier
 
 HTML = ParseMode.HTML
 PRESS = {"callback_id": "c", "callback_data": ":s.main", "message_id": 55}
@@ -207,6 +207,55 @@ async def test_a_broadcast_returns_its_verdict(installation: Installation) -> No
     await installation.play()
     assert sorted(installation.courier.addresses) == ["7", "p1", "p2"]
     assert installation.texts[-1] == "all_reached 2 -"
+
+
+async def test_a_broadcast_reaches_the_people_who_fulfil_a_condition_once_each_and_is_reported(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scenarios.sending.audience.IN_DELIVERY", 2)  # 4 people, in two deliveries
+    installation.write("variables.yaml", "person: {slot: text}")
+    installation.actions("""
+    - {type: set, variables: {person.slot: "{event_text}"}}
+all:
+  actions:
+    - {type: send, text: "No water", to: {people: true, when: {person.slot: {rule: not_empty}}}}
+    - {type: send, text: "{verdict} {reached} of {people}", chain: true}
+""")
+    installation.write("triggers.yaml", 'text: {exact: {all: s.all}, "*": s.main}')
+    users = installation.directory.users
+    await users.create(TENANT, User(1, "Anna", contacts={"echo": ["11", "12"]}))
+    await users.create(TENANT, User(2, opt_out=["echo"], contacts={"echo": ["13"]}))
+    await installation.start()
+    for person in ("11", "12", "13", "14", "15"):
+        await installation.play("9:00", user_id=person, chat_id=person)
+    await installation.play("all")
+    assert sorted(installation.courier.addresses) == ["11", "12", "14", "15", "7"]  # Anna has two chats, 13 opted out
+    assert installation.texts[-1] == "all_reached 3 of 4"
+
+
+async def test_a_broadcast_to_nobody_fails(installation: Installation) -> None:
+    installation.write("variables.yaml", "person: {slot: text}")
+    to = "{people: true, when: {person.slot: {rule: not_empty}}}"
+    installation.actions(
+        f"    - {{type: send, text: x, to: {to}}}\n    - {{type: send, text: '{{error}}', chain: failed}}"
+    )
+    await installation.start()
+    await installation.play()
+    assert ["NOBODY_ADDRESSED" in text for text in installation.texts] == [True]
+
+
+@pytest.mark.parametrize(("channels", "sent"), [("", 1), (", channels: [echo]", 1), (", channels: all", 2)])
+async def test_one_message_to_a_person_goes_to_the_first_channel_that_works(
+    installation: Installation, channels: str, sent: int
+) -> None:
+    other = FakeCourier(channel="other")
+    await installation.stack.courier(other)
+    user = User(1, contacts={"echo": ["7"], "other": ["o"]})
+    await installation.directory.users.create(TENANT, user)
+    installation.actions(f"    - {{type: send, text: x, to: person{channels}}}")
+    await installation.start()
+    await installation.play()
+    assert len(installation.texts) + len(other.attempted) == sent
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ TWO_ANSWERS = """
 """
 
 ANSWER, BROADCAST, SLOW = Waiting(HistoryKey.new("bot", 1), one=True), Waiting(HistoryKey.new("bot", 1)), None
+IN_PARTS = Waiting(HistoryKey.new("a, b", 1), others=(HistoryKey.new("a, b", 2), HistoryKey.new("бот", 1)))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,15 @@ def test_a_run_keeps_its_turn_ten_minutes_for_its_answers_and_one_for_anything_e
 
 @pytest.mark.parametrize(
     "waiting",
-    [ANSWER, BROADCAST, SLOW, Asking(5, 3, 1), Asking(5, 0, 0, ANSWER.delivery), Asking(5, 0, 0, ANSWER.delivery, "x")],
+    [
+        ANSWER,
+        BROADCAST,
+        IN_PARTS,
+        SLOW,
+        Asking(5, 3, 1),
+        Asking(5, 0, 0, ANSWER.delivery),
+        Asking(5, 0, 0, ANSWER.delivery, "x"),
+    ],
 )
 def test_what_a_step_waits_for_is_read_as_it_was_written(waiting: WaitsFor) -> None:
     assert waits.decode(waits.encode(waiting)) == waiting

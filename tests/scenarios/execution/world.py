@@ -43,7 +43,7 @@ from tests.support.waiting import until
 
 Plan = dict[str, Planned]
 
-NOT_PLANNED = {"error", "last_message_id", "delivery_id", "verdict", "reached"}
+NOT_PLANNED = {"error", "last_message_id", "delivery_id", "verdict", "reached", "people"}
 _numbers = count(1)
 
 
