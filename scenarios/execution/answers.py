@@ -14,6 +14,7 @@ what it answers is noted before anything is done, and the end of the step decide
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from core.errors import Invalid
 from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.actions.memory import ask
@@ -30,7 +31,7 @@ from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, 
 from scenarios.sending.results import ended
 from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.questions import AskedBy, Questions
-from scenarios.words import Text, sentence
+from scenarios.words import Text, placed, sentence
 
 INTERRUPTED = sentence("person_has_begun_something")
 
@@ -135,7 +136,11 @@ class QuestionAnswers:
         answer = Values(told, from_person=frozenset({"answer"}))
         if asked.form:
             noted = FormAnswer(context.step.path[-1] + 1, value, context.services.now_ms())
-            await self._forms.note(context.services.tenant, asked.form, person_of(event), asked.field, noted)
+            answers = {asked.field: noted}
+            try:
+                await self._forms.note(context.services.tenant, asked.form, person_of(event), answers, asked.row)
+            except Invalid as full:
+                ending = failed(placed(full.code, full.said))
         return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
 
     async def _not_arrived(self, stored: StoredRun, context: Context) -> Ending | None:

@@ -118,7 +118,8 @@ class RehearsedPromos:
 @dataclass(slots=True)
 class Memory:
     """`now`: the clock. `said`: all messages in the order in which they are ordered. `failures`: what failed, and why.
-    `promos`: None in a dry run of one event, which cannot know them. `selections`: by list.
+    `forms`: form → person and name of the row → question → answer. `promos`: None in a dry run of one event, which
+    cannot know them. `selections`: by list.
     """
 
     now: datetime
@@ -126,7 +127,7 @@ class Memory:
     variables: dict[Owner, dict[str, tuple[Data, int]]] = field(default_factory=dict)
     states: dict[tuple[str, str], tuple[str, datetime]] = field(default_factory=dict)
     questions: list[OpenQuestion] = field(default_factory=list)
-    forms: dict[str, dict[str, dict[str, Data]]] = field(default_factory=dict)
+    forms: dict[str, dict[tuple[str, str], dict[str, Data]]] = field(default_factory=dict)
     people: dict[str, Event] = field(default_factory=dict)
     said: list[SaidMessage] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
@@ -163,9 +164,13 @@ class Memory:
             stored[change.name] = (new, to_ms(self.now) + change.expire * 1000 if change.expire else 0)
         return new
 
-    def note_answer(self, form: str, event: Event, name: str, value: Data) -> None:
+    def note_answer(self, form: str, event: Event, name: str, value: Data, row: str = "") -> None:
         person = f"{event.get('channel', '')}:{event.get('user_id', '')}"
-        self.forms.setdefault(form, {}).setdefault(person, {})[name] = value
+        self.forms.setdefault(form, {}).setdefault((person, row), {})[name] = value
+
+    def delete_row(self, form: str, person: str, row: str) -> bool:
+        """Delete a row of a form; return whether there was one."""
+        return self.forms.get(form, {}).pop((person, row), None) is not None
 
     def open_question(self, event: Event) -> OpenQuestion | None:
         """Return the question that the event's person was asked last in this chat."""

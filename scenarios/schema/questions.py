@@ -38,8 +38,8 @@ class NoAnswer(SentenceError):
 
 class AskedQuestion(Struct, frozen=True):
     """One question. `save`: the variable for the answer, "" for none. `form`: the form in whose table it stands, under
-    the name `field`. `remind`: after how long without an answer it is asked again, None for never. `page`: how many
-    options a page has, 0 for all.
+    the name `field`, in the person's row `row`. `remind`: after how long without an answer it is asked again, None for
+    never. `page`: how many options a page has, 0 for all.
     """
 
     answer: str
@@ -53,6 +53,7 @@ class AskedQuestion(Struct, frozen=True):
     form: str
     field: str
     page: int
+    row: str = ""
 
 
 def read_answer(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:

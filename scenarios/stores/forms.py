@@ -1,7 +1,7 @@
-"""The answers to the questions of forms, as a table: a row for each person (C-95).
+"""The answers to the questions of forms, as a table: a row for each person, or several with names (C-95, C-105).
 
-A person that answers again replaces its answer. Rows are kept for 400 days after their last answer, and are deleted
-with the person. They are in the shard of the person; a table is merged from all shards.
+A person that answers again replaces its answer. Rows are kept for 400 days after the person's last answer, and are
+deleted with the person. They are in the shard of the person; a table is merged from all shards.
 """
 
 import asyncio
@@ -18,11 +18,19 @@ from core.model.clock import from_ms, in_ms, write_time
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
+from scenarios.stores.step_results import KEPT_MS
 from scenarios.stores.variables import read_fields
+from scenarios.words import sentence
 
 MOST_ROWS = 100_000
 """Of a form; each shard keeps an equal part."""
+MOST_OF_PERSON = 10_000
+"""Answers of one person to a form, in all its rows."""
 PAGE = 1000
+ROW = "row"
+"""The column of the names of rows."""
+_ROW_END = "\x1f"
+"""Behind the name of a row, before that of a question; between a person and the name of its row."""
 
 
 class FormAnswer(Struct, frozen=True):
@@ -33,9 +41,14 @@ class FormAnswer(Struct, frozen=True):
     at: int
 
 
+Answers = Mapping[str, FormAnswer]
+"""Question → answer."""
+
+
 class FormRow(Struct, frozen=True):
-    """The answers of one person: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when; `name`:
-    that of the person in the directory, filled in by the API.
+    """The answers of one person, or those in one of its rows, whose name is then the answer `row`: question → answer.
+    `person`: `<channel>:<user_id>`; `first`, `last`: when; `name`: that of the person in the directory, filled in by
+    the API.
     """
 
     person: str
@@ -68,13 +81,26 @@ class Forms:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, tenant: str, form: str, person: str, field: str, answer: FormAnswer) -> None:
-        """Store an answer; a repeat changes nothing."""
+    async def note(self, tenant: str, form: str, person: str, answers: Answers, row: str = "", step: str = "") -> None:
+        """Store answers in a row; a repeat changes nothing. `row`: its name; `step`: that changes it. Raises Invalid
+        FORM_FULL.
+        """
+        if answers and await self._change(tenant, form, person, row, step, answers) == "full":
+            detail = sentence("form_row_most_answers", form=form, most=MOST_OF_PERSON)
+            raise Invalid("FORM_FULL", detail, "values")
+
+    async def delete(self, tenant: str, form: str, person: str, row: str = "", step: str = "") -> bool:
+        """Delete a row of a person; return whether there was one. A repeat of the step returns the same."""
+        return await self._change(tenant, form, person, row, step, {}) == "done"
+
+    async def _change(self, tenant: str, form: str, person: str, row: str, step: str, answers: Answers) -> str:
         channel, _, address = person.partition(":")
-        text = msgspec.json.encode(answer, enc_hook=str).decode()
-        most = max(1, MOST_ROWS // self._store.shards)
-        arguments = (tenant, form, channel, address, field, text, answer.at, in_ms(KEPT), most)
-        await self._store.run("note_form_answer", self._store.shard_of_person(tenant, channel, address), *arguments)
+        shard, most = self._store.shard_of_person(tenant, channel, address), max(1, MOST_ROWS // self._store.shards)
+        texts = [text for name, one in answers.items() for text in (_plain(name), _written(one))]
+        at = min((one.at for one in answers.values()), default=0)
+        limits = (at, in_ms(KEPT), KEPT_MS, most, MOST_OF_PERSON)
+        about = (tenant, form, _plain(row), channel, address, step)
+        return str(await self._store.run("change_form_row", shard, *about, *limits, *texts))
 
     async def names(self, tenant: str) -> list[str]:
         """Return the forms with answers."""
@@ -84,18 +110,26 @@ class Forms:
 
     async def table(self, tenant: str, form: str, cursor: str = "", limit: int = PAGE) -> FormTable:
         """Return a page of a form: its rows in the order of their first answers. Raises Invalid CURSOR_MALFORMED."""
-        people, following = await self._people(tenant, form, cursor, limit)
-        answered = await asyncio.gather(*(self._answers(tenant, form, one) for one in people))
-        found = list(zip(people, answered, strict=True))
+        members, following = await self._members(tenant, form, cursor, limit)
+        people = [member.partition(_ROW_END)[0] for member in members]
+        rows_of = await asyncio.gather(*(self._rows(tenant, form, one) for one in people))
+        names = [member.partition(_ROW_END)[2] for member in members]
+        found = [(person, name, rows.get(name, {})) for person, name, rows in zip(people, names, rows_of, strict=True)]
         columns: dict[str, int] = {}
-        for _, answers in found:
+        for *_, answers in found:
             columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
-        rows = [_row(person, answers) for person, answers in found if answers]
+        rows = [_row(person, name, answers) for person, name, answers in found if answers]
+        named = [ROW] if any(names) and ROW not in columns else []
         ordered = sorted(columns, key=lambda name: (columns[name], name))
-        return FormTable(form, ordered, rows, following)
+        return FormTable(form, [*named, *ordered], rows, following)
 
-    async def _people(self, tenant: str, form: str, cursor: str, limit: int) -> tuple[list[str], str | None]:
-        """Return the next people of all shards in the order of their first answers, and the cursor behind them: how
+    async def rows_of(self, tenant: str, form: str, person: str) -> list[FormRow]:
+        """Return the rows of a person, in the order of their first answers."""
+        rows = [_row(person, name, found) for name, found in (await self._rows(tenant, form, person)).items()]
+        return sorted(rows, key=lambda row: row.first)
+
+    async def _members(self, tenant: str, form: str, cursor: str, limit: int) -> tuple[list[str], str | None]:
+        """Return the next rows of all shards in the order of their first answers, and the cursor behind them: how
         many of each shard were read.
         """
         read = _read_counts(cursor, self._store.shards)
@@ -118,15 +152,31 @@ class Forms:
         fields = await self._store.command("HGETALL", KEYS["person"].at(shard, tenant, channel, address))
         names = await self._store.command("SMEMBERS", KEYS["forms_of"].at(shard, tenant, channel, address))
         now = time.time_ns() // 1_000_000 + self._store.clock_offset_ms
-        forms = {name: await self._answers(tenant, name, person) for name in sorted(names)}
-        answers = {name: {field: one.value for field, one in found.items()} for name, found in forms.items()}
+        answers = {
+            f"{form} {row}".strip(): {field: one.value for field, one in found.items()}
+            for form in sorted(names)
+            for row, found in (await self._rows(tenant, form, person)).items()
+        }
         return Remembered(person, read_fields(fields, now), answers)
 
-    async def _answers(self, tenant: str, form: str, person: str) -> dict[str, FormAnswer]:
+    async def _rows(self, tenant: str, form: str, person: str) -> dict[str, dict[str, FormAnswer]]:
+        """Return the rows of a person: name, "" for the one without → question → answer."""
         channel, _, address = person.partition(":")
         shard = self._store.shard_of_person(tenant, channel, address)
         fields = await self._store.command("HGETALL", KEYS["form_row"].at(shard, tenant, channel, address, form))
-        return {name: msgspec.json.decode(text, type=FormAnswer) for name, text in fields.items()}
+        rows: dict[str, dict[str, FormAnswer]] = {}
+        for field, text in fields.items():
+            row, _, name = field.rpartition(_ROW_END)
+            rows.setdefault(row, {})[name] = msgspec.json.decode(text, type=FormAnswer)
+        return rows
+
+
+def _written(answer: FormAnswer) -> str:
+    return msgspec.json.encode(answer, enc_hook=str).decode()
+
+
+def _plain(name: str) -> str:
+    return name.replace(_ROW_END, " ")
 
 
 def _read_counts(cursor: str, shards: int) -> list[int]:
@@ -137,7 +187,8 @@ def _read_counts(cursor: str, shards: int) -> list[int]:
     return counts
 
 
-def _row(person: str, answers: Mapping[str, FormAnswer]) -> FormRow:
+def _row(person: str, name: str, answers: Mapping[str, FormAnswer]) -> FormRow:
     times = [one.at for one in answers.values()]
-    values = {name: one.value for name, one in sorted(answers.items(), key=lambda pair: pair[1].n)}
+    named = {ROW: name} if name else {}
+    values = named | {name: one.value for name, one in sorted(answers.items(), key=lambda pair: pair[1].n)}
     return FormRow(person, write_time(from_ms(min(times))), write_time(from_ms(max(times))), values)

@@ -75,7 +75,7 @@ async def people_writes(api: Api) -> None:
     for scope in ("person", "chat"):
         event = {**EVENT, "chat_id": CHAT}
         await Variables(store, TENANT).change("run:1", event, [Change(scope, "name", "set", "Zaphoda", 0)])
-    await Forms(store).note(TENANT, "signup", f"telegram-bot:{CHAT}", "name", FormAnswer(1, "Zaphoda", 1))
+    await Forms(store).note(TENANT, "signup", f"telegram-bot:{CHAT}", {"name": FormAnswer(1, "Zaphoda", 1)})
     requests = Requests(store, TENANT)
     for number in range(450):
         is_hers = number % 3 == 0

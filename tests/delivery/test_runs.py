@@ -170,7 +170,7 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
     forms = Forms(api.store)
     given = [("vk:7", "room", "12"), ("vk:8", "name", "B"), ("vk:7", "name", "A")]
     for number, (person, field, value) in enumerate(given):
-        await forms.note("default", "signup", person, field, FormAnswer({"name": 1, "room": 2}[field], value, number))
+        await forms.note("default", "signup", person, {field: FormAnswer({"name": 1, "room": 2}[field], value, number)})
     assert (await api.call("GET", "/v1/forms")).json == {"forms": ["signup"]}
     page = (await api.call("GET", "/v1/forms/signup?limit=1")).json
     assert (page["columns"], page["next"]) == (["name", "room"], "1")
@@ -191,7 +191,7 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
 async def test_what_a_bot_remembers_of_a_person_is_exported_and_deleted_with_it(api: Api) -> None:
     store, event = api.services.core.store, {"channel": "vk", "user_id": "7"}
     await Variables(store, "default").change("run:0", event, [Change("person", "name", "set", "Anna", 0)])
-    await Forms(store).note("default", "signup", "vk:7", "room", FormAnswer(1, "12", 1))
+    await Forms(store).note("default", "signup", "vk:7", {"room": FormAnswer(1, "12", 1)})
     remembered = {"person": "vk:7", "variables": {"name": "Anna"}, "forms": {"signup": {"room": "12"}}}
     assert (await api.call("GET", "/v1/variables?person=vk:7")).json == remembered
     await api.call("POST", "/v1/users", {"id": 1, "name": "Anna", "contacts": {"vk": "7"}})

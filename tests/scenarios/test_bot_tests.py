@@ -41,6 +41,12 @@ give_back:
     - {type: send, text: "Free: {promo_code}", chain: completed}
     - {type: send, text: "{reason|fallback:}{error}", chain: [failed, drop]}
 broken: {actions: [{type: modify_promo, promo_id: 77}]}
+bookings:
+  actions:
+    - {type: ask, text: Slot?, form: wash, field: slot, row: "{event_text}"}
+    - {type: form, form: wash, row: "{event_text}", values: {paid: no}, chain: completed}
+    - {type: form, form: wash, row: /wash old, delete: true, chain: completed}
+    - {type: send, text: "{error|fallback:}{count|fallback:} left", chain: true}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -90,6 +96,17 @@ people who fulfil a condition get a message:
     - bot: Help
     - user: /named
     - bot: [{text: To those, to: {people: true}}, 1 of 1]
+a person has several rows of a form:
+  steps:
+    - user: /wash old
+    - bot: Slot?
+    - user: "9:00"
+    - bot: 0 left
+    - user: /wash new
+    - bot: Slot?
+    - user: "10:00"
+    - bot: {contains: NO_ROW}
+    - form: {wash: [{row: /wash new, slot: "10:00", paid: no}]}
 the pages of a long list are turned:
   steps:
     - user: /days
@@ -145,14 +162,14 @@ def folder(tmp_path: Path) -> BotFolder:
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken},"
-        " state: {short: s.in_state}}",
+        " state: {short: s.in_state}, starts_with: {/wash: s.bookings}}",
     )
 
 
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (8, [])
+    assert (len(verdicts), problems) == (9, [])
 
 
 @pytest.mark.parametrize(

@@ -118,14 +118,15 @@ CONVERSATIONS = (
         "forms:{s}:people:<tenant>:<form>",
         "zset",
         Lifetime.TTL,
-        "people by the ms of their first answer",
+        "people by the ms of their first answer; behind `\\x1f` the name of a row of theirs",
     ),
     Key(
         "form_row",
         "forms:{s}:row:<tenant>:<channel>:<address>:<form>",
         "hash",
         Lifetime.TTL,
-        "question → the number of the question, the person's answer and when it was given, as JSON",
+        "question, perhaps behind `<row>\\x1f` → the number of the question, the person's answer, and when it was "
+        "given, as JSON",
     ),
     Key(
         "forms_of",

@@ -68,6 +68,7 @@ class AskAttributes(MessageAttributes, frozen=True):
     remind: Annotated[Duration, Own("After how long without an answer the question is asked again, each time.")] = None
     form: Annotated[Text, Own("The form in whose table the answer stands.")] = ""
     field: Annotated[Text, Own("The name of its column, instead of that of the variable.")] = ""
+    row: Annotated[Text, Own("The name of the row, for forms of which a person may have several.")] = ""
     parse_mode: Annotated[
         str,
         types.choice("HTML", "MarkdownV2"),
@@ -101,6 +102,7 @@ class AskAttributes(MessageAttributes, frozen=True):
             self.form,
             self.field or self.save.rpartition(".")[2] or f"question_{number}",
             max(0, self.page or 0),
+            self.row,
         )
 
 

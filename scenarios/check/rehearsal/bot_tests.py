@@ -172,10 +172,13 @@ class _Test:
                 raise _Failed(f"{name} is {found!r}, expected {value!r}")
 
     def _compare_form(self, expected: Any, person: str) -> None:
+        about = f"{self._talk.channel}:{person}"
         for form, answers in expected.items():
             rows = self._talk.memory.forms.get(str(form), {})
-            found = rows.get(f"{self._talk.channel}:{person}", {})
-            if any(as_text(found.get(name)) != as_text(value) for name, value in answers.items()):
+            found = [{"row": row, **values} for (one, row), values in rows.items() if one == about]
+            wanted = answers if isinstance(answers, list) else [answers]
+            is_short = isinstance(answers, list) and len(answers) != len(found)
+            if is_short or any(_differ(row, one) for row, one in zip(found or [{}], wanted, strict=False)):
                 raise _Failed(f"the form {form} has {found!r}, expected {answers!r}")
 
     def _new(self) -> list[SaidMessage]:
@@ -192,6 +195,10 @@ def _known(given: Mapping[str, Any], names: tuple[str, ...], what: str) -> None:
     for name in given:
         if name not in names:
             raise _Failed(did_you_mean(f"{what} has no {name!r}", str(name), names))
+
+
+def _differ(row: Mapping[str, Data], wanted: Mapping[str, Data]) -> bool:
+    return any(as_text(row.get(name)) != as_text(value) for name, value in wanted.items())
 
 
 def _outcomes(given: Mapping[str, Any]) -> Outcomes:

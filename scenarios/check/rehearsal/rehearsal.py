@@ -92,7 +92,7 @@ class Rehearsal:
         if change:
             self._memory.change(self.event, change)
         if asked.form:
-            self._memory.note_answer(asked.form, event, asked.field, value)
+            self._memory.note_answer(asked.form, event, asked.field, value, asked.row)
         told = {"answer": value, "pressed_message_id": pressed_message(event)}
         answer = Values(told, from_person=frozenset({"answer"}))
         self.end(open_question.path, replace(ending, returned=ending.returned.and_then(answer)))

@@ -200,7 +200,7 @@ async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, stor
     for address, name, hobbies in (("100001", "Анна Ким", ["chess", "rowing"]), ("100002", "Борис", [])):
         for number, (field, value) in enumerate({"name": name, "hobbies": hobbies, "room": "12"}.items()):
             answer = FormAnswer(number, value, 1_795_000_000_000)
-            await forms.note(TENANT, "dormitory", f"telegram-bot:{address}", field, answer)
+            await forms.note(TENANT, "dormitory", f"telegram-bot:{address}", {field: answer})
     anna = {"id": "form-anna", "name": "Anna K.", "contacts": {"telegram-bot": "100001"}}
     await person.running.call("POST", "/v1/users", anna)
     await person.visit("forms")

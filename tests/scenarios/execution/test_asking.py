@@ -62,6 +62,58 @@ async def test_a_form_asks_until_the_answers_are_right_and_stores_them(form: Ins
     assert form.texts[-1] == "Help"
 
 
+BOOKINGS = """
+book:
+  actions:
+    - {type: ask, text: "Which slot?", form: wash, field: slot, row: "{event_text}"}
+    - {type: form, form: wash, row: "{event_text}", values: {by: "{user_id}", paid: yes}, chain: completed}
+    - {type: send, text: "{row_names|list} {count}", chain: true}
+move:
+  actions:
+    - {type: form, form: wash, row: book 1, values: {slot: "12:00"}}
+    - {type: send, text: "{rows[0].slot}", chain: true}
+back:
+  actions:
+    - {type: form, form: wash, row: book 1, delete: true}
+    - {type: send, text: "{count|fallback:}{error|fallback:}", chain: any}
+all:
+  actions:
+    - {type: form, form: wash, everybody: true}
+    - {type: send, text: "{rows[-1].person} of {count}", chain: true}
+"""
+
+
+async def test_a_person_has_several_rows_of_a_form_which_are_changed_and_deleted(installation: Installation) -> None:
+    exact = "/move: w.move, /back: w.back, /all: w.all"
+    installation.write("triggers.yaml", f"text: {{exact: {{{exact}}}, starts_with: {{book: w.book}}}}")
+    installation.write("scenarios/w.yaml", BOOKINGS)
+    await installation.start()
+    for person, row in (("7", "book 1"), ("7", "book 2"), ("8", "book 1")):
+        run = await installation.put(row, user_id=person, chat_id=person)
+        await until(lambda run=run: parked(installation, run))
+        await installation.put("9:00", user_id=person, chat_id=person)
+        await installation.over(run)
+    for text in ("/move", "/back", "/back", "/all"):
+        await installation.play(text)
+    assert [text for text in installation.texts if text != "Which slot?"] == [
+        "• book 1 1",
+        "• book 1\n• book 2 2",
+        "• book 1 1",
+        "12:00",
+        "1",
+        "NO_ROW: the form wash has no row 'book 1' of this person",
+        "echo:8 of 2",
+    ]
+    table = await Forms(installation.stack.store).table(TENANT, "wash")
+    assert (table.columns, [row.answers for row in table.rows]) == (
+        ["row", "slot", "by", "paid"],
+        [
+            {"row": row, "slot": "9:00", "by": person, "paid": "yes"}
+            for row, person in (("book 2", "7"), ("book 1", "8"))
+        ],
+    )
+
+
 async def test_without_an_answer_it_reminds_and_gives_up_in_time(form: Installation) -> None:
     await form.start()
     run = await form.put("/start")

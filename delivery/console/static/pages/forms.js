@@ -38,7 +38,7 @@ function showForm(root, name, context) {
   const load = (cursor, signal) => api.get(path(name), { cursor, limit: 100 }, { signal });
   withStates(root, () => load(null, context.signal), ({ columns }) => {
     table(rows, {
-      label: name, context, id: (row) => row.person,
+      label: name, context, id: (row) => `${row.person} ${row.answers.row || ""}`,
       columns: [
         { title: t("runs.person"), width: "1.5fr", cell: (row) => h("button", { class: "plain cut", title: row.person, onclick: () => showMemory(row, context.signal) }, row.name || row.person) },
         { title: t("forms.last"), width: "10rem", cell: (row) => moment(row.last) },
