@@ -1,6 +1,7 @@
 """Questions on a real server: the answer goes on with the run, also after a crash, in time or not (C-95)."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -90,7 +91,7 @@ async def test_a_person_has_several_rows_of_a_form_which_are_changed_and_deleted
     await installation.start()
     for person, row in (("7", "book 1"), ("7", "book 2"), ("8", "book 1")):
         run = await installation.put(row, user_id=person, chat_id=person)
-        await until(lambda run=run: parked(installation, run))
+        await until(partial(parked, installation, run))
         await installation.put("9:00", user_id=person, chat_id=person)
         await installation.over(run)
     for text in ("/move", "/back", "/back", "/all"):
