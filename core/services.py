@@ -44,7 +44,7 @@ class Services:
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
-        """Return the services on an open store. `policy`: quotas and quiet hours; None: there are none.
+        """Return the services on an open store. `policy`: quotas, quiet hours, office hours; None: there are none.
 
         The caller closes `live`, `tracker` and `client`, as `open_services` does.
         """
@@ -65,7 +65,7 @@ class Services:
             answers=answers,
             answer_links=AnswerLinks(store, answers),
             threads=threads,
-            relay=Relay(threads, sending, directory, channels),
+            relay=Relay(threads, sending, directory, channels, policy.office_hours if policy else None),
             preferences=Preferences(store, directory),
         )
 

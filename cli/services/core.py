@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cli.settings.settings import Settings
+from core.admission.office_hours import TenantOfficeHours
 from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
@@ -15,10 +16,14 @@ from couriers.email import EmailTemplates, LinkCodeMailer, Mailer, MailServer
 
 
 def sending_policy_of(settings: Settings) -> SendingPolicy:
-    """Return the quotas, the quiet hours and the rights of staff of the settings."""
+    """Return the quotas, the quiet hours, the rights of staff and the office hours of the settings."""
     quiet_hours = settings.quiet_hours and replace(settings.quiet_hours, timezone=settings.timezone)
+    office_hours = replace(settings.office_hours, timezone=settings.timezone)
     return SendingPolicy(
-        settings.quotas, TenantQuietHours(quiet_hours, settings.tenant_timezones), settings.staff_writes_to_all
+        settings.quotas,
+        TenantQuietHours(quiet_hours, settings.tenant_timezones),
+        settings.staff_writes_to_all,
+        TenantOfficeHours(office_hours, settings.tenant_timezones),
     )
 
 

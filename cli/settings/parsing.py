@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from core.admission.office_hours import OfficeHours, Opening
 from core.admission.quiet_hours import QuietHours
 from core.model.delivery import Quota
 from core.model.durability import Durability
@@ -105,6 +106,29 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
     return QuietHours(begin, end)
 
 
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+def parse_office_hours(text: str) -> OfficeHours:
+    """Read `mon-fri 09:00-18:00, sat 10:00-13:00`, or `off`."""
+    if text.lower() == "off":
+        return OfficeHours()
+    return OfficeHours([_opening(part.strip().lower()) for part in text.split(",")])
+
+
+def _opening(text: str) -> Opening:
+    try:
+        days, hours = text.split()
+        first, _, last = days.partition("-")
+        begin, end = (time.fromisoformat(part) for part in hours.split("-"))
+        one, other = _DAYS.index(first), _DAYS.index(last or first)
+    except ValueError:
+        raise ValueError("which is neither off nor days and times, for example mon-fri 09:00-18:00") from None
+    if begin >= end:
+        raise ValueError("in which hours end before they begin")
+    return Opening(frozenset((one + n) % len(_DAYS) for n in range((other - one) % len(_DAYS) + 1)), begin, end)
+
+
 def parse_timezones(text: str) -> Timezones:
     """Read `school-2=Asia/Vladivostok,north=Europe/Kaliningrad`."""
     pairs = [part.partition("=") for part in text.split(",")]
@@ -161,6 +185,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     Durability: parse_durability,
     Processes: parse_processes,
     QuietHours: parse_quiet_hours,
+    OfficeHours: parse_office_hours,
     Quotas: parse_quotas,
     Timezones: parse_timezones,
     Tenants: parse_tenants,

@@ -17,6 +17,7 @@ from cli.settings.own_texts import read_own_texts
 from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
+from core.admission.office_hours import OfficeHours
 from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
 from core.model.delivery import Quota
@@ -47,6 +48,7 @@ class Settings:
     timezone: tzinfo = UTC
     tenant_timezones: Timezones = field(default_factory=dict)
     quiet_hours: QuietHours | None = QuietHours(time(0), time(7))
+    office_hours: OfficeHours = field(default_factory=OfficeHours)
     quotas: Quotas = field(
         default_factory=lambda: {"trainer": Quota(4, timedelta(days=1)), "staff": Quota(16, timedelta(days=1))}
     )

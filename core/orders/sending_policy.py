@@ -1,9 +1,10 @@
-"""The rules of an installation that hold for every delivery: quotas by role, quiet hours by tenant."""
+"""The rules of an installation that hold for every delivery: quotas by role, quiet hours and office hours by tenant."""
 
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
+from core.admission.office_hours import TenantOfficeHours
 from core.admission.quiet_hours import TenantQuietHours
 from core.model.delivery import Quota
 
@@ -16,3 +17,4 @@ class SendingPolicy(Struct, frozen=True):
     quotas: Mapping[str, Quota] = {}
     quiet_hours: TenantQuietHours = TenantQuietHours()
     staff_writes_to_all: Collection[str] = frozenset()
+    office_hours: TenantOfficeHours = TenantOfficeHours()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
+from core.admission.office_hours import TenantOfficeHours
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Conflict
@@ -55,9 +56,19 @@ class Written:
 
 
 class Relay:
-    """One per process. Methods raise StoreError."""
+    """One per process. `hours`: when the readers of inboxes get what was written, None for always. Methods raise
+    StoreError.
+    """
 
-    def __init__(self, threads: Threads, sending: Sending, directory: Directory, channels: Channels) -> None:
+    def __init__(
+        self,
+        threads: Threads,
+        sending: Sending,
+        directory: Directory,
+        channels: Channels,
+        hours: TenantOfficeHours | None = None,
+    ) -> None:
+        self._hours = hours or TenantOfficeHours()
         self._threads = threads
         self._sending = sending
         self._directory = directory
@@ -83,10 +94,13 @@ class Relay:
         )
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
+        opening = self._hours.of(tenant).next_opening(datetime.now(UTC))
         for reader in await self.readers(tenant, inbox) if not added.is_muted else ():
             if id_text(reader.id) != id_text(person.id):
-                await self._send_to_reader(tenant, reader, added, person, written, quote)
-        await self._confirm(tenant, inbox, person, way, written, added)
+                await self._send_to_reader(tenant, reader, added, person, written, quote, opening)
+        if opening:
+            await self._report_closed(tenant, inbox, person, way, added, opening)
+        await self._confirm(tenant, inbox, person, way, written, added, is_closed=opening is not None)
         return added
 
     async def to_person(self, thread: Thread, author: User | None, by: Id, written: Written, channel: str) -> Added:
@@ -196,7 +210,14 @@ class Relay:
         return (user.name if user else None) or inbox.id
 
     async def _send_to_reader(
-        self, tenant: str, reader: User, added: Added, person: Correspondent, written: Written, quote: str
+        self,
+        tenant: str,
+        reader: User,
+        added: Added,
+        person: Correspondent,
+        written: Written,
+        quote: str,
+        opening: datetime | None,
     ) -> None:
         contacts = await self._contacts_for_replies(reader)
         if not contacts:
@@ -209,13 +230,30 @@ class Relay:
         if added.message.number == 1:
             texts = [*texts[:-1], f"{texts[-1]}\n\n{say('reply_hint', locale)}"]
         repeat = f"relay.{added.thread}.{written.event}.{id_text(reader.id)}"
-        await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, written)
+        await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, written, at=opening)
+
+    async def _report_closed(
+        self, tenant: str, inbox: Inbox, person: Correspondent, way: ReplyRoute, added: Added, opening: datetime
+    ) -> None:
+        """Notify a person, once a day, that its reader gets its words when the office hours begin."""
+        name = await self.title_of(tenant, inbox, person.locale)
+        text = [say("reply_closed", person.locale, name=name, at=f"{opening:%d.%m, %H:%M}")]
+        repeat = f"closed.{added.thread}.{datetime.now(opening.tzinfo):%d}"
+        await self._send(tenant, added.thread, person.id, {way.channel: [way.address]}, text, repeat)
 
     async def _confirm(
-        self, tenant: str, inbox: Inbox, person: Correspondent, way: ReplyRoute, written: Written, added: Added
+        self,
+        tenant: str,
+        inbox: Inbox,
+        person: Correspondent,
+        way: ReplyRoute,
+        written: Written,
+        added: Added,
+        *,
+        is_closed: bool,
     ) -> None:
         said = []
-        if added.message.number == 1:
+        if added.message.number == 1 and not is_closed:
             said.append(say("reply_passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
         if written.files:
             said.append(say("reply_lost_files", person.locale, files=written.files))
@@ -237,8 +275,10 @@ class Relay:
         repeat: str,
         written: Written | None = None,
         content: Content | None = None,
+        at: datetime | None = None,
     ) -> HistoryKey:
         """Send texts one after the other, each once, the last one with the files; return the delivery of the last one.
+        `at`: when they go out, None for now.
         `written`: the words and files in them, which a repeat has, too; a name before them may have changed meanwhile.
         Raises what `Sending.send` raises.
         """
@@ -258,6 +298,7 @@ class Relay:
                 strategy=Strategy.FIRST,
                 thread=thread,
                 content=with_files if number == len(texts) else None,
+                deliver_at=at,
             )
             order = Order(delivery, [Recipient(recipient, contacts=contacts)])
             accepted = await self._sending.send(order, caller, Repeat(f"{repeat}.{number - 1}", digest))

@@ -8,19 +8,21 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import count
 from typing import Any
 
 import pytest
 
+from core.admission.office_hours import OfficeHours, Opening, TenantOfficeHours
 from core.deliveries.received import ReceivedMessages
 from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.history_key import Id
 from core.model.people import Group, User
-from core.orders import Caller, Order
+from core.model.states import DeliveryState
+from core.orders import Caller, Order, SendingPolicy
 from core.orders.order import Addressee
 from core.queue import NewTask
 from core.redis.keys import KEYS
@@ -177,8 +179,8 @@ class School:
 
 
 @asynccontextmanager
-async def school_on(stack: Stack, office: str = "dean") -> AsyncIterator[School]:
-    core = Services.on(stack.store)
+async def school_on(stack: Stack, office: str = "dean", policy: SendingPolicy | None = None) -> AsyncIterator[School]:
+    core = Services.on(stack.store, policy)
     numbers = count(1)
 
     def respond(message: Message) -> Outcome:
@@ -469,6 +471,24 @@ async def test_a_thread_passes_on_ten_messages_a_minute_of_both_sides(school: Sc
     )
     with pytest.raises(QuotaExceeded):
         await ReplyLimits(school.core.store).check_thread(TENANT, thread.id, "ff")
+
+
+async def test_outside_office_hours_a_message_is_accepted_and_shown_when_they_begin(stack: Stack) -> None:
+    opening = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=20)
+    day = Opening(frozenset({opening.weekday()}), opening.time(), time.max)
+    policy = SendingPolicy(office_hours=TenantOfficeHours(OfficeHours([day])))
+    async with school_on(stack, policy=policy) as school:
+        message = await school.send()
+        for text in ("And on Friday?", "And when?"):
+            await school.write(MARIA, text, quoted=message)
+        (thread,) = await school.threads()
+        assert await school.said(thread) == [("person", "And on Friday?"), ("person", "And when?")]
+        assert school.got(ANNA) == []
+        notice = f"Сейчас нерабочее время. Anna Petrova получит ваше сообщение {opening:%d.%m, %H:%M}."
+        assert school.got(MARIA) == ["No classes", notice]
+        waiting, _ = await school.core.deliveries.list(TENANT, state=DeliveryState.SCHEDULED)
+        assert [one.deliver_at for one in waiting] == [opening, opening]
+        assert {one.text.split("\n")[1] for one in waiting} == {"And on Friday?", "And when?"}
 
 
 async def test_an_inbox_is_read_in_pages(school: School) -> None:
