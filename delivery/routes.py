@@ -39,7 +39,7 @@ from delivery.api.directory import contacts, groups, imports, own_fields, owners
 from delivery.api.jobs import jobs, many, mending
 from delivery.api.queue import tasks, tubes
 from delivery.api.recipient_pages import answering, preferences
-from delivery.api.sign_in import sign_in
+from delivery.api.sign_in import identity_providers, sign_in
 from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
@@ -50,7 +50,7 @@ _RESOURCES = (
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,
     users, own_fields, of_person, contacts, groups, ownerships,
-    me, personal_keys, sessions, actions, live, api_keys,
+    me, personal_keys, sessions, identity_providers, actions, live, api_keys,
     delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip
 

@@ -11,7 +11,8 @@ from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.processes import InstallationMark
 from core.services import Services
-from core.sessions import PersonalKeys, Sessions, SignInCodes, SignInLinks
+from core.sessions import OutsideAccounts, PersonalKeys, Sessions, SignInCodes, SignInLinks
+from core.sessions.outside_accounts import EndedLogin, OutsideAccount
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.uploads import Uploads
@@ -32,12 +33,32 @@ class AccountStore(Protocol):
         ...
 
 
+class ProviderSignIn(Protocol):
+    """Signs people in at identity providers; `providers.oidc.sign_in`, whose library is imported only if it is set up.
+    `titles`: by the names of the providers.
+    """
+
+    @property
+    def is_secure(self) -> bool: ...
+
+    @property
+    def titles(self) -> Mapping[str, str]: ...
+
+    async def begin(self, name: str, browser: str) -> str: ...
+
+    async def finish(self, name: str, query: str, browser: str) -> OutsideAccount: ...
+
+    async def read_logout(self, name: str, token: str) -> EndedLogin: ...
+
+    async def sign_out_address(self, name: str) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ApiServices:
     """The services of one API process: the services of core, and those that only the API has. They raise
     `core.errors`. `ingress`: what gateways post, by channel; `events`: those of a tenant's bot with scenarios,
-    None if it has none; `sign_in`: None without ADA_SIGN_IN; `start_verb`: has the `./ada up` beside the API start a
-    process again, such as `courier vk`.
+    None if it has none; `sign_in`: None without ADA_SIGN_IN; `identity_providers`: None without ADA_OIDC; `start_verb`:
+    has the `./ada up` beside the API start a process again, such as `courier vk`.
     """
 
     core: Services
@@ -58,8 +79,13 @@ class ApiServices:
     bots: BotReader | None = None
     forms: Forms | None = None
     sign_in: SignIn | None = None
+    identity_providers: ProviderSignIn | None = None
     accounts: AccountStore | None = None
     start_verb: Callable[[str], Awaitable[None]] | None = None
+
+    @property
+    def outside_accounts(self) -> OutsideAccounts:
+        return OutsideAccounts(self.core.store, self.core.directory, self.sessions)
 
     @property
     def personal_keys(self) -> PersonalKeys:

@@ -3,13 +3,18 @@
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.processes.data_directory import private_directory
 from cli.settings.settings import Settings
+from core.errors import SetupError
 from core.redis.store import Store
 from providers.sign_in import KeyLost, SignIn, Tokens, Vault
 from providers.sign_in.services import read_services
 from providers.sign_in.stored import keys_in_use, new_key
+
+if TYPE_CHECKING:
+    from providers.oidc.sign_in import OidcSignIn
 
 _KEY = "secret_key"
 
@@ -21,6 +26,20 @@ async def open_sign_in(store: Store, settings: Settings) -> SignIn | None:
     services, vault = read_services(settings.sign_in), await open_vault(store, settings)
     tokens = Tokens(store, vault, services)
     return SignIn(store, vault, tokens, services, settings.public_url or f"http://{settings.http}")
+
+
+def open_identity_providers(store: Store, settings: Settings) -> "OidcSignIn | None":
+    """Open the sign-in of people at identity providers; return None without ADA_OIDC. Only here its library is
+    imported. Raises SetupError.
+    """
+    if settings.oidc is None:
+        return None
+    try:
+        from providers.oidc.settings import read_providers
+        from providers.oidc.sign_in import OidcSignIn
+    except ModuleNotFoundError as missing:
+        raise SetupError(f"ADA_OIDC needs {missing.name}: pip install 'ada[oidc]'") from None
+    return OidcSignIn(store, read_providers(settings.oidc), settings.public_url or f"http://{settings.http}")
 
 
 async def open_vault(store: Store, settings: Settings) -> Vault:

@@ -102,6 +102,7 @@ class Settings:
     jobs: str | None = None
     model_budget: int = 0
     sign_in: Path | None = None
+    oidc: Path | None = None
     secret_key: str | None = field(default=None, repr=False)
     public_url: str | None = None
 

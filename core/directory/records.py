@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.history_key import Id
 from core.model.json_form import compact_json
-from core.model.people import MAX_ADDRESSES, Group, Supergroup, User, id_text, name_words
+from core.model.people import MAX_ADDRESSES, MAX_EXTERNAL_IDS, Group, Supergroup, User, id_text, name_words
 from core.redis.store import Store
 
 PAGE = 500
@@ -138,6 +138,9 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
     }
     if any(len(addresses) > MAX_ADDRESSES for addresses in contacts.values()):
         raise limit_reached(f"Together they would have more than {MAX_ADDRESSES} addresses of a channel.")
+    external_ids = tuple(dict.fromkeys([*kept.external_ids, *other.external_ids]))
+    if len(external_ids) > MAX_EXTERNAL_IDS:
+        raise limit_reached(f"Together they would have more than {MAX_EXTERNAL_IDS} external ids.")
     user = replace(
         kept,
         name=kept.name or other.name,
@@ -148,6 +151,7 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         blocked=kept.blocked or other.blocked,
         fields={**other.fields, **kept.fields},
         hours=kept.hours or other.hours,
+        external_ids=external_ids,
     )
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}

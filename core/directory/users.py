@@ -28,6 +28,7 @@ from core.model.history_key import Id
 from core.model.own_fields import FieldCondition
 from core.model.people import (
     MAX_ADDRESSES,
+    MAX_EXTERNAL_IDS,
     User,
     UserChange,
     canonical_email,
@@ -36,6 +37,7 @@ from core.model.people import (
     faults_of_user,
     id_text,
 )
+from core.model.text.characters import nfc
 
 # People read for one page of a filtered list. Beyond it the page ends early, with a cursor.
 _MOST_READ = 5000
@@ -63,7 +65,7 @@ class Users:
     async def create(self, tenant: str, user: User) -> User:
         """Store a new person; return it as it was stored, with canonical addresses.
 
-        Raises Invalid, also FIELD_VALUE_WRONG, Conflict USER_EXISTS, EMAIL_TAKEN, CONTACT_TAKEN.
+        Raises Invalid, also FIELD_VALUE_WRONG, Conflict USER_EXISTS, EMAIL_TAKEN, CONTACT_TAKEN, EXTERNAL_ID_TAKEN.
         """
         raise_first(faults_of_user(user))
         stored = canonical_user(replace(user, fields=await self._own_fields.typed(tenant, user.fields)))
@@ -76,7 +78,7 @@ class Users:
     async def update(self, tenant: str, user: Id, change: UserChange) -> User:
         """Change some fields of a person; return it as it is now.
 
-        Raises NotFound USER_NOT_FOUND, Invalid, Conflict EMAIL_TAKEN, CONTACT_TAKEN.
+        Raises NotFound USER_NOT_FOUND, Invalid, Conflict EMAIL_TAKEN, CONTACT_TAKEN, EXTERNAL_ID_TAKEN.
         """
         given = given_fields(change)
         if given.get("fields"):
@@ -146,6 +148,24 @@ class Users:
     async def by_contact(self, tenant: str, channel: str, address: str) -> User | None:
         """Return the person with this contact, in any written form of the address."""
         return await self._indexed(tenant, "contacts", f"{channel}:{canonical(channel, address)}")
+
+    async def by_external_id(self, tenant: str, external_id: str) -> User | None:
+        """Return the person that another system calls by this id."""
+        return await self._indexed(tenant, "external_ids", nfc(external_id))
+
+    async def add_external_id(self, tenant: str, user: Id, external_id: str) -> User:
+        """Add an external id to a person, who may have it already; return the person as it is now.
+
+        Raises NotFound USER_NOT_FOUND, Invalid, Conflict EXTERNAL_ID_TAKEN, LIMIT_REACHED (16 external ids).
+        """
+
+        def add(old: User) -> User:
+            external_ids = tuple(dict.fromkeys([*old.external_ids, nfc(external_id)]))
+            if len(external_ids) > MAX_EXTERNAL_IDS:
+                raise limit_reached(f"A person has at most {MAX_EXTERNAL_IDS} external ids.")
+            return replace(old, external_ids=external_ids)
+
+        return await self._change(tenant, user, add)
 
     async def add_contact(self, tenant: str, user: Id, channel: str, address: str) -> User:
         """Add a contact to a person, who may have it already; return the person as it is now.
@@ -277,6 +297,8 @@ def _fits_alone(user: User, wanted: _Filter) -> bool:
 def _raise_taken(reply: Sequence[str]) -> None:
     if reply[0] == "email":
         raise Conflict("EMAIL_TAKEN", "Another person has this e-mail address.", "email")
+    if reply[0] == "external_id":
+        raise Conflict("EXTERNAL_ID_TAKEN", f"Another person has the external id {reply[1]}.", "external_ids")
     if reply[0] == "contact":
         channel = reply[1].partition(":")[0]
         raise Conflict("CONTACT_TAKEN", "Another person has this contact.", f"contacts.{channel}")

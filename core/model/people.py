@@ -33,6 +33,7 @@ DEFAULT_LOCALE = "ru"
 MAX_ADDRESSES = 16
 """Addresses of one person in one channel."""
 MAX_CHANNELS = 32
+MAX_EXTERNAL_IDS = 16
 MAX_FIELDS = 50
 """Own fields of one person."""
 _LONGEST_VALUE = 1024
@@ -41,6 +42,7 @@ _MAX_EMAIL = 254  # RFC 5321, section 4.5.3.1.3, without the brackets
 _INT64 = 2**63
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS_LENGTH = 256
+_SYSTEM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 # The local part is a dot-atom of RFC 5321; the domain has two labels or more, in ASCII (xn-- for others).
 EMAIL = (
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
@@ -52,6 +54,8 @@ class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
     wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused. `fields`: of its own,
     for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.receiving_hours`).
+    for personal texts: name → value, none empty. `external_ids`: what other systems call the person, as
+    `system:id`; one belongs to one person.
     """
 
     id: Id
@@ -64,6 +68,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     blocked: bool = False
     fields: Mapping[str, str] = {}
     hours: str = ""
+    external_ids: Sequence[str] = ()
 
 
 class UserChange(Struct, frozen=True):
@@ -78,6 +83,7 @@ class UserChange(Struct, frozen=True):
     blocked: bool | UnsetType = UNSET
     fields: Mapping[str, str] | UnsetType = UNSET
     hours: str | UnsetType = UNSET
+    external_ids: Sequence[str] | UnsetType = UNSET
 
 
 class Group(Struct, frozen=True, omit_defaults=True):
@@ -152,6 +158,7 @@ def canonical_user(user: User) -> User:
         user.blocked,
         canonical_fields(user.fields),
         user.hours,
+        tuple(dict.fromkeys(nfc(one) for one in user.external_ids)),
     )
 
 
@@ -212,8 +219,22 @@ def faults_of_user(user: User, channels: Collection[str] | None = None) -> Itera
     yield from faults_of_contacts(user.contacts, channels)
     yield from _faults_of_fields(user.fields)
     yield from faults_of_hours(user.hours)
+    yield from _faults_of_external_ids(user.external_ids)
     for number, channel in enumerate(user.opt_out):
         yield from _faults_of_channel(channel, f"opt_out.{number}", channels)
+
+
+def _faults_of_external_ids(external_ids: Sequence[str]) -> Iterator[Invalid]:
+    """Yield the faults of external ids: at most 16, such as 1c:00042."""
+    if len(external_ids) > MAX_EXTERNAL_IDS:
+        yield Invalid("TOO_LONG", f"At most {MAX_EXTERNAL_IDS} external ids are allowed.", "external_ids")
+    for number, one in enumerate(external_ids):
+        system, _, own = one.partition(":")
+        path = f"external_ids.{number}"
+        if not _SYSTEM.fullmatch(system) or not own or len(one) > _ADDRESS_LENGTH:
+            yield Invalid("EXTERNAL_ID_MALFORMED", "An external id looks like 1c:00042.", path)
+        elif refused := refusal(own):
+            yield Invalid("NOT_PRINTABLE", refused, path)
 
 
 def _faults_of_fields(fields: Mapping[str, str]) -> Iterator[Invalid]:

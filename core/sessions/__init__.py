@@ -2,6 +2,8 @@
 
     an API key, a mailed code or a link of the bot ─▶ Sessions.begin_… ─▶ a secret ─▶ Sessions.find, at each request
 
+    an account of an identity provider ─▶ OutsideAccounts ─▶ a session of its person
+
     a person who is signed in ─▶ PersonalKeys ─▶ a secret ─▶ Sessions.find_personal_key
 
 Guarantees: a session has the rights of its key or of its person as they are now, because both are read at each request;
@@ -11,7 +13,8 @@ Neighbours: `core.admission` has the keys, `core.directory` the people. `deliver
 """
 
 from core.sessions.codes import SignInCodes, SignInLinks
+from core.sessions.outside_accounts import OutsideAccounts
 from core.sessions.personal_keys import PersonalKeys
 from core.sessions.sessions import Identity, Sessions
 
-__all__ = ["Identity", "PersonalKeys", "Sessions", "SignInCodes", "SignInLinks"]
+__all__ = ["Identity", "OutsideAccounts", "PersonalKeys", "Sessions", "SignInCodes", "SignInLinks"]

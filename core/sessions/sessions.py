@@ -91,6 +91,15 @@ class PersonalKey(Struct, frozen=True, omit_defaults=True):
     used_at: datetime | None = None
 
 
+class OutsideLogin(Struct, frozen=True):
+    """The account of an identity provider with which a session was begun. `account`: an external id of the person;
+    `login`: the provider's id of the sign-in as a digest, "" if it has none.
+    """
+
+    account: str
+    login: str = ""
+
+
 class StoredSession(Struct, frozen=True, omit_defaults=True):
     """The stored record of a session, or of a personal key. Either `person` or `key` (the hash of an API key) is
     set.
@@ -101,6 +110,7 @@ class StoredSession(Struct, frozen=True, omit_defaults=True):
     person: str = ""
     key: str = ""
     personal_key: PersonalKey | None = None  # None: a session, whose secret is a cookie
+    outside: OutsideLogin | None = None  # None: begun with a key, a code or a link
 
 
 class NewSession(Struct, frozen=True):
@@ -127,9 +137,9 @@ class Sessions:
         stored = StoredSession(key.tenant, datetime.now(UTC), key=hash_of(key_secret))
         return await self._begin(stored, LIFETIME_OF_KEYS)
 
-    async def begin_as_person(self, tenant: str, person: Id) -> NewSession:
+    async def begin_as_person(self, tenant: str, person: Id, outside: OutsideLogin | None = None) -> NewSession:
         """Begin a session of a person who has proved who it is. Raises Forbidden SESSION_ENDED if it was deleted."""
-        stored = StoredSession(tenant, datetime.now(UTC), person=id_text(person))
+        stored = StoredSession(tenant, datetime.now(UTC), person=id_text(person), outside=outside)
         return await self._begin(stored, LIFETIME_OF_PEOPLE)
 
     async def _begin(self, session: StoredSession, lifetime: timedelta) -> NewSession:
@@ -200,6 +210,8 @@ class Sessions:
         (person,) = await self._directory.users.lookup(session.tenant, [session.person])
         if person is None or person.blocked:
             return None
+        if session.outside and session.outside.account not in person.external_ids:
+            return None
         among = session.personal_key.scopes if session.personal_key else None
         return Identity.of_person(session.tenant, person, hashed, session.begun_at, among)
 
@@ -220,6 +232,14 @@ class Sessions:
         if hashes:
             await self._store.command("DEL", *self._keys(identity, hashes))
             await self._store.command("ZREM", listed, *hashes)
+
+    async def end_outside(self, tenant: str, person: User, outside: OutsideLogin) -> None:
+        """End the sessions of a person that were begun with this account; with `login` only those of that sign-in."""
+        identity = Identity.of_person(tenant, person, "", datetime.now(UTC))
+        for hashed, session in (await self.all_of(identity)).items():
+            begun = session.outside
+            if begun and begun.account == outside.account and outside.login in ("", begun.login):
+                await self.end_hashed(identity, hashed)
 
     def shard_of(self, identity: Identity) -> int:
         """Return the shard of the sessions of a person or key."""

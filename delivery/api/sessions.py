@@ -1,5 +1,6 @@
 """Signing in to the console and out of it."""
 
+import re
 import time
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -36,6 +37,13 @@ class SessionRequest(RequestModel, frozen=True):
         | UnsetType
     ) = UNSET
     link: Annotated[Secret, Meta(description="the last part of the address that the bot has sent")] | UnsetType = UNSET
+    bind_account: (
+        Annotated[
+            bool,
+            Meta(description="with a code: the account with which this browser came from a provider is the person's"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class CodeBody(RequestModel, frozen=True):
@@ -68,6 +76,9 @@ class SignOutQuery(RequestModel, frozen=True):
         return self.all in ("", "1", "true")
 
 
+BROWSER_COOKIE = "ada_browser"
+"""A secret of the browser. A sign-in at an identity provider is finished only in the browser that has begun it."""
+_BROWSER = re.compile(r"[A-Za-z0-9_-]{43}")
 _BODY_LIMIT = 4096
 _read_session_request = BodyReader(SessionRequest).read
 _read_code_request = BodyReader(CodeBody).read
@@ -75,15 +86,15 @@ _read_code_request = BodyReader(CodeBody).read
 
 def sign_in(context: ApiContext) -> Handler:
     """Begin a session; the response says who is signed in. The secret of the session is only in the cookie."""
-    limiter = _limiter()
+    limiter = new_limiter()
 
     async def handle(request: web.Request) -> web.Response:
         limiter.check(request.remote or "", time.monotonic())
         body = await _read_session_request(await _body(request, context))
-        session = await _begin(body, context.services)
+        session = await _begin(body, context.services, browser_of(request))
         me = await describe(session.identity, context.services, context.options)
         response = Response(me, 201, {hdrs.CACHE_CONTROL: "no-store"}).encode()
-        _set_cookie(response, session, is_secure=_is_secure(request, context))
+        set_session_cookie(response, session, is_secure=_is_secure(request, context))
         return response
 
     return handle
@@ -91,7 +102,7 @@ def sign_in(context: ApiContext) -> Handler:
 
 def mail_code(context: ApiContext) -> Handler:
     """Mail a code to sign in. The response is the same for an unknown address."""
-    limiter = _limiter()
+    limiter = new_limiter()
 
     async def handle(request: web.Request) -> web.Response:
         limiter.check(request.remote or "", time.monotonic())
@@ -102,22 +113,25 @@ def mail_code(context: ApiContext) -> Handler:
     return handle
 
 
-def _limiter() -> RateLimiter:
+def new_limiter() -> RateLimiter:
     """Return the limit for each client address, above what a person needs."""
     return RateLimiter(rate=2, burst=60)
 
 
-async def _begin(body: SessionRequest, services: ApiServices) -> NewSession:
+async def _begin(body: SessionRequest, services: ApiServices, browser: str) -> NewSession:
     """Begin a session by a key, a code or a link. Raises InvalidFields ONE_FIELD_WANTED, Forbidden KEY_UNKNOWN,
-    CODE_WRONG, LINK_USED.
+    CODE_WRONG, LINK_USED; what `OutsideAccounts.link` raises.
     """
     given = {name for name in body.__struct_fields__ if getattr(body, name)}
     if given == {"key"}:
         return await services.sessions.begin_with_key(body.key or "")
     if given == {"link"}:
         return await _begin_as(await services.sign_in_links.use(body.link or ""), services)
-    if given == {"code", "code_id"}:
-        return await _begin_as(await services.sign_in_codes.confirm(body.code_id or "", body.code or ""), services)
+    if given - {"bind_account"} == {"code", "code_id"}:
+        proven = await services.sign_in_codes.confirm(body.code_id or "", body.code or "")
+        return await (
+            services.outside_accounts.link(browser, proven) if body.bind_account else _begin_as(proven, services)
+        )
     raise invalid_field("", "ONE_FIELD_WANTED", "Exactly one of key, link, or code with code_id is required.")
 
 
@@ -133,11 +147,17 @@ async def _body(request: web.Request, context: ApiContext) -> bytes:
     return await read_body(request, _BODY_LIMIT, context.options.body_timeout)
 
 
-def _set_cookie(response: web.Response, session: NewSession, *, is_secure: bool) -> None:
+def set_session_cookie(response: web.Response, session: NewSession, *, is_secure: bool) -> None:
     age = session.lifetime // timedelta(seconds=1)
     response.set_cookie(
         SESSION_COOKIE, session.secret, max_age=age, path="/", httponly=True, samesite="Strict", secure=is_secure
     )
+
+
+def browser_of(request: web.Request) -> str:
+    """Return the secret of the browser; "" if it has none."""
+    secret = request.cookies.get(BROWSER_COOKIE, "")
+    return secret if _BROWSER.fullmatch(secret) else ""
 
 
 def _is_secure(request: web.Request, context: ApiContext) -> bool:

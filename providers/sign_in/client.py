@@ -5,20 +5,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
 from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
 from oauthlib.oauth2.rfc6749.errors import InvalidGrantError
 
 from core.errors import AdaError
+from providers.service_call import ServiceUnavailable, call_service
 from providers.sign_in.services import Service
 
-_LARGEST = 64 * 1024
 _HEADERS = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
 _ERROR = re.compile(r"[a-z_]{1,50}")
-
-
-class ServiceUnavailable(AdaError):
-    """The service did not answer as such an address does. Trying again may help."""
 
 
 class GrantRefused(AdaError):
@@ -63,30 +58,8 @@ def error_of(fault: Exception) -> str:
 
 
 async def _post(service: Service, url: str, body: str) -> tuple[int, str]:
-    """Return status and text of the response. Raises ServiceUnavailable. A redirect is not followed: what is sent is
-    secret.
-    """
-    timeout = ClientTimeout(total=service.timeout_seconds)
-    try:
-        async with (
-            ClientSession(timeout=timeout) as session,
-            session.post(url, data=body, headers=_HEADERS, allow_redirects=False) as response,
-        ):
-            if response.status >= 500 or response.status == 429 or 300 <= response.status < 400:
-                raise ServiceUnavailable(f"the service answered {response.status}")
-            return response.status, await _read(response)
-    except (TimeoutError, ClientError, OSError, ValueError) as fault:
-        raise ServiceUnavailable(f"the service cannot be reached: {type(fault).__name__}") from None
-
-
-async def _read(response: ClientResponse) -> str:
-    """Return the whole answer. Raises ServiceUnavailable if it is too large."""
-    received = bytearray()
-    async for chunk in response.content.iter_any():
-        received += chunk
-        if len(received) > _LARGEST:
-            raise ServiceUnavailable("the answer of the service is too large")
-    return received.decode(errors="replace")
+    """Return status and text of the response. Raises ServiceUnavailable."""
+    return await call_service("POST", url, service.timeout_seconds, body=body, headers=_HEADERS)
 
 
 def _is_object(text: str) -> bool:

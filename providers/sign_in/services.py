@@ -11,22 +11,17 @@ vacancies:
 """
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 from msgspec import Meta
 
-from core.errors import Invalid, SetupError
-from core.model.yaml_faults import fault_of
+from core.errors import Invalid
+from providers.service_settings import check_addresses, read_service_file
 
-_HERE = ("127.0.0.1", "localhost", "::1")
 _LIBRARY_PERMITS_HTTP = "OAUTHLIB_INSECURE_TRANSPORT"
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,29 +45,14 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Mapping[str, Service]:
     """Return the services of a file, by name. Raises SetupError."""
-    try:
-        written = yaml.safe_load(_VARIABLE.sub(lambda found: environment[found[1]], file.read_text()))
-        return checked(msgspec.convert(written or {}, dict[str, Service]))
-    except KeyError as missing:
-        raise SetupError(f"{file} needs {missing.args[0]}, which is not in the environment") from None
-    except yaml.YAMLError as fault:
-        raise SetupError(f"{file} is not YAML: {fault_of(fault)}") from None
-    except (OSError, msgspec.ValidationError) as fault:
-        raise SetupError(f"{file} cannot be read: {fault}") from None
+    return checked(read_service_file(file, Service, environment))
 
 
 def checked(services: Mapping[str, Service]) -> Mapping[str, Service]:
     """Return the services, if all addresses are https, or http on this machine, as the sandbox's. Raises SetupError."""
-    plain = [url for one in services.values() for url in one.addresses if not _is_https(url)]
-    if elsewhere := [url for url in plain if urlsplit(url).hostname not in _HERE]:
-        raise SetupError(f"an address of a sign-in service must begin with https://, not {elsewhere[0]}")
-    if plain:
+    if check_addresses([url for one in services.values() for url in one.addresses]):
         os.environ[_LIBRARY_PERMITS_HTTP] = "1"  # oauthlib has no other switch
     return services
-
-
-def _is_https(url: str) -> bool:
-    return urlsplit(url).scheme == "https"
 
 
 def find_service(services: Mapping[str, Service], name: str) -> Service:

@@ -18,7 +18,8 @@ from oauthlib.oauth2 import WebApplicationClient
 from core.errors import AdaError, SetupError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from providers.sign_in.client import GrantRefused, ServiceUnavailable, fetch_token, revoke_token
+from providers.service_call import ServiceUnavailable
+from providers.sign_in.client import GrantRefused, fetch_token, revoke_token
 from providers.sign_in.services import Service, find_service
 from providers.sign_in.stored import (
     Undecryptable,

@@ -185,11 +185,16 @@ def soak(arguments: Namespace) -> int:
     return SUCCESS if run_python(["-m", "tests.system.soak", *words]) == 0 else FAILURE
 
 
+EXTRAS = ("oidc",)
+"""The extras that a clone installs, too: they are small, and are imported only by the settings that need them."""
+
+
 def lock(arguments: Namespace) -> int:
     """Write both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
     need_clone()
-    resolve("requirements.lock", [])
-    resolve("requirements-dev.lock", ["--constraint", "requirements.lock", "--group", "dev"])
+    extras = [word for name in EXTRAS for word in ("--extra", name)]
+    resolve("requirements.lock", extras)
+    resolve("requirements-dev.lock", ["--constraint", "requirements.lock", *extras, "--group", "dev"])
     print("wrote requirements.lock and requirements-dev.lock")
     return SUCCESS
 

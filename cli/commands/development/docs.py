@@ -204,6 +204,7 @@ _SECTIONS = {
     "M": "Channels",
     "S": "Scale",
     "R": "The way back: confirmations and questions",
+    "I": "Other systems of a university or school",
 }
 
 

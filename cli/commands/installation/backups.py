@@ -71,7 +71,12 @@ def files_beside(configuration: Configuration) -> Iterator[tuple[Path, str]]:
     for name, what in _IN_FOLDER.items():
         if (path := Path.cwd() / name).exists():
             yield path, what
-    named = {"ADA_SCENARIOS": settings.scenarios, "ADA_JOBS": settings.jobs, "ADA_SIGN_IN": settings.sign_in}
+    named = {
+        "ADA_SCENARIOS": settings.scenarios,
+        "ADA_JOBS": settings.jobs,
+        "ADA_SIGN_IN": settings.sign_in,
+        "ADA_OIDC": settings.oidc,
+    }
     for name, value in named.items():
         if value and Path(value).exists():
             yield Path(value).absolute(), f"what {name} names"

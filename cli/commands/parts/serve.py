@@ -38,7 +38,7 @@ from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.accounts import AccountWriter, ConsoleAccounts
 from cli.services.core import open_linking, open_sign_in_codes, sending_policy_of
 from cli.services.scenarios import open_ingress
-from cli.services.sign_in import open_sign_in
+from cli.services.sign_in import open_identity_providers, open_sign_in
 from cli.services.store import open_store
 from cli.settings.bot_folders import bot_folder
 from cli.settings.parsing import Address
@@ -187,6 +187,7 @@ async def open_api_services(
             bots=BotReader(store, secret_variables(os.environ)),
             forms=Forms(store),
             sign_in=await open_sign_in(store, settings),
+            identity_providers=open_identity_providers(store, settings),
             accounts=AccountWriter(store, settings),
             start_verb=partial(start_verb, settings.data),
         )

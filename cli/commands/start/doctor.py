@@ -14,7 +14,7 @@ from cli.commands.start.store_findings import Finding, check_replication, facts_
 from cli.processes.part_of_up import part_that_runs
 from cli.processes.parts import now_ms, read_note
 from cli.services.models import language_model, synthesis, transcription
-from cli.services.sign_in import check_secret_key
+from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
@@ -150,6 +150,8 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_loss(store)
         yield await check_clock(store)
         yield await check_sign_in(store, configuration.settings)
+        async for finding in check_identity_providers(store, configuration.settings):
+            yield finding
         yield await check_webhooks(store)
         async for finding in check_bots(store):
             yield finding
@@ -229,6 +231,26 @@ async def check_sign_in(store: Store, settings: Settings) -> Finding:
     except SetupError as error:
         return Finding("sign-in", False, str(error))
     return Finding("sign-in", True, services)
+
+
+async def check_identity_providers(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+    """Emit whether people can sign in to the console at each identity provider, and what is registered there."""
+    try:
+        providers = open_identity_providers(store, settings)
+    except SetupError as error:
+        yield Finding("identity providers", False, str(error))
+        return
+    if providers is None:
+        yield Finding("identity providers", None, "none is set up (ADA_OIDC)")
+        return
+    for name in providers.titles:
+        what, address = f"identity provider {name}", providers.redirect_uri(name)
+        if fault := await providers.check(name):
+            remedy = "check `issuer` in the file of ADA_OIDC, and that this machine reaches it; sessions go on"
+            yield Finding(what, False, fault, remedy)
+        else:
+            logout = f"{address.removesuffix('/callback')}/logout"
+            yield Finding(what, True, f"answers; register there: redirect URI {address}, back-channel logout {logout}")
 
 
 async def check_webhooks(store: Store) -> Finding:

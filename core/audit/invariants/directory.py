@@ -159,6 +159,8 @@ def _unique_of(user: User) -> Iterator[tuple[str, str]]:
     for channel, addresses in user.contacts.items():
         for address in addresses:
             yield "contacts", f"{channel}:{address}"
+    for external_id in user.external_ids:
+        yield "external_ids", external_id
 
 
 def _user(record: str | None) -> User | None:
@@ -265,6 +267,7 @@ _BY_KIND: dict[str, Make] = {
     "userids": _of_user_id,
     "emails": _of_unique("emails"),
     "contacts": _of_unique("contacts"),
+    "external_ids": _of_unique("external_ids"),
     "role": _of_role,
     "names": _of_name,
     "collections": _of_collection,

@@ -29,6 +29,13 @@ PEOPLE = (
         Lifetime.FOREVER,
         "`<channel>:<address>` → id of the person, addresses in their canonical form",
     ),
+    Key(
+        "external_ids",
+        "directory:{s}:external_ids:<tenant>",
+        "hash",
+        Lifetime.FOREVER,
+        "`<system>:<id>` → id of the person that another system calls so",
+    ),
     Key("role", "directory:{s}:role:<tenant>:<role>", "zset", Lifetime.FOREVER, "ids of the people with a role"),
     Key(
         "collections",
@@ -174,6 +181,16 @@ ACCESS = (
         Lifetime.TTL,
         "hashes of the sessions of `user:<id>` or `key:<id>` by the ms at which they end",
     ),
+    Key("oidc_state", "oidc:{s}:state:<digest>", "string", Lifetime.TTL, "a sign-in that waits for its callback"),
+    Key(
+        "kept_account",
+        "oidc:{s}:kept:<digest>",
+        "string",
+        Lifetime.TTL,
+        "an account without a person, by the secret of its browser",
+    ),
+    Key("outside_login", "oidc:{s}:login:<digest>", "string", Lifetime.TTL, "a provider's sign-in → external id"),
+    Key("logout_token", "oidc:{s}:logout:<digest>", "string", Lifetime.TTL, "a message about a logout that was obeyed"),
     Key(
         "sign_in_link",
         "sign-in:{s}:link:<digest>",

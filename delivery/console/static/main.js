@@ -156,7 +156,7 @@ async function leaveSession(everywhere) {
   await api.del("/v1/sessions", everywhere ? { all: "true" } : {});
   me = null;
   sessionStorage.removeItem(RETURN);
-  location.replace(`#/${SIGN_IN}`);
+  location.replace(`#/${SIGN_IN}?left=1`);
 }
 
 async function loadMe() {

@@ -1,9 +1,9 @@
 -- create_user: store a new person
 -- ARGV    tenant, id, record
 --         record: the person as JSON; its version identifies this call
--- RETURNS ["created"] or ["importing"] ["exists"] ["email"] ["contact", channel:address]
+-- RETURNS ["created"] or ["importing"] ["exists"] ["email"] ["contact", channel:address] ["external_id", system:id]
 -- EVENTS  none
--- INVARIANT I19 an e-mail address and a contact belong to one person; a refusal writes nothing
+-- INVARIANT I19 an e-mail address, a contact and an external id belong to one person; a refusal writes nothing
 
 return function(tenant, id, record)
   local user = cjson.decode(record)

@@ -1,9 +1,9 @@
 -- update_user: replace the record of a person, if it has not changed meanwhile
 -- ARGV    tenant, id, version, record
 --         version: that of the record from which this one was made
--- RETURNS ["updated"] or ["importing"] ["changed"] ["email"] ["contact", channel:address]
+-- RETURNS ["updated"] or ["importing"] ["changed"] ["email"] ["contact", channel:address] ["external_id", system:id]
 -- EVENTS  none
--- INVARIANT I19 an e-mail address and a contact belong to one person; a refusal writes nothing
+-- INVARIANT I19 an e-mail address, a contact and an external id belong to one person; a refusal writes nothing
 
 return function(tenant, id, version, record)
   local stored = redis_call('HGET', Key.users(tenant), id)

@@ -1,4 +1,4 @@
--- people: the indexes of a person's record: e-mail, contacts, role, words of the name, sorted ids
+-- people: the indexes of a person's record: e-mail, contacts, external ids, role, words of the name, sorted ids
 
 function People.contacts_of(user)
   local found = {}
@@ -8,13 +8,17 @@ function People.contacts_of(user)
   return found
 end
 
--- Returns what another person has of this person's e-mail address and contacts; nil if it is free.
+-- Returns what another person has of this person's e-mail address, contacts and external ids; nil if it is free.
 function People.taken_by_another(tenant, id, user)
   local owner = user.email and redis_call('HGET', Key.emails(tenant), user.email)
   if owner and owner ~= id then return { 'email' } end
   for _, contact in ipairs(People.contacts_of(user)) do
     owner = redis_call('HGET', Key.contacts(tenant), contact)
     if owner and owner ~= id then return { 'contact', contact } end
+  end
+  for _, external in ipairs(user.external_ids or {}) do
+    owner = redis_call('HGET', Key.external_ids(tenant), external)
+    if owner and owner ~= id then return { 'external_id', external } end
   end
 end
 
@@ -31,6 +35,7 @@ function People.index_user(tenant, id, user)
   if user.email then WriteBuffer.write('HSET', Key.emails(tenant), user.email, id) end
   if user.role then WriteBuffer.write('ZADD', Key.role(tenant, user.role), 0, id) end
   for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HSET', Key.contacts(tenant), contact, id) end
+  for _, external in ipairs(user.external_ids or {}) do WriteBuffer.write('HSET', Key.external_ids(tenant), external, id) end
 end
 
 function People.unindex_user(tenant, id, user)
@@ -39,6 +44,7 @@ function People.unindex_user(tenant, id, user)
   if user.email then WriteBuffer.write('HDEL', Key.emails(tenant), user.email) end
   if user.role then WriteBuffer.write('ZREM', Key.role(tenant, user.role), id) end
   for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HDEL', Key.contacts(tenant), contact) end
+  for _, external in ipairs(user.external_ids or {}) do WriteBuffer.write('HDEL', Key.external_ids(tenant), external) end
 end
 
 function People.end_sessions(tenant, id)

@@ -1,15 +1,16 @@
 -- import_steps: writes the steps of an import, gathered by the caller
 -- The checks of the import make sure that no value goes from one person to another, so the order of the gathered writes does not matter.
 
-local function write_contacts(tenant, id, old, new)
-  local contacts, had, has = Key.contacts(tenant), {}, {}
-  for _, contact in ipairs(People.contacts_of(old)) do had[contact] = true end
-  for _, contact in ipairs(People.contacts_of(new)) do
-    has[contact] = true
-    if not had[contact] then WriteBuffer.write('HSET', contacts, contact, id) end
+-- Writes what a person has anew and no longer has into a hash that names the owner of each entry.
+local function write_owned(index, id, old, new)
+  local had, has = {}, {}
+  for _, entry in ipairs(old) do had[entry] = true end
+  for _, entry in ipairs(new) do
+    has[entry] = true
+    if not had[entry] then WriteBuffer.write('HSET', index, entry, id) end
   end
-  for contact in pairs(had) do
-    if not has[contact] then WriteBuffer.write('HDEL', contacts, contact) end
+  for entry in pairs(had) do
+    if not has[entry] then WriteBuffer.write('HDEL', index, entry) end
   end
 end
 
@@ -52,7 +53,8 @@ function STEPS.user(tenant, id, record)
   if not stored then WriteBuffer.write('ZADD', Key.userids(tenant), 0, id) end
   write_email(tenant, id, old, new)
   write_role(tenant, id, old, new)
-  write_contacts(tenant, id, old, new)
+  write_owned(Key.contacts(tenant), id, People.contacts_of(old), People.contacts_of(new))
+  write_owned(Key.external_ids(tenant), id, old.external_ids or {}, new.external_ids or {})
   write_names(tenant, id, old, new)
 end
 

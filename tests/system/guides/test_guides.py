@@ -118,6 +118,7 @@ REFERENCE = (
         "events-fields",
         "glossary",
         "high-availability",
+        "identity-providers",
         "jobs-states",
         "keys",
         "requirements",

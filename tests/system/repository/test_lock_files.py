@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,11 @@ LOCKS = ["requirements.lock", "requirements-dev.lock"]
 
 def pinned(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+
+
+def required_by(project: dict[str, Any]) -> list[str]:
+    extras = project["project"]["optional-dependencies"].values()
+    return [*project["project"]["dependencies"], *chain.from_iterable(extras), *project["dependency-groups"]["dev"]]
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -34,14 +41,14 @@ def test_development_uses_the_versions_of_the_runtime() -> None:
 
 def test_every_dependency_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    required = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    required = required_by(project)
     names = {re.split(r"[\[<>=~]", one)[0].lower() for one in required}
     assert names <= pinned("requirements-dev.lock").keys()
 
 
 def test_every_dependency_has_its_reason_in_the_docs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    required = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    required = required_by(project)
     reasons = (ROOT / "docs" / "dependencies.md").read_text().lower()
     missing = [one for one in required if f"| {re.split(r'[<>=~]', one)[0].lower()} |" not in reasons]
     assert missing == []
