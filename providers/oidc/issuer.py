@@ -17,7 +17,7 @@ from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
 
 from core.errors import SetupError
 from providers.oidc.settings import OidcProvider
-from providers.oidc.tokens import KeyUnknown, TokenRefused, read_keys
+from providers.oidc.tokens import JwtKeyUnknown, JwtRefused, read_keys
 from providers.service_call import ServiceUnavailable, call_service
 from providers.service_settings import check_addresses
 
@@ -70,16 +70,16 @@ class Issuer:
             return self._keys[1]
 
     async def check(self, check: Callable[[Sequence[Key]], _T]) -> _T:
-        """Return what `check` finds with the keys; with new ones if it does not know the key. Raises TokenRefused,
+        """Return what `check` finds with the keys; with new ones if it does not know the key. Raises JwtRefused,
         ServiceUnavailable.
         """
         try:
             return check(await self.keys())
-        except KeyUnknown:
+        except JwtKeyUnknown:
             return check(await self.keys(older_than=_BETWEEN_KEYS))
 
     async def exchange(self, code: str, verifier: str, redirect_uri: str) -> Mapping[str, Any]:
-        """Exchange a code for tokens. Raises TokenRefused if the provider refuses it, ServiceUnavailable."""
+        """Exchange a code for tokens. Raises JwtRefused if the provider refuses it, ServiceUnavailable."""
         metadata, provider = await self.metadata(), self.provider
         client = WebApplicationClient(provider.client_id)
         secret, authorization = self._credentials(metadata)
@@ -93,7 +93,7 @@ class Issuer:
         try:
             found: Mapping[str, Any] = client.parse_request_body_response(text)
         except OAuth2Error as refusal:
-            raise TokenRefused(f"the code was refused ({str(refusal.error)[:50]})") from None
+            raise JwtRefused(f"the code was refused ({str(refusal.error)[:50]})") from None
         except (Warning, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise ServiceUnavailable("the answer of the token address is no token") from None
         return found

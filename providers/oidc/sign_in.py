@@ -18,7 +18,7 @@ from core.redis.store import Store
 from core.sessions.outside_accounts import EndedLogin, OutsideAccount
 from providers.oidc.issuer import Issuer
 from providers.oidc.settings import OidcProvider, RoleRule, find_provider
-from providers.oidc.tokens import TokenRefused, check_id_token, check_logout_token
+from providers.oidc.tokens import JwtRefused, check_id_token, check_logout_token
 from providers.service_call import ServiceUnavailable
 
 log = logging.getLogger(__name__)
@@ -92,15 +92,15 @@ class OidcSignIn:
         try:
             await self._check_issuer(name, issuer)
             claims = await self._claims(name, code, browser, state)
-        except (ServiceUnavailable, TokenRefused) as fault:
+        except (ServiceUnavailable, JwtRefused) as fault:
             raise _failed(name, fault) from None
         return _account(provider, claims)
 
     async def _check_issuer(self, name: str, issuer: str) -> None:
-        """Check that the answer is of this provider (RFC 9207). Raises TokenRefused, ServiceUnavailable."""
+        """Check that the answer is of this provider (RFC 9207). Raises JwtRefused, ServiceUnavailable."""
         metadata = await self._issuers[name].metadata()
         if issuer != metadata.issuer and (issuer or metadata.authorization_response_iss_parameter_supported):
-            raise TokenRefused("the answer is of another issuer")
+            raise JwtRefused("the answer is of another issuer")
 
     async def _claims(self, name: str, code: str, browser: str, state: str) -> Mapping[str, Any]:
         """Return what the provider says about the person, first of all in the ID token."""
@@ -115,7 +115,7 @@ class OidcSignIn:
             return claims
         further = await issuer.user_info(str(tokens.get("access_token", "")))
         if further and further.get("sub") != claims["sub"]:
-            raise TokenRefused("the further claims are about another person")
+            raise JwtRefused("the further claims are about another person")
         return {**further, **claims}
 
     async def read_logout(self, name: str, token: str) -> EndedLogin:
@@ -127,7 +127,7 @@ class OidcSignIn:
             claims = await self._issuers[name].check(
                 lambda keys: check_logout_token(token, keys, provider.issuer, provider.client_id)
             )
-        except TokenRefused as refusal:
+        except JwtRefused as refusal:
             raise Invalid("LOGOUT_TOKEN_REFUSED", f"The logout token was refused: {refusal}.") from None
         except ServiceUnavailable as fault:
             raise _failed(name, fault) from None

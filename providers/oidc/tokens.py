@@ -26,11 +26,11 @@ _LONGEST_SUBJECT = 255
 _PUBLIC_KEYS = ("RSA", "EC", "OKP")
 
 
-class TokenRefused(AdaError):
+class JwtRefused(AdaError):
     """The token is not one of the provider's for this client and this moment. The text names the reason."""
 
 
-class KeyUnknown(TokenRefused):
+class JwtKeyUnknown(JwtRefused):
     """The token names a key that is not among the known ones: the provider may have changed its keys."""
 
 
@@ -48,29 +48,29 @@ def read_keys(document: Any) -> Sequence[Key]:
 
 
 def check_id_token(token: str, keys: Collection[Key], issuer: str, client_id: str, nonce: str) -> Mapping[str, Any]:
-    """Return the claims of an ID token. Raises TokenRefused, KeyUnknown."""
+    """Return the claims of an ID token. Raises JwtRefused, JwtKeyUnknown."""
     claims = _signed_claims(token, keys)
     _check(claims, issuer, client_id, {"exp": {"essential": True}, "nonce": {"essential": True, "value": nonce}})
     _check_subject(claims)
     audience = claims["aud"]
     if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != client_id:
-        raise TokenRefused("it is for several clients and does not name this one in azp")
+        raise JwtRefused("it is for several clients and does not name this one in azp")
     if "azp" in claims and claims["azp"] != client_id:
-        raise TokenRefused("azp names another client")
+        raise JwtRefused("azp names another client")
     return claims
 
 
 def check_logout_token(token: str, keys: Collection[Key], issuer: str, client_id: str) -> Mapping[str, Any]:
-    """Return the claims of a logout token: `jti`, and `sub` or `sid` or both. Raises TokenRefused, KeyUnknown."""
+    """Return the claims of a logout token: `jti`, and `sub` or `sid` or both. Raises JwtRefused, JwtKeyUnknown."""
     claims = _signed_claims(token, keys)
     _check(claims, issuer, client_id, {"jti": {"essential": True}, "events": {"essential": True}})
     events = claims["events"]
     if not isinstance(events, dict) or not isinstance(events.get(LOGOUT_EVENT), dict) or "nonce" in claims:
-        raise TokenRefused("it is no logout token")
+        raise JwtRefused("it is no logout token")
     if claims["iat"] < time.time() - _OLDEST_LOGOUT:
-        raise TokenRefused("it is too old")
+        raise JwtRefused("it is too old")
     if not any(isinstance(claims.get(name), str) and claims[name] for name in ("sub", "sid")):
-        raise TokenRefused("it names neither a subject nor a session")
+        raise JwtRefused("it names neither a subject nor a session")
     return claims
 
 
@@ -81,27 +81,27 @@ def _check(claims: dict[str, Any], issuer: str, client_id: str, further: Mapping
     try:
         registry.validate(claims)
     except JoseError as fault:
-        raise TokenRefused(f"{fault.error} {getattr(fault, 'claim', '') or ''}".strip()) from None
+        raise JwtRefused(f"{fault.error} {getattr(fault, 'claim', '') or ''}".strip()) from None
 
 
 def _check_subject(claims: Mapping[str, Any]) -> None:
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
-        raise TokenRefused("it has no subject")
+        raise JwtRefused("it has no subject")
 
 
 def _signed_claims(token: str, keys: Collection[Key]) -> dict[str, Any]:
-    """Return the claims of a token with the signature of one of the keys. Raises TokenRefused, KeyUnknown."""
+    """Return the claims of a token with the signature of one of the keys. Raises JwtRefused, JwtKeyUnknown."""
     try:
         key_id = jws.extract_compact(token.encode()).headers().get("kid")
     except (JoseError, ValueError, TypeError):
-        raise TokenRefused("it is no signed token") from None
+        raise JwtRefused("it is no signed token") from None
     candidates = [key for key in keys if key_id is None or key.kid == key_id]
     if not candidates:
-        raise KeyUnknown("it names an unknown key")
+        raise JwtKeyUnknown("it names an unknown key")
     for key in candidates:
         try:
             return jwt.decode(token, key, algorithms=list(ALGORITHMS)).claims
         except (JoseError, ValueError, TypeError):
             continue
-    raise TokenRefused("its signature is wrong")
+    raise JwtRefused("its signature is wrong")
