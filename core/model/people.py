@@ -54,8 +54,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
     wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused. `fields`: of its own,
     for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.receiving_hours`).
-    for personal texts: name → value, none empty. `external_ids`: what other systems call the person, as
-    `system:id`; one belongs to one person.
+    `external_ids`: what other systems call the person, as `system:id`; one belongs to one person.
     """
 
     id: Id
