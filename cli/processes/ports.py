@@ -9,13 +9,13 @@ from cli.settings.parsing import Address
 
 
 @contextmanager
-def cannot_listen(address: Address) -> Iterator[None]:
+def cannot_listen(address: Address, setting: str = "ADA_HTTP") -> Iterator[None]:
     """Explain why nothing can listen on an address. Raises CommandFailed for an OSError."""
     try:
         yield
     except OSError as error:
         raise CommandFailed(
-            f"cannot listen on {address}: {error.strerror or error}; set ADA_HTTP to another"
+            f"cannot listen on {address}: {error.strerror or error}; set {setting} to another"
         ) from error
 
 

@@ -70,6 +70,7 @@ class Settings:
     inbound_mail: str | None = None
     inbound_mail_secret: str | None = field(default=None, repr=False)
     imap_url: str | None = field(default=None, repr=False)
+    lmtp: Address | None = None
     inbound_sms_secret: str | None = field(default=None, repr=False)
     inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)
@@ -119,8 +120,9 @@ class Settings:
             raise SetupError(
                 "ADA_INBOUND_MAIL must be an e-mail address in small letters, with at most 13 characters before the @"
             )
-        if self.imap_url is not None and self.inbound_mail is None:
-            raise SetupError("ADA_IMAP_URL needs ADA_INBOUND_MAIL, the address whose mails come to that mailbox")
+        if self.inbound_mail is None and (self.imap_url or self.lmtp):
+            name = "ADA_IMAP_URL" if self.imap_url else "ADA_LMTP"
+            raise SetupError(f"{name} needs ADA_INBOUND_MAIL, the address whose mails come this way")
 
 
 @dataclass(frozen=True)

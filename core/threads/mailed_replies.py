@@ -74,12 +74,14 @@ class MailedReplies:
         self._reports = DeliveryReports(store)
         self._files = ThreadFiles(store, client, uploads)
 
-    async def take(self, raw: bytes, *, is_whole: bool = True) -> MailResult:
-        """Hand a mail to the threads. `is_whole`: False for the beginning of one that is too large, whose files are not
-        passed on. Raises Invalid MAIL_MALFORMED, EVENT_TOO_LARGE; Forbidden MAIL_TOKEN_WRONG: then nothing is stored.
+    async def take(self, raw: bytes, recipients: Sequence[str] = (), *, is_whole: bool = True) -> MailResult:
+        """Hand a mail to the threads. `recipients`: of its envelope, if they are known. `is_whole`: False for the
+        beginning of one that is too large, whose files are not passed on. Raises Invalid MAIL_MALFORMED,
+        EVENT_TOO_LARGE; Forbidden MAIL_TOKEN_WRONG: then nothing is stored.
         """
         try:
             mail = await asyncio.to_thread(read_mail, raw)
+            mail = replace(mail, recipients=(*recipients, *mail.recipients))
             if not is_whole:
                 mail = replace(mail, files=tuple(one._replace(data=b"") for one in mail.files))
             result = await self._take(mail)

@@ -1,7 +1,8 @@
 """Mails that answer messages, over HTTP: a reply reaches the sender's inbox, and the answer is mailed to the person."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import smtplib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email import message_from_bytes, policy
@@ -17,6 +18,7 @@ from core.threads import ReplyWorker
 from core.threads.mailed_replies import MailedReplies, MailResult
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
+from couriers.email.lmtp import LmtpServer
 from couriers.email.mailbox import ImapServer, Mailbox
 from couriers.receiving.lease import PollerLease
 from couriers.receiving.poller import Poller, Sink
@@ -326,6 +328,55 @@ async def test_mails_of_a_mailbox_become_replies_once_and_stay_as_they_are(schoo
         await until(lambda: _has(school, 3))
         assert await school.words() == ["And on Friday?", "And when?", "Where?"]
         assert not [one for one in server.flags() if b"Seen" in one]
+
+
+def hand_over(port: int, recipients: list[str], mail: bytes) -> tuple[list[int], list[bytes]]:
+    """Hand a mail over as a mail server does; return the answers to its recipients, and those to the mail."""
+    with smtplib.LMTP("127.0.0.1", port, local_hostname="mx") as client:
+        client.ehlo_or_helo_if_needed()
+        client.mail("masha@home.example")
+        asked = [client.rcpt(one)[0] for one in recipients]
+        if 250 not in asked:
+            return asked, []
+        _, first = client.data(mail)
+        answers = [first]
+        while len(answers) < asked.count(250):
+            answers.append(client.getreply()[1])
+        return asked, answers
+
+
+async def test_a_mail_server_hands_mails_over_by_lmtp_and_has_an_answer_for_each_recipient(school: School) -> None:
+    await school.send()
+    await school.send("Bring skates")
+    addresses = [str(one["Reply-To"]) for one in await school.mails(2)]
+    core = school.api.services.core
+    replies = MailedReplies(core.store, core.client, core.directory, school.api.services.uploads, "email", MAILBOX)
+    server = LmtpServer(MAILBOX, replies.take, "127.0.0.1", 0)
+    await server.start()
+    mail = a_mail("undisclosed-recipients:;", "And on Friday?").as_bytes()
+    forged = f"reply+{'a' * 50}@school.example"
+    try:
+        to = [addresses[0], "anna@school.example", forged, addresses[1]]
+        asked, answers = await asyncio.to_thread(hand_over, server.port, to, mail)
+        assert asked == [250, 550, 250, 250]
+        wrong = b"5.1.1 This address was not made here, or is no longer valid"
+        assert answers == [b"2.0.0 taken", wrong, b"2.0.0 repeated"], "both are of one person, who wrote one mail"
+        assert await asyncio.to_thread(hand_over, server.port, to[:1], mail) == ([250], [b"2.0.0 repeated"])
+        machine = a_mail("x@y", "I am away", message_id="<2@home>", Auto_Submitted="auto-replied").as_bytes()
+        assert await asyncio.to_thread(hand_over, server.port, to[:1], machine) == ([250], [b"2.0.0 automatic"])
+        await until(school.words)
+        assert await school.words() == ["And on Friday?"]
+        broken = LmtpServer(MAILBOX, without_store, "127.0.0.1", 0)
+        await broken.start()
+        later = await asyncio.to_thread(hand_over, broken.port, to[:1], mail)
+        assert later == ([250], [b"4.3.0 The store cannot be reached; try again later"])
+        await broken.stop()
+    finally:
+        await server.stop()
+
+
+async def without_store(raw: bytes, recipients: Sequence[str]) -> None:
+    raise StoreUnavailable("the store is away")
 
 
 class Killed:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -69,6 +69,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from couriers.channel import mailed_channel, receiving
+from couriers.email.lmtp import LmtpServer
 from couriers.email.mailbox import ImapServer, Mailbox
 from couriers.receiving.lease import PollerLease
 from couriers.receiving.poller import Poller
@@ -124,7 +125,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
         collect_garbage_less_often()
         with cannot_listen(address):
             async with (
-                reading_mailbox(services, settings, app[METRICS].count_mail),
+                receiving_mails(services, settings, app[METRICS].count_mail, share_port=share_port),
                 listening(
                     app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT
                 ) as (host, port),
@@ -251,20 +252,36 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def reading_mailbox(
-    services: ApiServices, settings: Settings, count: Callable[[MailResult], None]
+async def receiving_mails(
+    services: ApiServices, settings: Settings, count: Callable[[MailResult], None], *, share_port: bool
 ) -> AsyncIterator[None]:
-    """Read the mailbox of ADA_IMAP_URL beside the API, in one of its processes. Raises SetupError."""
-    if settings.imap_url is None:
-        yield
-        return
-    core, server = services.core, ImapServer.parse(settings.imap_url, settings.smtp_ca)
+    """Read the mailbox of ADA_IMAP_URL and listen on ADA_LMTP beside the API. Raises SetupError; CommandFailed if the
+    port is taken.
+    """
+    core = services.core
     replies = MailedReplies(
         *(core.store, core.client, core.directory, services.uploads),
         *(mailed_channel(), settings.inbound_mail or "", count),
     )
-    mailbox, lease = Mailbox(server), PollerLease(core.store)
-    poller = Poller(core.store, mailbox, replies, lease, position_kept=KEPT)
+    async with AsyncExitStack() as ways:
+        if settings.imap_url:
+            server = ImapServer.parse(settings.imap_url, settings.smtp_ca)
+            await ways.enter_async_context(reading_mailbox(core.store, server, replies))
+        if address := settings.lmtp:
+            lmtp = LmtpServer(
+                settings.inbound_mail or "", replies.take, address.host, address.port, share_port=share_port
+            )
+            with cannot_listen(address, "ADA_LMTP"):
+                await lmtp.start()
+            ways.push_async_callback(lmtp.stop)
+        yield
+
+
+@asynccontextmanager
+async def reading_mailbox(store: Store, server: ImapServer, replies: MailedReplies) -> AsyncIterator[None]:
+    """Read a mailbox in one of the processes of the API; another one takes over."""
+    mailbox, lease = Mailbox(server), PollerLease(store)
+    poller = Poller(store, mailbox, replies, lease, position_kept=KEPT)
     running = [asyncio.create_task(one.run(), name=type(one).__name__) for one in (poller, lease)]
     try:
         yield

@@ -309,9 +309,14 @@ async def check_mailbox(settings: Settings, sign_in: bool) -> Finding:
     if settings.inbound_mail is None:
         return Finding("mail replies", None, "not set up (ADA_INBOUND_MAIL)")
     if settings.imap_url is None:
-        if settings.inbound_mail_secret is None:
-            return Finding("mail replies", False, "no mail is received", "set ADA_IMAP_URL, or ADA_INBOUND_MAIL_SECRET")
-        return Finding("mail replies", True, "are posted to /v1/inbound/mail")
+        ways = {
+            "are posted to /v1/inbound/mail": settings.inbound_mail_secret,
+            f"come to {settings.lmtp}": settings.lmtp,
+        }
+        if found := " and ".join(way for way, is_set in ways.items() if is_set):
+            return Finding("mail replies", True, found)
+        remedy = "set ADA_IMAP_URL, ADA_LMTP or ADA_INBOUND_MAIL_SECRET"
+        return Finding("mail replies", False, "no mail is received", remedy)
     try:
         server = ImapServer.parse(settings.imap_url, settings.smtp_ca)
         if not sign_in:
