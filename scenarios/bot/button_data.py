@@ -46,8 +46,8 @@ def list_id(identity: str) -> str:
     return blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
-def page_rows(options: Sequence[str], size: int, shown: PageTurn) -> list[list[Data]]:
-    """Return the rows of a page as authors write rows: a row for each option, and one that turns the pages."""
+def page_rows(options: Sequence[str], size: int, shown: PageTurn, columns: int = 1) -> list[list[Data]]:
+    """Return the rows of a page as authors write rows: `columns` options in each, and one that turns the pages."""
     pages = -(-len(options) // size)
     page = min(shown.page, pages - 1)
     turns: list[Data] = [
@@ -55,7 +55,8 @@ def page_rows(options: Sequence[str], size: int, shown: PageTurn) -> list[list[D
         for goal, label in ((page - 1, f"‹ {page}/{pages}"), (page + 1, f"{page + 2}/{pages} ›"))
         if 0 <= goal < pages
     ]
-    rows: list[list[Data]] = [[one] for one in options[page * size : (page + 1) * size]]
+    of_page: list[Data] = list(options[page * size : (page + 1) * size])
+    rows = [of_page[n : n + columns] for n in range(0, len(of_page), columns)]
     return [*rows, turns] if turns else rows
 
 

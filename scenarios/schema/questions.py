@@ -1,24 +1,31 @@
 """The question of an action `ask`, and whether what a person writes answers it (C-95). Pure.
 
 The type of the answer is that of the field `answer`, or of the variable in `save`, or a choice if there are `options`,
-or a text. A choice is answered by its button, its words or its number.
+or a text. A choice is answered by its button, its words or its number. The options may be days and times, computed
+when they are shown: of `dates: {from: 1d, to: 14d}`, or of `times: {from: 8:00, to: 20:00, every: 2h}`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta, tzinfo
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from msgspec import Struct
 
+from core.errors import Invalid
 from core.model.contacts.addresses import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
 from scenarios.bot.button_text import normalise
 from scenarios.bot.data import Data
+from scenarios.bot.durations import read_duration
+from scenarios.bot.nodes import MapNode, Node, Scalar, describe
+from scenarios.bot.schedules import ScheduleFault, read_clock
 from scenarios.bot.variables import Variable
-from scenarios.placeholders.values import as_text, is_list, is_true
+from scenarios.placeholders.values import as_moment, as_text, is_list, is_true
+from scenarios.schema.types import Complaint, Type, has_placeholder
 from scenarios.schema.validator import Rule, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
-from scenarios.words import SentenceError, sentence
+from scenarios.words import SentenceError, Text, sentence
 
 ANSWERS = ("text", "number", "date", "choice", "list", "contact", "photo")
 EVENTS = ("text", "callback")
@@ -39,7 +46,8 @@ class NoAnswer(SentenceError):
 class AskedQuestion(Struct, frozen=True):
     """One question. `save`: the variable for the answer, "" for none. `form`: the form in whose table it stands, under
     the name `field`, in the person's row `row`. `remind`: after how long without an answer it is asked again, None for
-    never. `page`: how many options a page has, 0 for all.
+    never. `page`: how many options a page has, 0 for all; `columns`: how many stand in a row of buttons. `values`: what
+    the options stand for, in their order; empty if for themselves.
     """
 
     answer: str
@@ -54,6 +62,92 @@ class AskedQuestion(Struct, frozen=True):
     field: str
     page: int
     row: str = ""
+    columns: int = 1
+    values: tuple[str, ...] = ()
+
+
+class Choices(Struct, frozen=True):
+    """Days or times to choose from. `values`: what the options stand for."""
+
+    options: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    page: int = 0
+
+
+OVER = Choices(("–",), ("",))
+"""No day is left, perhaps since the question was asked: nothing answers it any more."""
+MOST_CHOICES = 366
+_PAGE_OF_DAYS, _PAGE_OF_TIMES = 7, 8
+TIME_COLUMNS = 4
+_DAYS = {"en": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), "ru": ("Пн", "Вт", "Ср", "Чт", "Пт", "Сб", "Вс")}
+
+
+def days_of(dates: Mapping[str, Data], now: datetime, locale: str) -> Choices:
+    """Return the days from `from`, by default today, to `to`: days, or durations from now; `OVER` if they are over.
+    Raises Invalid.
+    """
+    first, last = (_day(dates.get(name), now) for name in ("from", "to"))
+    count = (last - first).days + 1
+    if count < 1:
+        return OVER
+    if count > MOST_CHOICES:
+        raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "dates")
+    found = [first + timedelta(days=n) for n in range(count)]
+    labels = tuple(f"{_DAYS[locale][one.weekday()]} {one:%d.%m}" for one in found)
+    return Choices(labels, tuple(one.isoformat() for one in found), _PAGE_OF_DAYS)
+
+
+def _day(written: Data, now: datetime) -> date:
+    if written in (None, "", "today"):
+        return now.date()
+    if (span := read_duration(written)) is not None:
+        return (now + span).date()
+    if (found := as_moment(written, now.tzinfo)) is None:
+        raise Invalid("FIELD_INVALID", sentence("no_day_such", found=as_text(written)), "dates")
+    return found.date()
+
+
+def times_of(times: Mapping[str, Data]) -> Choices:
+    """Return the times of day from `from` to `to`, `every` so often, by default each hour. Raises Invalid."""
+    try:
+        first, last = (read_clock(as_text(times.get(name))) for name in ("from", "to"))
+    except ScheduleFault as fault:
+        raise Invalid("FIELD_INVALID", fault.said, "times") from None
+    every = read_duration(times.get("every") or "1h")
+    minutes = int(every.total_seconds() // 60) if every else 0
+    if minutes < 1 or last < first or (last - first) // minutes >= MOST_CHOICES:
+        raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "times")
+    found = tuple(f"{at // 60}:{at % 60:02}" for at in range(first, last + 1, minutes))
+    return Choices(found, found, _PAGE_OF_TIMES)
+
+
+def _range(names: Sequence[str], is_right: Callable[[Scalar], bool], example: Text) -> Type:
+    """Return a mapping of `from`, `to` and perhaps more, each of which is right by itself or has a placeholder."""
+
+    def complaints(node: Node) -> Iterator[Complaint]:
+        if not isinstance(node, MapNode):
+            yield node, sentence("must_be", wanted=example, found=describe(node))
+            return
+        for key, value in node.pairs:
+            is_known = key.text in names and isinstance(value, Scalar)
+            if not is_known or not (has_placeholder(value) or (isinstance(value, Scalar) and is_right(value))):
+                yield key, sentence("must_be", wanted=example, found=f"{key.text}: {describe(value)}")
+        if node.get("to") is None:
+            yield node, sentence("must_be", wanted=example, found=describe(node))
+
+    return Type(example, {"type": "object", "properties": {name: {"type": "string"} for name in names}}, complaints)
+
+
+def _is_day(node: Scalar) -> bool:
+    return node.text == "today" or read_duration(node.text) is not None or as_moment(node.text, UTC) is not None
+
+
+def _is_time(node: Scalar) -> bool:
+    return bool(re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", node.text)) or read_duration(node.text) is not None
+
+
+DATES = _range(("from", "to"), _is_day, "{from: today, to: 14d}")
+TIMES = _range(("from", "to", "every"), _is_time, "{from: 8:00, to: 20:00, every: 2h}")
 
 
 def read_answer(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:
@@ -96,10 +190,18 @@ def _of_text(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data
 
 
 def _choice(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:
-    found = _option(question, as_text(event.get("callback_data")) or _written(event))
+    text = as_text(event.get("callback_data")) or _written(event)
+    found = _option(question, text) or _day_written(question, text, zone)
     if not found:
         raise NoAnswer(sentence("is_none_of", words=", ".join(question.options)))
-    return found
+    return question.values[question.options.index(found)] if question.values else found
+
+
+def _day_written(question: AskedQuestion, text: str, zone: tzinfo | None) -> str:
+    """Return the option that a date stands for which the person has written; "" for none."""
+    moment = as_moment(text, zone) if question.values else None
+    day = moment.date().isoformat() if moment else ""
+    return question.options[question.values.index(day)] if day in question.values else ""
 
 
 def _option(question: AskedQuestion, text: str) -> str:

@@ -47,6 +47,13 @@ bookings:
     - {type: form, form: wash, row: "{event_text}", values: {paid: no}, chain: completed}
     - {type: form, form: wash, row: /wash old, delete: true, chain: completed}
     - {type: send, text: "{error|fallback:}{count|fallback:} left", chain: true}
+over: {actions: [{type: ask, text: Day?, dates: {to: 2020-01-01}}, {type: send, text: "{error}", chain: failed}]}
+when:
+  actions:
+    - {type: ask, text: Day?, dates: {from: 1d, to: 10d}, save: person.day}
+    - {type: ask, text: Во сколько?, times: {from: 8:00, to: 20:00, every: 90m}, chain: completed}
+    - {type: ask, text: Когда?, dates: {to: 1d}, chain: completed, step: other}
+    - {type: send, text: "{person.day} {answer}", after: other}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -107,6 +114,24 @@ a person has several rows of a form:
     - user: "10:00"
     - bot: {contains: NO_ROW}
     - form: {wash: [{row: /wash new, slot: "10:00", paid: no}]}
+a day and a time are chosen by buttons:
+  at: 2026-12-01 09:00
+  steps:
+    - user: /over
+    - bot: {contains: at least one choice}
+    - user: /when
+    - bot: {text: Day?, buttons: [Wed 02.12, Thu 03.12, Fri 04.12, Sat 05.12, Sun 06.12, Mon 07.12, Tue 08.12, 2/2 ›]}
+    - press: 2/2 ›
+    - bot: {buttons: [Wed 09.12, Thu 10.12, Fri 11.12, ‹ 1/2]}
+    - user: 12.12.2026
+    - bot: {contains: Day?}
+    - press: Thu 10.12
+    - bot: {buttons: ["8:00", "9:30", "11:00", "12:30", "14:00", "15:30", "17:00", "18:30", "2/2 ›"]}
+    - wait: 15h
+    - press: "9:30"
+    - bot: {text: Когда?, buttons: [Ср 02.12, Чт 03.12]}
+    - user: 03.12.2026
+    - bot: 2026-12-10 2026-12-03
 the pages of a long list are turned:
   steps:
     - user: /days
@@ -151,7 +176,7 @@ a contact is shared:
     - bot: "+79990000007"
 """
 SETTINGS = "user_manager: {state_expire: 60}"
-VARIABLES = "{person: {name: text}, run: {days: {type: list, default: [Mon, Tue, Wed, Thu, Fri]}}}"
+VARIABLES = "{person: {name: text, day: date}, run: {days: {type: list, default: [Mon, Tue, Wed, Thu, Fri]}}}"
 
 
 @pytest.fixture
@@ -162,14 +187,14 @@ def folder(tmp_path: Path) -> BotFolder:
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken},"
-        " state: {short: s.in_state}, starts_with: {/wash: s.bookings}}",
+        " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over}}",
     )
 
 
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (9, [])
+    assert (len(verdicts), problems) == (10, [])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The questions of `ask`: which text answers a choice, and when the person is reminded."""
 
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,7 +24,7 @@ HOUR_MS = 3_600_000
 
 def question_with(options: list[Any]) -> AskedQuestion:
     own = {"options": options}
-    return converted(AskAttributes, Prepared(own, own, Values()), UTC).question(Bot(), 1)
+    return converted(AskAttributes, Prepared(own, own, Values()), UTC).question(Bot(), 1, datetime.now(UTC))
 
 
 @pytest.mark.parametrize(

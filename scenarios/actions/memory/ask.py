@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated
 
 from msgspec import structs
 
-from core.model.clock import in_ms
+from core.errors import Invalid
+from core.model.clock import from_ms, in_ms
 from core.model.history_key import HistoryKey
+from core.orders.question_rules import locale_of
 from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn, list_id, page_rows, turn_of
 from scenarios.bot.data import Data
@@ -18,7 +21,20 @@ from scenarios.engine.results import failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Elements, Text, Verbatim, Whole, converted
-from scenarios.schema.questions import ANSWERS, DEFAULT_ATTEMPTS, DEFAULT_TIMEOUT, AskedQuestion
+from scenarios.schema.questions import (
+    ANSWERS,
+    DATES,
+    DEFAULT_ATTEMPTS,
+    DEFAULT_TIMEOUT,
+    MOST_CHOICES,
+    OVER,
+    TIME_COLUMNS,
+    TIMES,
+    AskedQuestion,
+    Choices,
+    days_of,
+    times_of,
+)
 from scenarios.schema.rules import RULE_LIST
 from scenarios.schema.validator import as_list
 from scenarios.schema.variables import VARIABLE
@@ -58,6 +74,18 @@ class AskAttributes(MessageAttributes, frozen=True):
     options: Annotated[
         Elements, Own("The choices, as buttons; a number answers, too. With `answer: text` any other text does.")
     ] = ()
+    dates: Annotated[
+        Mapping[str, Data],
+        DATES,
+        conversion.mapping,
+        Own("Days to choose from, as buttons: `{from: today, to: 14d}`, days or durations from now. A date answers."),
+    ] = {}
+    times: Annotated[
+        Mapping[str, Data],
+        TIMES,
+        conversion.mapping,
+        Own("Times of day to choose from, as buttons: `{from: 8:00, to: 20:00, every: 2h}`."),
+    ] = {}
     page: Annotated[Whole, Own("How many choices a page shows; buttons turn the pages of a longer list.")] = None
     rules: Annotated[Data, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
         None
@@ -86,12 +114,15 @@ class AskAttributes(MessageAttributes, frozen=True):
     ] = None
     own_text: Annotated[str, types.TEXT, conversion.shown, Own(key="text")] = ""
 
-    def question(self, bot: Bot, number: int) -> AskedQuestion:
-        """Return the question. `number`: that of the action, for the name of its column."""
+    def question(self, bot: Bot, number: int, now: datetime) -> AskedQuestion:
+        """Return the question. `number`: that of the action, for the name of its column. `now`: in the bot's zone.
+        Raises Invalid FIELD_INVALID.
+        """
         variable = bot.declared.get(self.save, Variable())
-        options = self.options or variable.options
+        at = self._choices(now)
+        options = at.options or self.options or variable.options
         return AskedQuestion(
-            self.answer or ("choice" if options else variable.type),
+            "choice" if at.options else self.answer or ("choice" if options else variable.type),
             options,
             as_list(self.rules),
             self.hint or self.own_text,
@@ -101,9 +132,16 @@ class AskAttributes(MessageAttributes, frozen=True):
             self.save,
             self.form,
             self.field or self.save.rpartition(".")[2] or f"question_{number}",
-            max(0, self.page or 0),
+            max(0, at.page if self.page is None else self.page),
             self.row,
+            TIME_COLUMNS if at.options else 1,
+            at.values,
         )
+
+    def _choices(self, now: datetime) -> Choices:
+        if self.dates:
+            return days_of(self.dates, now, locale_of(self.own_text))
+        return times_of(self.times) if self.times else Choices()
 
 
 def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTurn) -> AskAttributes:
@@ -114,12 +152,12 @@ def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTur
     if has_buttons or not question.options:
         return written
     size = question.page or len(question.options) or 1
-    return structs.replace(written, inline=inline_rows(page_rows(question.options, size, shown)))
+    return structs.replace(written, inline=inline_rows(page_rows(question.options, size, shown, question.columns)))
 
 
 async def execute(context: Context, written: AskAttributes) -> Ending | Asking:
     """Ask once, however often it is executed; the driver ends the step. Raises Refused."""
-    asked = question_of(context, written)
+    asked = checked(question_of(context, written))
     if not (asked.hint or written.attachment):
         return _NOTHING
     questions = Questions(context.services.core.store, context.services.tenant)
@@ -131,11 +169,11 @@ async def execute(context: Context, written: AskAttributes) -> Ending | Asking:
 
 
 def sent(bot: Bot, step: Step, written: AskAttributes) -> BotMessage | None:
-    return message(with_options(written, written.question(bot, step.path[-1] + 1), PageTurn("", 0)))
+    return message(with_options(written, written.question(bot, step.path[-1] + 1, datetime.now(UTC)), PageTurn("", 0)))
 
 
 def rehearse(step: RehearsedStep, written: AskAttributes) -> Ending | None:
-    asked = question_of(step, written)
+    asked = checked(question_of(step, written))
     said = rehearsed_page(step, written, asked, PageTurn(step.list_id, 0))
     if said is None:
         return _NOTHING
@@ -158,7 +196,21 @@ def attributes_of(on: Context | RehearsedStep) -> AskAttributes:
 
 def question_of(on: Context | RehearsedStep, written: AskAttributes | None = None) -> AskedQuestion:
     """Return the question of a step."""
-    return (written or attributes_of(on)).question(on.bot, on.step.path[-1] + 1)
+    return (written or attributes_of(on)).question(on.bot, on.step.path[-1] + 1, _now(on))
+
+
+def checked(asked: AskedQuestion) -> AskedQuestion:
+    """Return the question before it is asked. Raises Invalid FIELD_INVALID: all its days are over."""
+    if asked.values == OVER.values:
+        raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "dates")
+    return asked
+
+
+def _now(on: Context | RehearsedStep) -> datetime:
+    """Return the moment in the bot's zone."""
+    if isinstance(on, Context):
+        return from_ms(on.services.now_ms()).astimezone(on.services.timezone)
+    return on.memory.now.astimezone(on.memory.zone)
 
 
 async def repeat(context: Context, name: str, hint: str = "") -> HistoryKey | None:

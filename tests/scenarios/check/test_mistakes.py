@@ -274,6 +274,8 @@ NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
     (["{type: send, text: x, channels: [sms]}"], {}, 3, "warning CHANNELS_WITHOUT_TO", "only with `to`"),
     (["{type: send, text: x, to: 'sms:+7'}"], {}, 3, "error WRONG_TYPE", "but this is 'sms:+7'"),
     (["{type: send, text: x, to: 'a:b:c,'}"], {}, 3, "error WRONG_TYPE", "42=sms:+79990000001"),
+    (["{type: ask, text: A?, dates: {from: soon, to: 3d}}"], {}, 3, "error WRONG_TYPE", "from: today"),
+    (["{type: ask, text: A?, times: {from: 8:00, every: 1h}}"], {}, 3, "error WRONG_TYPE", "to: 20:00"),
     (["{type: send, text: x, to: {people: yes please}}"], {}, 3, "error WRONG_TYPE", "{people: true}"),
     (["{type: send, text: x, to: {people: true, group: A}}"], {}, 3, "error WRONG_TYPE", "no 'group'"),
     (["{type: send, text: x, to: {people: true, when: {person.m: {rule: empty}}}}"], NUMBER, 3,
