@@ -66,7 +66,7 @@ class AskedQuestion(Struct, frozen=True):
     values: tuple[str, ...] = ()
 
 
-class Choices(Struct, frozen=True):
+class TimeChoices(Struct, frozen=True):
     """Days or times to choose from. `values`: what the options stand for."""
 
     options: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Choices(Struct, frozen=True):
     page: int = 0
 
 
-OVER = Choices(("–",), ("",))
+OVER = TimeChoices(("–",), ("",))
 """No day is left, perhaps since the question was asked: nothing answers it any more."""
 MOST_CHOICES = 366
 _PAGE_OF_DAYS, _PAGE_OF_TIMES = 7, 8
@@ -82,7 +82,7 @@ TIME_COLUMNS = 4
 _DAYS = {"en": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), "ru": ("Пн", "Вт", "Ср", "Чт", "Пт", "Сб", "Вс")}
 
 
-def days_of(dates: Mapping[str, Data], now: datetime, locale: str) -> Choices:
+def days_of(dates: Mapping[str, Data], now: datetime, locale: str) -> TimeChoices:
     """Return the days from `from`, by default today, to `to`: days, or durations from now; `OVER` if they are over.
     Raises Invalid.
     """
@@ -94,7 +94,7 @@ def days_of(dates: Mapping[str, Data], now: datetime, locale: str) -> Choices:
         raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "dates")
     found = [first + timedelta(days=n) for n in range(count)]
     labels = tuple(f"{_DAYS[locale][one.weekday()]} {one:%d.%m}" for one in found)
-    return Choices(labels, tuple(one.isoformat() for one in found), _PAGE_OF_DAYS)
+    return TimeChoices(labels, tuple(one.isoformat() for one in found), _PAGE_OF_DAYS)
 
 
 def _day(written: Data, now: datetime) -> date:
@@ -107,7 +107,7 @@ def _day(written: Data, now: datetime) -> date:
     return found.date()
 
 
-def times_of(times: Mapping[str, Data]) -> Choices:
+def times_of(times: Mapping[str, Data]) -> TimeChoices:
     """Return the times of day from `from` to `to`, `every` so often, by default each hour. Raises Invalid."""
     try:
         first, last = (read_clock(as_text(times.get(name))) for name in ("from", "to"))
@@ -118,7 +118,7 @@ def times_of(times: Mapping[str, Data]) -> Choices:
     if minutes < 1 or last < first or (last - first) // minutes >= MOST_CHOICES:
         raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "times")
     found = tuple(f"{at // 60}:{at % 60:02}" for at in range(first, last + 1, minutes))
-    return Choices(found, found, _PAGE_OF_TIMES)
+    return TimeChoices(found, found, _PAGE_OF_TIMES)
 
 
 def _range(names: Sequence[str], is_right: Callable[[Scalar], bool], example: Text) -> Type:

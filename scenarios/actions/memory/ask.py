@@ -31,7 +31,7 @@ from scenarios.schema.questions import (
     TIME_COLUMNS,
     TIMES,
     AskedQuestion,
-    Choices,
+    TimeChoices,
     days_of,
     times_of,
 )
@@ -138,10 +138,10 @@ class AskAttributes(MessageAttributes, frozen=True):
             at.values,
         )
 
-    def _choices(self, now: datetime) -> Choices:
+    def _choices(self, now: datetime) -> TimeChoices:
         if self.dates:
             return days_of(self.dates, now, locale_of(self.own_text))
-        return times_of(self.times) if self.times else Choices()
+        return times_of(self.times) if self.times else TimeChoices()
 
 
 def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTurn) -> AskAttributes:
