@@ -79,9 +79,10 @@ function Reminders.take_unwanted(id, task, items)
   if #sending == 0 then return '' end
   local open, answered = Reminders.is_open(suffix), answered_among(suffix, sending)
   local stored = Outcome.stored_outcomes(suffix, label, Outcome.read_items(sending))
-  local is_enough = Waves.is_enough(suffix, cjson.decode(redis_call('HGET', Key.history(suffix), 'answer')))
+  local question = cjson.decode(redis_call('HGET', Key.history(suffix), 'answer'))
+  local is_enough, is_early = Waves.is_enough(suffix, question), Waves.is_before_its_turn(suffix, question, label, parcel)
   for n, item in ipairs(sending) do
-    local reason = answered[item[3]] and 'answered' or not open and 'question_closed' or is_enough and 'enough_answers'
+    local reason = answered[item[3]] and 'answered' or (not open or is_early) and 'question_closed' or is_enough and 'enough_answers'
     if not reason and Answers.is_deleted(suffix, label, parcel, item) then reason = 'opted_out' end
     if reason then
       item[6], item[7] = 'skipped', reason

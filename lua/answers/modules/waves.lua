@@ -6,10 +6,11 @@
 
 function Waves.need_of(question) return question and question.need or nil end
 
--- Returns when a parcel of a delivery that is released now is sent: nil for at once. `n`: its number, from 0.
-function Waves.due_of(facts, n)
+-- Returns when a parcel of a delivery that is released now is sent: nil for at once. `n`: its number, from 0. Of a question that was closed
+-- before all go at once, and are left out.
+function Waves.due_of(suffix, facts, n)
   local need = Waves.need_of(facts.question)
-  return need and n >= need.people and AWAITING_MS or nil
+  return need and n >= need.people and Reminders.is_open(suffix) and AWAITING_MS or nil
 end
 
 local function confirmed(suffix, question)
@@ -45,17 +46,29 @@ function Waves.begin(suffix, facts)
   if need.people < people then plan_wave(suffix, facts.tenant, need, 1) end
 end
 
--- Lets the parcels of the person with this place go.
+-- Lets the parcels of the person with this place go. Returns whether it has any: whose turn had not come when the question was closed has
+-- none any more.
 local function let_go(suffix, plan, n)
+  local is_left = false
   for _, channel_plan in ipairs(plan) do
     local id = Plan.parcel_id(suffix, channel_plan.channel, n)
     local task = Record.read(id)
+    is_left = is_left or task ~= nil
     if task and task.state == 'waiting' then
       task.due = now
       Record.save(id, task)
       Timers.await_moment(now, id)
     end
   end
+  return is_left
+end
+
+-- Returns whether the person of a parcel was not asked yet: its parcel was let go by a closing, and is left out also if the question was
+-- opened again meanwhile. A parcel of a retry, whose person was asked, begins with the number of the retry.
+function Waves.is_before_its_turn(suffix, question, label, n)
+  if not Waves.need_of(question) then return false end
+  local facts = redis_call('HMGET', Key.history(suffix), 'answers_asked', 'parcel:' .. label .. ':' .. n)
+  return tonumber(n) >= tonumber(facts[1] or '0') and string.sub(facts[2] or '', 1, 3) == '[0,'
 end
 
 -- An answer that does not confirm asks the next person at once: a task does, so that quiet hours can move it.
@@ -82,10 +95,12 @@ function Waves.ask_next(suffix, wave)
   end
   if missing <= 0 then return { 'enough' } end
   local declined = tonumber(known[4] or '0') - (need.people - missing)
-  local last = math.min(people, need.people + further + declined)
-  for n = asked, last - 1 do let_go(suffix, plan, n) end
+  local last, found = math.min(people, need.people + further + declined), 0
+  for n = asked, last - 1 do
+    if let_go(suffix, plan, n) then found = found + 1 end
+  end
   if last > asked then redis_call('HSET', history, 'answers_asked', last) end
-  return { 'asked', math.max(0, last - asked) }
+  return { 'asked', found }
 end
 
 -- The question was closed: the parcels that still wait are let go, and left out in the step that would send them.

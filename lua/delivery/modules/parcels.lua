@@ -70,7 +70,7 @@ function Parcels.release_delivery(suffix)
   for place, channel_plan in ipairs(plan) do
     for n, size in ipairs(channel_plan.parcels) do
       if size > 0 then
-        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place, escalated or Waves.due_of(facts, n - 1))
+        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place, escalated or Waves.due_of(suffix, facts, n - 1))
         made = made + 1
       end
     end

@@ -49,14 +49,16 @@ local function lanes_entered(rows)
   return lanes
 end
 
--- Adds the tasks of the rows in their order. Returns the state of each.
+-- Adds the tasks of the rows in their order. Returns the state of each. In a step that gathers its writes these are among them: a delivery
+-- that falls due, for example, adds the task of its first reminder.
 function NewTasks.add(tube, rows)
   local lanes, crowded = lanes_entered(rows), false
   if lanes[1] and Due.overdue(Key.due(), 1)[1] then crowded = Due.tick() end
   local width = #NEW_TASK + 1
   local many = #rows / width
   local order = redis_call('HINCRBY', Key.counters(), 'order', many) - many
-  WriteBuffer.gather()
+  local is_gathering = WriteBuffer.gathered
+  if not is_gathering then WriteBuffer.gather() end
   if lanes[1] then WriteBuffer.learn_heads(tube, lanes) end
   local states, first_due = {}, nil
   for n = 1, many do
@@ -68,6 +70,6 @@ function NewTasks.add(tube, rows)
   end
   if first_due then Timers.new_moment(first_due) end
   Counts.count(tube, 'put', many)
-  WriteBuffer.write_gathered()
+  if not is_gathering then WriteBuffer.write_gathered() end
   return states
 end

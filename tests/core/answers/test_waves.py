@@ -123,3 +123,30 @@ async def test_the_audit_finds_who_was_asked_before_its_turn(asked: Asked) -> No
     await asked.stack.store.command("HSET", str(waves.accepted.key), "answers_asked", 1)
     assert [one.rule for one in await violations_in(asked.stack.store)] == ["I29"]
     await asked.stack.store.command("HSET", str(waves.accepted.key), "answers_asked", 2)
+
+
+async def test_a_question_of_a_later_delivery_asks_in_waves_and_holds_up_no_other_task(asked: Asked) -> None:
+    later = asked.stack.now() + timedelta(minutes=30)
+    other = await asked.stack.deliver(person(9, BOT), channels=(BOT,), deliver_at=later)
+    await waves_of(asked, people=3, deliver_at=later)
+    closed = await waves_of(asked, people=3, deliver_at=later)
+    await closed.answers.close(closed.accepted.key, TENANT)
+    asked.stack.advance_clock(timedelta(minutes=31))
+    await asked.stack.finished(other.key)
+    await asked.stack.finished(closed.accepted.key)
+    await until(lambda: len(asked.courier.attempted) >= 3)
+    assert sorted(one.address for one in asked.courier.attempted) == ["p1", "p2", "p9"]
+    asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+    await until(lambda: len(asked.courier.attempted) >= 4)
+    assert await violations_in(asked.stack.store) == []
+
+
+async def test_a_question_that_is_opened_again_asks_nobody_whose_turn_had_not_come(asked: Asked) -> None:
+    waves = await waves_of(asked, people=4)
+    await waves.have_asked(1, 2)
+    await waves.answers.close(waves.accepted.key, TENANT)
+    await waves.answers.reopen(waves.accepted.key, TENANT)
+    await asked.stack.finished(waves.accepted.key)
+    await waves.press(1, 1)
+    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("asked", 0)
+    assert [one.address for one in asked.courier.attempted] == ["p1", "p2"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from core.model.states import OPEN, RANK, Status
 from core.queue import Settlement
+from core.redis.constants import ASKS_AGAIN
 from tests.system.model_checking.delivery_operations import (
     BOTH,
     CHANNEL,
@@ -14,14 +15,19 @@ from tests.system.model_checking.delivery_operations import (
     LABEL,
     REMINDERS,
     SECOND,
-    TOKEN_CALLS,
     DeliveryVariant,
     latest_parcel_of,
     status_of,
 )
 from tests.system.model_checking.invariants import changed, token_decides
 from tests.system.model_checking.many_shards import HOUR_MS, Call, ManyShards, PassTime, ShardState
-from tests.system.model_checking.task_operations import FLOOR_MS, HOUR_AFTER, Operation, task_with_token
+from tests.system.model_checking.questions import (
+    CLOSE,
+    only_reopening_opens,
+    only_the_needed_are_asked,
+    places_are_kept,
+)
+from tests.system.model_checking.task_operations import FLOOR_MS, HOUR_AFTER, Operation, TokenCall, task_with_token
 from tests.system.model_checking.tasks import with_tokens
 
 _CLAIM = Call("claim", (CHANNEL, "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
@@ -62,6 +68,7 @@ class Deliveries:
             yield "it is released, has no parcel to attempt, and is not finished"
         if state.members(f"queue:{{0}}:tenants:{CHANNEL}") and f"delivery:{{0}}:idle:{CHANNEL}" in state.keys:
             yield "a worker sleeps although there is work"
+        yield from places_are_kept(state)
 
     def step_invariants(
         self, before: ShardState, call: Call | PassTime, reply: Any, after: ShardState
@@ -79,15 +86,21 @@ class Deliveries:
         yield from _versions_increase(before, after)
         yield from _lost_attempts_end_unknown(before, after)
         yield from _only_the_open_are_reminded(before, call, after)
+        yield from only_reopening_opens(before, call, after)
+        if self.variant.question and self.variant.question.need:
+            yield from only_the_needed_are_asked(before, call, after)
 
     async def drain(self, shards: ManyShards, states: Sequence[ShardState]) -> list[ShardState]:
         """Time passes until everything is due and every lease is over; then a courier sends to every recipient."""
+        if self.variant.question:  # who was never asked waits until nobody is needed any more
+            await shards.run([CLOSE if HISTORY in state.keys else None for state in states])
         shards.pass_time(2 * HOUR_MS)
         for _ in range(2):
             replies = await shards.run([_CLAIM] * len(states))
             states = [with_tokens(state, _CLAIM, reply) for state, reply in zip(states, replies, strict=True)]
             for task in (FIRST, SECOND, *REMINDERS):
-                await shards.run([_send(state, task, reply) for state, reply in zip(states, replies, strict=True)])
+                sent = self.variant.sent(task)
+                await shards.run([_end(state, task, reply, sent) for state, reply in zip(states, replies, strict=True)])
         replies = await shards.run([_CLAIM_ANSWERS] * len(states))
         states = [with_tokens(state, _CLAIM_ANSWERS, reply) for state, reply in zip(states, replies, strict=True)]
         await shards.run([_finish(state, reply) for state, reply in zip(states, replies, strict=True)])
@@ -112,13 +125,16 @@ def _later_evidence(before: ShardState, after: ShardState) -> Iterator[str]:
 
 
 def _lost_attempts_end_unknown(before: ShardState, after: ShardState) -> Iterator[str]:
-    """I18: a parcel whose worker was lost and that ends without another claim leaves its open entries unknown."""
+    """I18: a parcel whose worker was lost and that ends without another claim leaves its open entries unknown; one that
+    asks again only those that were announced.
+    """
     for number, task in enumerate((FIRST, SECOND)):
         facts = before.task(task) or {}
         if "lost" not in facts or facts["state"] == "taken" or after.task(task):
             continue
         for entry in BOTH:
-            was_open = status_of(before, entry) in OPEN and latest_parcel_of(before, entry) == number
+            possible = (Status.SENDING,) if facts.get("place") == str(ASKS_AGAIN) else OPEN
+            was_open = status_of(before, entry) in possible and latest_parcel_of(before, entry) == number
             if was_open and status_of(after, entry) is not Status.UNKNOWN:
                 yield f"{entry.address} may have been sent to, and ended as {status_of(after, entry)}"
 
@@ -153,9 +169,9 @@ def _events(state: ShardState) -> list[Mapping[str, str]]:
     return list(kept.value) if kept else []
 
 
-def _send(state: ShardState, task: str, reply: Any) -> Call | None:
+def _end(state: ShardState, task: str, reply: Any, sent: TokenCall) -> Call | None:
     is_claimed = any(name == task for name, *_ in reply[6:])
-    return TOKEN_CALLS["send"](state, task, state.tokens[task][-1]) if is_claimed else None
+    return sent(state, task, state.tokens[task][-1]) if is_claimed else None
 
 
 def _finish(state: ShardState, reply: Any) -> Call | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.parcels import Entry, dump_parcel, load_parcel
 from core.model.json_form import compact_json
-from core.model.question import AnswerKind, Option, Question
+from core.model.question import Question
 from core.model.states import Status
 from core.queue import Settlement
 from tests.support.stack import TENANT, order, people
@@ -37,7 +37,6 @@ UNLIMITED: tuple[int, tuple[int, ...]] = (0, ())
 
 LABEL = f"{CHANNEL}~1"
 REMINDERS = tuple(f"{NS}.7.{CHANNEL}~{wave}.0" for wave in (1, 2, 3))
-QUESTION = Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en")
 
 Ends = Mapping[Entry, Status]
 
@@ -54,7 +53,7 @@ class DeliveryVariant:
 
     lane: str | None = None
     expires: bool = False
-    asks: bool = False
+    question: Question | None = None
 
     def enqueue(
         self, after: int = 0, *, repeat: str = "key", fingerprint: str = "print", request: str = "one"
@@ -62,7 +61,7 @@ class DeliveryVariant:
         """`after`: in ms from now; 0 for at once."""
 
         def operation(state: ShardState) -> Call:
-            wanted = order(*people(2), lane=self.lane, question=QUESTION if self.asks else None)
+            wanted = order(*people(2), lane=self.lane, question=self.question)
             due, expires = state.now + after if after else 0, state.now + HOUR_AFTER if self.expires else 0
             call = (SUFFIX, TENANT, request, due, expires, *UNLIMITED, repeat, fingerprint, _DAY_MS)
             fields = history_fields(wanted, {CHANNEL: 100})
@@ -72,12 +71,9 @@ class DeliveryVariant:
 
     @property
     def _asked(self) -> tuple[str | int, ...]:
-        return ("code", 0) if self.asks else ()
+        return ("code", 0) if self.question else ()
 
     def operations(self) -> dict[str, Operation]:
-        return {**self._usual(), **(_ASKING if self.asks else {})}
-
-    def _usual(self) -> dict[str, Operation]:
         return {
             "enqueue again": self.enqueue(),
             "enqueue again by the same call": self.enqueue(repeat=""),
@@ -87,8 +83,8 @@ class DeliveryVariant:
             "reschedule for later": _reschedule(NEXT_HOUR),
             "cancel": _cancel(()),
             "cancel Anna": _cancel((ANNA,)),
-            "claim": _always(Call("claim", (CHANNEL, "one", "ada", 1, 100, NEXT_HOUR, FLOOR_MS))),
-            "tick": _always(Call("claim", ("empty", "clock", "", 0, 0, 0, FLOOR_MS))),
+            "claim": always(Call("claim", (CHANNEL, "one", "ada", 1, 100, NEXT_HOUR, FLOOR_MS))),
+            "tick": always(Call("claim", ("empty", "clock", "", 0, 0, 0, FLOOR_MS))),
             "an hour passes": lambda state: PassTime(HOUR_MS),
             "retry the failed": _retry,
             "report Anna read": _report(ANNA, Status.READ),
@@ -99,30 +95,42 @@ class DeliveryVariant:
             "fail again": token_operation(SECOND, -1, TOKEN_CALLS["fail"]),
         }
 
+    def sent(self, task: str) -> TokenCall:
+        """Return what a courier records that has sent all of a parcel."""
+        return settle(dict.fromkeys(BOTH, Status.SENT))
 
-def _always(call: Call) -> Operation:
+    def starts(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths to the states from which everything is tried."""
+        return STARTS
+
+    def start_operations(self) -> dict[str, Operation]:
+        """The operations of these paths."""
+        return {**self.operations(), "enqueue now": self.enqueue(), "enqueue for later": self.enqueue(NEXT_HOUR)}
+
+
+def always(call: Call) -> Operation:
     return lambda state: call
 
 
-def _exists(state: ShardState) -> bool:
+def exists(state: ShardState) -> bool:
     return HISTORY in state.keys
 
 
 def _reschedule(after: int) -> Operation:
-    return lambda state: Call("reschedule", (SUFFIX, TENANT, state.now + after, 0)) if _exists(state) else None
+    return lambda state: Call("reschedule", (SUFFIX, TENANT, state.now + after, 0)) if exists(state) else None
 
 
 def _cancel(chosen: tuple[Entry, ...]) -> Operation:
     def operation(state: ShardState) -> Call | None:
         rows = [[CHANNEL, n, entry.item(Status.CANCELLED)] for n, entry in _entries(state) if entry in chosen]
-        return Call("cancel", (SUFFIX, TENANT, int(not chosen), compact_json(rows))) if _exists(state) else None
+        return Call("cancel", (SUFFIX, TENANT, int(not chosen), compact_json(rows))) if exists(state) else None
 
     return operation
 
 
 def _entries(state: ShardState) -> list[tuple[int, Entry]]:
     """The entries of the parcels that exist, each with the number of its parcel."""
-    facts = state.keys[HISTORY].value if _exists(state) else {}
+    facts = state.keys[HISTORY].value if exists(state) else {}
     texts = {n: facts.get(f"parcel:{CHANNEL}:{n}") for n in range(2)}
     return [(n, entry) for n, text in texts.items() if text for entry in load_parcel(text)[1]]
 
@@ -151,7 +159,7 @@ def _items(ends: Ends) -> list[list[object]]:
     return [entry.item(status, attempts=1) for entry, status in ends.items()]
 
 
-def _settle(ends: Ends, after: int = 0) -> TokenCall:
+def settle(ends: Ends, after: int = 0) -> TokenCall:
     def call(state: ShardState, task_id: str, token: str) -> Call:
         due = state.now + after if after else 0
         unclear = {entry: Status.UNKNOWN for entry, status in ends.items() if status is Status.SENDING}
@@ -161,7 +169,7 @@ def _settle(ends: Ends, after: int = 0) -> TokenCall:
     return call
 
 
-def _extend(ends: Ends) -> TokenCall:
+def extend(ends: Ends) -> TokenCall:
     return lambda state, task_id, token: Call("extend", (task_id, token, HOUR_AFTER, "", compact_json(_items(ends))))
 
 
@@ -170,44 +178,14 @@ def _release(after: int) -> TokenCall:
 
 
 TOKEN_CALLS: Mapping[str, TokenCall] = {
-    "send": _settle(dict.fromkeys(BOTH, Status.SENT)),
-    "send to Anna": _settle({ANNA: Status.SENT}),
-    "send to Anna, the rest later": _settle({ANNA: Status.SENT, BEN: Status.SENDING}, NEXT_HOUR),
-    "fail": _settle(dict.fromkeys(BOTH, Status.FAILED)),
-    "Anna is being sent to": _extend({ANNA: Status.SENDING}),
-    "Anna is sent": _extend({ANNA: Status.SENT}),
+    "send": settle(dict.fromkeys(BOTH, Status.SENT)),
+    "send to Anna": settle({ANNA: Status.SENT}),
+    "send to Anna, the rest later": settle({ANNA: Status.SENT, BEN: Status.SENDING}, NEXT_HOUR),
+    "fail": settle(dict.fromkeys(BOTH, Status.FAILED)),
+    "Anna is being sent to": extend({ANNA: Status.SENDING}),
+    "Anna is sent": extend({ANNA: Status.SENT}),
     "release": _release(0),
     "release for later": _release(NEXT_HOUR),
-}
-
-
-def _answer(state: ShardState) -> Call | None:
-    given = ("i1", 0, "event", "read", "", "on_behalf", "anna", "", 0, "[]", -1)
-    return Call("answer", (SUFFIX, TENANT, *given)) if _exists(state) else None
-
-
-def _remind(wave: int) -> Operation:
-    return lambda state: Call("remind", (SUFFIX, TENANT, wave, "")) if _exists(state) else None
-
-
-_ASKING: Mapping[str, Operation] = {
-    "Anna answers": _answer,
-    "close": lambda state: Call("close_answers", (SUFFIX, TENANT, 0)) if _exists(state) else None,
-    "remind": _remind(1),
-    "remind again": _remind(2),
-    "Anna is being reminded": token_operation(REMINDERS[0], -1, TOKEN_CALLS["Anna is being sent to"]),
-    "both are reminded": token_operation(REMINDERS[0], -1, TOKEN_CALLS["send"]),
-    "Anna is reminded, Ben later": token_operation(REMINDERS[0], -1, TOKEN_CALLS["send to Anna, the rest later"]),
-    "the reminder is released": token_operation(REMINDERS[0], -1, TOKEN_CALLS["release"]),
-}
-
-ASKING_STARTS: Mapping[str, tuple[str, ...]] = {
-    "asked": ("enqueue now", "claim", "send"),
-    "reminded": ("enqueue now", "claim", "send", "remind"),
-    "being reminded": ("enqueue now", "claim", "send", "remind", "claim"),
-    "answered while being reminded": ("enqueue now", "claim", "send", "remind", "claim", "Anna answers"),
-    "half reminded": ("enqueue now", "claim", "send", "remind", "claim", "Anna is reminded, Ben later"),
-    "closed while being reminded": ("enqueue now", "claim", "send", "remind", "claim", "close"),
 }
 
 
@@ -235,7 +213,3 @@ STARTS: Mapping[str, tuple[str, ...]] = {
     "cancelled": ("enqueue now", "cancel"),
     "reported before its end": ("enqueue now", "claim", "report Anna read"),
 }
-
-
-def start_operations(variant: DeliveryVariant) -> dict[str, Operation]:
-    return {**variant.operations(), "enqueue now": variant.enqueue(), "enqueue for later": variant.enqueue(NEXT_HOUR)}

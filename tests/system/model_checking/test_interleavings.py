@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.servers import Server
-from tests.system.model_checking import delivery_operations
 from tests.system.model_checking.deliveries import Deliveries
 from tests.system.model_checking.delivery_operations import DeliveryVariant
 from tests.system.model_checking.explore import Explorer
 from tests.system.model_checking.many_shards import ManyShards
+from tests.system.model_checking.questions import Needed, Placed, Reminded
 from tests.system.model_checking.task_operations import STARTS, TubeVariant, start_operations
 from tests.system.model_checking.tasks import Tasks
 
@@ -35,7 +35,9 @@ every_tube_variant = pytest.mark.parametrize("variant", TUBE_VARIANTS.values(), 
 DELIVERY_VARIANTS = {
     "free": DeliveryVariant(),
     "a lane, with expiry": DeliveryVariant(lane="x", expires=True),
-    "with a question and reminders": DeliveryVariant(asks=True),
+    "with a question and reminders": Reminded(),
+    "with places and a waiting list": Placed(),
+    "with a number of people that are needed": Needed(),
 }
 every_delivery_variant = pytest.mark.parametrize("variant", DELIVERY_VARIANTS.values(), ids=DELIVERY_VARIANTS)
 
@@ -56,8 +58,7 @@ async def explored(shards: ManyShards, variant: TubeVariant, depth: int) -> Expl
 
 async def explored_delivery(shards: ManyShards, variant: DeliveryVariant, depth: int) -> Explorer:
     explorer = Explorer(shards, Deliveries(variant))
-    named = delivery_operations.ASKING_STARTS if variant.asks else delivery_operations.STARTS
-    starts = await explorer.follow(named, delivery_operations.start_operations(variant), {})
+    starts = await explorer.follow(variant.starts(), variant.start_operations(), {})
     await explorer.explore(list(starts.values()), depth)
     return explorer
 
@@ -84,5 +85,5 @@ async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(
 async def test_no_order_of_scripts_leaves_a_delivery_stuck(
     shards: ManyShards, variant: DeliveryVariant, long_form: bool
 ) -> None:
-    depth, least = (3, 10_000) if long_form else (1, 150)
+    depth, least = (3, 2_000) if long_form else (1, 80)
     assert (await explored_delivery(shards, variant, depth)).steps > least, "this many scripts were really tried"
