@@ -47,11 +47,16 @@ class Values:
 class Splice:
     """The scenarios that an action inserts. `parallel`: they are branches; the next action does not wait. `given`: what
     each of them sees besides, in their order; empty if none sees more.
+
+    `collect`: the next action waits for the end of all branches, and gets these of their results; None if it does not
+    wait. `at_once`: how many branches are under way at the same time, 0 for all.
     """
 
     scenarios: tuple[Scenario, ...]
     parallel: bool = False
     given: tuple[Mapping[str, Any], ...] = ()
+    collect: tuple[str, ...] | None = None
+    at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,12 @@ class Step:
     def language(self, event: Mapping[str, Any]) -> str:
         """Return the language of the person, "" if it is not known: what the chain says goes before the event."""
         return str(self.values.seen_with({}, event).get("language") or "")
+
+    @property
+    def collecting(self) -> Splice | None:
+        """Return what the action has spliced in, if the next one waits for all of it."""
+        splice = self.ending.splice if self.ending else None
+        return splice if splice and splice.collect is not None else None
 
     @property
     def passed_on(self) -> Values:

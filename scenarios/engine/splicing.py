@@ -29,15 +29,24 @@ def splice(bot: Bot, step: Step, named: str | Sequence[str], parameters: Paramet
     return Ending(State.FAILED if errors else State.COMPLETED, error=together(errors), splice=inserted)
 
 
-def for_each(bot: Bot, step: Step, name: str, items: Sequence[Data], word: str, parameters: Parameters) -> Ending:
+def for_each(
+    bot: Bot,
+    step: Step,
+    name: str,
+    items: Sequence[Data],
+    word: str,
+    parameters: Parameters,
+    collect: tuple[str, ...] | None = None,
+    at_once: int = 0,
+) -> Ending:
     """Splices in the scenario once for each item, side by side; with an unknown name the action fails. `word`: the name
-    under which its actions see the item.
+    under which its actions see the item. `collect`, `at_once`: as in `Splice`.
     """
     scenario = bot.find(name, bot.scenarios.get(step.scenario))
     if scenario is None:
         return failed(unknown_scenario(bot, name))
     given = tuple({**parameters, word: item, "number": n} for n, item in enumerate(items, 1))
-    spliced = Splice((scenario,) * len(items), parallel=True, given=given)
+    spliced = Splice((scenario,) * len(items), parallel=True, given=given, collect=collect, at_once=at_once)
     return Ending(State.COMPLETED, Values({"count": len(items)}), splice=spliced)
 
 

@@ -78,9 +78,10 @@ class _Moves:
         if ending.handler is not None:
             self._insert_handler(self._steps[path], ending.handler)
         self._wake(path)
-        for length in range(len(path) - 2, 1, -2):
-            if self._has_handler(path[:length]):
-                self._wake(path[:length])
+        for above in (path[:length] for length in range(len(path) - 2, 1, -2)):
+            self._insert_next(above)
+            if self._has_inner(above):
+                self._wake(above)
 
     def _guarded(self, step: Step, ending: Ending) -> Ending:
         """Return the ending, or a failure in place of a splice that the loop guard refuses (C-90); a handler that it
@@ -103,14 +104,34 @@ class _Moves:
         failed, or its own chain_drop ends the chain, the next action stays behind it.
         """
         followers = self._followers.get(step.path, ())
-        for number, scenario in enumerate(splice.scenarios):
-            given = splice.given[number] if splice.given else {}
-            self.insert(scenario, (*step.path, number), step, Values(variables=given, from_person=frozenset(given)))
-        if step.cuts or step.state is not State.COMPLETED:
+        for number in range(min(splice.at_once or len(splice.scenarios), len(splice.scenarios))):
+            self._insert_branch(step, splice, number)
+        if step.cuts or step.state is not State.COMPLETED or splice.collect is not None:
             return
         last = None if splice.parallel else _last_path(step.path, splice)
         for path in followers:
             self._follow(path, last, step)
+
+    def _insert_branch(self, step: Step, splice: Splice, number: int) -> None:
+        given = splice.given[number] if splice.given else {}
+        parameters = Values(variables=given, from_person=frozenset(given))
+        self.insert(splice.scenarios[number], (*step.path, number), step, parameters)
+
+    def _insert_next(self, path: Path) -> None:
+        """Begin further branches of an action that has only so many at once, as far as others are over."""
+        step = self._steps.get(path)
+        splice = step.collecting if step else None
+        if step is None or splice is None or not splice.at_once:
+            return
+        begun = {one[len(path)] for one in self._inside(path)}
+        open_ = {one[len(path)] for one in self._inside(path) if not self._steps[one].is_over}
+        rest = range(len(begun), len(splice.scenarios))
+        for number in rest[: splice.at_once - len(open_)]:
+            self._insert_branch(step, splice, number)
+
+    def _inside(self, path: Path) -> list[Path]:
+        """Return the actions that an action has spliced in, directly or through others."""
+        return [one for one in self._steps if len(one) > len(path) and one[: len(path)] == path]
 
     def insert(
         self, scenario: Scenario, prefix: Path, splicer: Step | None = None, parameters: Values = _NO_VALUES
@@ -194,7 +215,7 @@ class _Moves:
 
     def _leave_hold(self, step: Step, before: Step) -> list[Path]:
         """Release or drop an action after the one before it; returns those that now have to be decided."""
-        values = before.passed_on.and_then(step.given)
+        values = before.passed_on.and_then(self._collected(before)).and_then(step.given)
         if not before.cuts and before.state in (step.action.chain or ()):
             self._release(step, Cause.MATCHED, values, before.path)
             return []
@@ -204,16 +225,35 @@ class _Moves:
         self._dropped.append(step.path)
         return self._waiting_for(step.path)
 
-    def _has_handler(self, path: Path) -> bool:
-        ending = self._steps[path].ending if path in self._steps else None
-        return ending is not None and ending.handler is not None
+    def _collected(self, step: Step) -> Values:
+        """Return the results of the branches of an action for which the next one waits: of each what it was given, how
+        it ended, and what was asked for of the results of its actions, of which later ones replace earlier ones.
+        """
+        if (splice := step.collecting) is None:
+            return _NO_VALUES
+        found = [dict[str, Any](given, outcome=str(State.COMPLETED)) for given in splice.given]
+        for path in sorted(self._inside(step.path)):
+            one, ending = self._steps[path], self._steps[path].ending
+            if ending is None or path[len(step.path)] >= len(found):
+                continue
+            branch = found[path[len(step.path)]]
+            branch |= {name: value for name, value in ending.returned.results.items() if name in (splice.collect or ())}
+            if one.state in (State.FAILED, State.UNKNOWN):
+                branch["outcome"] = str(State.FAILED)
+        return Values({"results": found}, from_person=frozenset({"results"}))
+
+    def _has_inner(self, path: Path) -> bool:
+        """Return whether the next action waits for actions that this one has brought into the run."""
+        step = self._steps.get(path)
+        return step is not None and bool(step.collecting or (step.ending and step.ending.handler))
 
     def _is_handled(self, path: Path) -> bool:
-        """Return whether the actions for the end of this one are still under way."""
-        if not self._has_handler(path):
+        """Return whether the actions for which the next one waits are still under way."""
+        if not self._has_inner(path):
             return False
-        prefix = _handler_prefix(self._steps[path])
-        return any(one[: len(prefix)] == prefix and not step.is_over for one, step in self._steps.items())
+        step = self._steps[path]
+        prefix = step.path if step.collecting else _handler_prefix(step)
+        return any(not self._steps[one].is_over for one in self._inside(path) if one[: len(prefix)] == prefix)
 
     def _waiting_for(self, path: Path) -> list[Path]:
         """Return the held actions that wait for this one."""

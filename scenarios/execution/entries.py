@@ -32,6 +32,8 @@ class RunEntry(Struct, frozen=True, array_like=True):
     parallel: bool = False
     given: tuple[Mapping[str, Any], ...] = ()
     said: Sentence | None = None
+    collect: tuple[str, ...] | None = None
+    at_once: int = 0
 
 
 def encode(path: Path, ending: Ending, at: int) -> str:
@@ -50,7 +52,8 @@ def _encoded(path: Path, ending: Ending, at: int) -> bytes:
     values = returned.results, returned.variables, from_person, str(ending.error)
     said = ending.error if isinstance(ending.error, Sentence) else None
     parallel, given = (splice.parallel, splice.given) if splice else (False, ())
-    entry = RunEntry(path, ending.state, at, *values, names, parallel, given, said)
+    waits = (splice.collect, splice.at_once) if splice else (None, 0)
+    entry = RunEntry(path, ending.state, at, *values, names, parallel, given, said, *waits)
     return msgspec.json.encode(entry, enc_hook=str)
 
 
@@ -80,5 +83,5 @@ def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
 def _ending(entry: RunEntry, bot: Bot) -> Ending:
     returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
     named = None if entry.scenarios is None else tuple(found(entry.scenarios, bot))
-    splice = None if named is None else Splice(named, entry.parallel, entry.given)
+    splice = None if named is None else Splice(named, entry.parallel, entry.given, entry.collect, entry.at_once)
     return Ending(entry.state, returned, entry.said or entry.error, splice)

@@ -6,8 +6,11 @@ import pytest
 
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
+from scenarios.engine import Ending, Splice, State, begin, end
+from scenarios.execution import entries
 from scenarios.loader import load
 from tests.scenarios.bot_folder import BotFolder
+from tests.scenarios.engine.play import action, ending, scenario
 
 SCENARIOS = """
 main:
@@ -52,3 +55,63 @@ def test_an_unknown_scenario_or_parameter_is_reported(bot: BotFolder) -> None:
     assert [(one.code, one.line) for one in check(bot.folder).problems] == [("UNKNOWN_PLACEHOLDER", 10)]
     bot.write("scenarios/s.yaml", SCENARIOS.replace("scenario: one", "scenario: oen"))
     assert ("UNKNOWN_SCENARIO", 4) in [(one.code, one.line) for one in check(bot.folder).problems]
+
+
+COLLECTING = """
+main:
+  actions:
+    - {type: for_each, items: "{event_text}", scenario: one, collect: [verdict], at_once: 2}
+    - {type: send, text: "{count}: {results[0].item} {results[0].verdict} {results[1].outcome} {results[2].number}",
+       chain: completed}
+one:
+  actions:
+    - {type: scenario, value: two}
+two:
+  actions:
+    - {type: send, text: "{item}"}
+    - {type: validator, rules: {item: [{rule: length_max, value: 1}]}, chain: completed}
+"""
+
+
+def test_the_next_action_gets_the_results_of_all_runs(bot: BotFolder) -> None:
+    bot.write("scenarios/s.yaml", COLLECTING)
+    assert check(bot.folder).problems == ()
+    assert texts(bot, "a, bb, c") == ["a", "bb", "c", "3: a all_reached failed 3"]
+
+
+def test_only_so_many_runs_of_a_loop_are_under_way_at_the_same_time() -> None:
+    inner = scenario("inner", action("ask"), action("say", chain="completed"))
+    loop = Splice((inner,) * 5, True, tuple({"item": n} for n in range(5)), ("heard",), 2)
+    outer = scenario("outer", action("loop"), action("end", chain="completed"))
+    run, effects = begin([outer])
+    ready, most, seen = list(effects.released), 0, []
+    while ready:
+        path = ready.pop()
+        step = run.steps[path]
+        seen.append(f"{step.action.type} {path[2:3]}")
+        most = max(most, sum(one.action.type in ("ask", "say") and not one.is_over for one in run.steps.values()))
+        ends = {
+            "loop": Ending(State.COMPLETED, splice=loop),
+            "ask": ending("failed" if path[2:] == (1, 0) else "completed", heard=path),
+        }
+        run, effects = end(run, path, ends.get(step.action.type, ending("completed")))
+        ready += effects.released
+    assert (run.is_over, most, seen[-1]) == (True, 4, "end ()")  # two runs of two actions each
+    results = run.steps[(0, 1)].values.results["results"]
+    assert [(one["item"], one["outcome"], one["heard"]) for one in results] == [
+        (n, "failed" if n == 1 else "completed", (0, 0, n, 0)) for n in range(5)
+    ]
+
+
+def test_a_loop_that_collects_is_stored_and_read_again_and_nothing_follows_too_early() -> None:
+    inner = scenario("inner")
+    outer = scenario("outer", action("loop"), action("end", chain="completed"))
+    run, _ = begin([outer])
+    for count in (0, 3):  # no items; runs without actions
+        after, effects = end(
+            run, (0, 0), Ending(State.COMPLETED, splice=Splice((inner,) * count, True, ({},) * count, (), 2))
+        )
+        assert effects.released == ((0, 1),)
+        assert after.steps[(0, 1)].values.results["results"] == [{"outcome": "completed"}] * count
+    entry = entries.decode(entries.encode((0, 0), Ending(State.COMPLETED, splice=Splice((), True, (), ("a",), 2)), 1))
+    assert (entry.collect, entry.at_once) == (("a",), 2)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
+from core.errors import Invalid
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
@@ -12,7 +13,7 @@ from scenarios.engine.splicing import ITEM, MOST_ITEMS, for_each
 from scenarios.placeholders.values import is_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, types
-from scenarios.schema.attributes import Anything, Count, Fields, Text
+from scenarios.schema.attributes import Anything, Count, Elements, Fields, Text, Whole
 from scenarios.schema.conversion import text
 from scenarios.stores import step_results
 from scenarios.words import sentence
@@ -24,6 +25,13 @@ class ForEachAttributes(Attributes, frozen=True):
     scenario: Annotated[str, types.SCENARIOS, text, Own("The scenario, whose actions see the item as `{item}`.")] = ""
     as_: Annotated[Text, Own("Another name for the item.")] = ITEM
     with_: Annotated[Fields, Own("Further parameters of the scenario.")] = {}
+    collect: Annotated[
+        Elements,
+        Own("Which results of each run the next action gets as `results`; it waits until all runs are over."),
+    ] = ()
+    at_once: Annotated[
+        Whole, Own("How many runs there are at the same time; the others begin as these end. The next action waits.")
+    ] = None
     limit: Annotated[Count, Own("How many items there may be; with more the action fails.", default=MOST_ITEMS)] = None
 
 
@@ -43,7 +51,11 @@ def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Seq
     most = min(written.limit or MOST_ITEMS, MOST_ITEMS)
     if len(items) > most:
         return failed(sentence("items_most_allowed", count=len(items), most=most))
-    return for_each(on.bot, on.step, written.scenario, items, written.as_, written.with_)
+    if written.at_once is not None and written.at_once < 1:
+        raise Invalid("FIELD_INVALID", sentence("at_once_from_one"), "at_once")
+    waits = bool(written.collect or written.at_once)
+    about = written.scenario, items, written.as_, written.with_
+    return for_each(on.bot, on.step, *about, written.collect if waits else None, written.at_once or 0)
 
 
 def items_of(written: Data) -> Sequence[Data]:
@@ -68,12 +80,16 @@ async def _people(context: Context, group: str) -> Sequence[Data]:
 
 ACTION = ActionType(
     name="for_each",
-    help="Runs a scenario once for each item of a list, or each person of a group of the directory, side by side; the"
-    " next action does not wait for them.",
+    help="Runs a scenario once for each item of a list, or each person of a group of the directory, side by side. The"
+    " next action does not wait for them, unless it collects their results.",
     attributes=ForEachAttributes,
     placeholder=True,
     one_of=("items", "group"),
-    returns={"count": "how many items there were"},
+    returns={
+        "count": "how many items there were",
+        "results": "with `collect`: of each run, in the order of the items, its item, `number`, `outcome` (`failed` if"
+        " one of its actions failed) and what was asked for",
+    },
     execute=execute,
     rehearse=rehearse,
 )
