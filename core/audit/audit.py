@@ -57,7 +57,8 @@ class Audit:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._scanners = [Scanner(store, shard) for shard in range(store.shards)]
+        placed: dict[str, str] = {}
+        self._scanners = [Scanner(store, shard, placed) for shard in range(store.shards)]
         self._reported: set[tuple[str, str, str]] = set()
         self.summary = Summary()
 

@@ -13,6 +13,7 @@ from core.audit.invariants.conservation import Recount
 from core.audit.invariants.directory import DIRECTORY_KINDS, Entries, Implication, implications, rule_of_ownership
 from core.audit.invariants.invariant import Repair, Violation
 from core.audit.invariants.jobs import JOB_KINDS, JobStanding, Standings, count_violations, job_implications, record_of
+from core.audit.invariants.threads import ThreadSnapshot, thread_violations, twice_violation
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
@@ -151,6 +152,29 @@ class JobsScanner:
             }
             start += _PAGE
         return found
+
+
+def thread_steps(store: Store, placed: dict[str, str]) -> Mapping[str, ScanKey]:
+    """Return the check of threads. `placed`: event → its thread, of all shards."""
+
+    async def scan(name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
+        (thread,) = parts
+        seen = ThreadSnapshot.read(await store.run("audit_thread", int(thread.partition(".")[0]), thread))
+        if seen is None:
+            return []
+        found = list(thread_violations(name, seen))
+        for event in seen.events:
+            other = placed.setdefault(event, thread)
+            if other != thread and await _still_has(store, other, event):
+                found.append(twice_violation(event, thread, other))
+        return found
+
+    return {"thread": scan}
+
+
+async def _still_has(store: Store, thread: str, event: str) -> bool:
+    key = KEYS["thread"].at(int(thread.partition(".")[0]), thread)
+    return bool(await store.command("HEXISTS", key, f"event:{event}"))
 
 
 def orphan_steps(store: Store, shard: int, scanned: SeenTasks) -> Mapping[str, ScanKey]:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from itertools import chain, islice
 
 from core.audit.delivery_snapshot import Read, SnapshotReader
-from core.audit.entry_scanner import PAGE, SeenTasks, directory_steps, jobs_steps, orphan_steps, pages
+from core.audit.entry_scanner import PAGE, SeenTasks, directory_steps, jobs_steps, orphan_steps, pages, thread_steps
 from core.audit.event_log import EventLog
 from core.audit.invariants.histories import delivery_violations, history_index_violations, time_of, version_of
 from core.audit.invariants.invariant import LIVE, Violation, key_violations, parse_key
@@ -49,9 +49,9 @@ _LATER = frozenset(
 
 
 class Scanner:
-    """One shard."""
+    """One shard. `placed`: the thread of each event, which the scanners of all shards share."""
 
-    def __init__(self, store: Store, shard: int) -> None:
+    def __init__(self, store: Store, shard: int, placed: dict[str, str] | None = None) -> None:
         self._store = store
         self.shard = shard
         self.snapshots = SnapshotReader(store, shard)
@@ -75,6 +75,7 @@ class Scanner:
             **directory_steps(store, shard),
             **jobs_steps(store, shard),
             **orphan_steps(store, shard, self.seen),
+            **thread_steps(store, {} if placed is None else placed),
         }
 
     async def _types(self, names: Sequence[str], home: int) -> Sequence[tuple[str, int]]:

@@ -1,6 +1,6 @@
 """Violations, their repairs, and the invariant of keys (I16). Pure.
 
-An invariant is checked on one atomic read of a function of lua/audit, so a violation really existed. I1 to I30 are
+An invariant is checked on one atomic read of a function of lua/audit, so a violation really existed. I1 to I31 are
 numbered as in docs/proof.md. The invariants of tasks are in core/audit/invariants/tasks.py, those of lanes, tenants and
 indexes in lane_invariants.py, those of deliveries in history_invariants.py, those of jobs in
 jobs_invariants.py, I7 in conservation.py.

@@ -5,7 +5,7 @@
 --         threads_ms after its last message. What a muted person writes is not unread.
 -- RETURNS ["added", number of the message, its ms, 1 if the person is muted else 0]; "repeated" for an event that was added before
 -- EVENTS  none
--- INVARIANT a message is in one thread, once
+-- INVARIANT I31 a message is in one thread, once
 
 local function drop_message(thread, number)
   local stored = redis_call('HGET', thread, 'message:' .. number)

@@ -49,6 +49,7 @@ from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Sent
 from tests.core.threads.test_metadata import photograph
+from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
 
@@ -489,6 +490,34 @@ async def test_outside_office_hours_a_message_is_accepted_and_shown_when_they_be
         waiting, _ = await school.core.deliveries.list(TENANT, state=DeliveryState.SCHEDULED)
         assert [one.deliver_at for one in waiting] == [opening, opening]
         assert {one.text.split("\n")[1] for one in waiting} == {"And on Friday?", "And when?"}
+
+
+async def test_the_audit_finds_a_message_that_is_lost_doubled_or_in_two_threads(school: School) -> None:
+    message = await school.send()
+    for text in ("one", "two"):
+        await school.write(MARIA, text, quoted=message)
+    (thread,) = await school.threads()
+    store, shard = school.core.store, int(thread.id.partition(".")[0])
+    key = KEYS["thread"].at(shard, thread.id)
+    copy = KEYS["thread"].at(shard, f"{shard}.{'0' * 20}")
+    inbox, unread = (KEYS[name].at(shard, TENANT, str(ANNAS)) for name in ("inbox", "unread_threads"))
+    before = {one: await school.stack.redis.dump(one) or b"" for one in (key, inbox, unread)}
+    ttl = 10_000_000
+    damages = (
+        ("HDEL", key, "message:1"),
+        ("HSET", key, "event:again", "2"),
+        ("HSET", key, "messages", "3"),
+        ("ZADD", inbox, "5", thread.id),
+        ("HSET", key, "unread", "0"),
+        ("COPY", key, copy),
+    )
+    for damage in damages:
+        assert await violations_in(store) == [], damage
+        await store.command(*damage)
+        assert {one.rule for one in await violations_in(store)} == {"I31"}, damage
+        await store.command("DEL", copy)
+        for one, content in before.items():
+            await school.stack.redis.restore(one, ttl, content, replace=True)
 
 
 async def test_an_inbox_is_read_in_pages(school: School) -> None:
