@@ -306,6 +306,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     await threads.mark_read(await threads.find(TENANT, added.thread), 1)
     await threads.mark(await threads.find(TENANT, added.thread), "mute")
     await threads.forget(TENANT, 1)
+    await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(2), way, "", "event", message)
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:
@@ -355,7 +356,7 @@ async def _call_action_verbs(stack: Stack) -> None:
     await Forms(stack.store).note(TENANT, "signup", "echo:1", {"room": FormAnswer(1, "12", 1)})
     await Forms(stack.store).delete(TENANT, "signup", "echo:1", "none", "run:1")
     await stack.store.run("forget_forms", 0, TENANT, "echo", "1")
-    await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
+    await Requests(stack.store, TENANT).store("run:request", NewRequest("feedback", "echo", "1"))
     await stack.store.run("forget_requests", 0, TENANT, "echo", "1", 0)
     await stack.store.run("forget_person", 0, TENANT, "echo", "1")
     promos = Promos(stack.store, TENANT)
