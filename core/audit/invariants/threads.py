@@ -8,7 +8,6 @@ from typing import Any
 
 from core.audit.invariants.invariant import Violation
 from core.redis.keys import KEYS
-from core.threads.threads import MOST_MESSAGES
 
 _RULE = "I31"
 _WHY = "which of the two is right is unknown"
@@ -57,7 +56,7 @@ def thread_violations(key: str, seen: ThreadSnapshot) -> Iterator[Violation]:
     if named != seen.events or len(named) != len(seen.messages):
         wrong = sorted(set(named.items()) ^ set(seen.events.items()))[:3]
         yield Violation(_RULE, key, f"{len(seen.messages)} messages, of events {wrong}", "each event once", why=_WHY)
-    if beyond := [number for number in seen.messages if not seen.newest - MOST_MESSAGES < number <= seen.newest]:
+    if beyond := [number for number in seen.messages if number > seen.newest]:
         yield Violation(_RULE, key, f"the messages {beyond[:3]}", f"the newest up to {seen.newest}", why=_WHY)
     newest = seen.messages.get(seen.newest)
     if newest is None or newest[0] != seen.last:
