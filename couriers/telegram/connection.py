@@ -76,7 +76,9 @@ FAILURES = (RPCError, OSError, AuthKeyNotFound)  # raised by `connect` and `requ
 
 
 class TelegramConnection:
-    """Call `connect` before `request`: if `connect` fails, nothing was sent; if `request` fails, it may have been."""
+    """Call `connect` before `request`: if `connect` fails, nothing was sent; if `request` fails, it may have been.
+    While a connection is being made requests wait for it.
+    """
 
     def __init__(self, client: TelegramClient, timeout: timedelta) -> None:
         self._client = client
@@ -121,6 +123,8 @@ class TelegramConnection:
     async def call(self, call: Awaitable[Any]) -> Any:
         """Call a method of Telethon that makes requests itself, in the same way."""
         answers = self._answers
+        if self._connecting is not None:  # one that breaks each connection would break this one before it is usable
+            await self.connect()
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await _raising_connection_errors(self._while_connected(call))

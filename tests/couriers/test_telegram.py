@@ -4,12 +4,17 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from telethon.sessions import StringSession
+from telethon.tl.functions.messages import SendMessageRequest
+from telethon.tl.types import InputPeerSelf
 
 from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, Unknown
+from couriers.telegram.connection import AccountClient, TelegramConnection
 from sandbox.state import Fault, Rule
 from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message, send
 from tests.couriers.relay import Relay
 from tests.couriers.telegram_provider import MAGIC_ADDRESSES, SHORT_TIMEOUT, TelegramProvider, provider, send_one
+from tests.support.waiting import until
 
 __all__ = ["provider"]
 
@@ -138,6 +143,21 @@ async def test_a_message_that_breaks_each_connection_is_not_repeated_by_telethon
         assert isinstance(await send_one(courier, provider.address(1)), Sent)
     assert provider.state.counter("telegram", "sendMessage") == 6
     assert rule in provider.state.rules()
+
+
+async def test_a_request_waits_while_the_connection_is_made_so_that_it_cannot_break_it(
+    provider: TelegramProvider,
+) -> None:
+    session = StringSession(await provider.sign_in())
+    client = AccountClient(session, 1, "hash", auto_reconnect=False)
+    connection = TelegramConnection(client, provider.timeout)
+    provider.inject_fault("disconnect_before")
+    connecting = asyncio.create_task(connection.connect())
+    await until(client.is_connected, every=0)  # to the server, which has not answered yet
+    with pytest.raises(ConnectionError):
+        await connection.request(SendMessageRequest(InputPeerSelf(), "hello", random_id=1))
+    await connecting
+    await connection.close()
 
 
 async def test_a_dead_connection_is_replaced(provider: TelegramProvider) -> None:
