@@ -24,6 +24,8 @@ write:
     - {type: order, text: "{answer}", deliver_at: tomorrow 9:00, chain: completed}
     - {type: send, text: "Ordered {delivery_id}", chain: completed}
     - {type: send, text: "Not ordered: {code|fallback:stopped}", chain: [failed, drop]}
+in_any:
+  actions: [{type: choose_addressees, text: Whom?, language: "{event_text|regex:in (.+)}"}]
 late:
   actions:
     - {type: order, to: {group: A}, text: x, deliver_at: "{event_text|regex:at (.+)}"}
@@ -48,6 +50,14 @@ a group is selected and the message ordered:
     - bot: ["1 at 02.12.2026 09:00, 1 SMS", "Ordered 0.1.1000000000000000000"]
     - wait: 1d
     - bot: {text: "No <classes>", to: ["group:A-2"]}
+its language may come from a placeholder:
+  steps:
+    - user: in en-GB
+    - bot: {contains: Selected}
+a language that Ada does not speak is Russian:
+  steps:
+    - user: in fr
+    - bot: {contains: Выбрано}
 it ends when the person cancels:
   steps:
     - user: /write
@@ -74,7 +84,9 @@ a time in words is refused:
 
 def test_a_rehearsal_plays_the_list_and_the_order(tmp_path: Path) -> None:
     folder = BotFolder(tmp_path).write("scenarios/s.yaml", BOT).write("tests/t.yaml", TESTS)
-    folder.write("triggers.yaml", "text: {exact: {/write: s.write, /help: s.help}, starts_with: {at: s.late}}")
+    folder.write(
+        "triggers.yaml", "text: {exact: {/write: s.write, /help: s.help}, starts_with: {at: s.late, in: s.in_any}}"
+    )
     checked = check(tmp_path)
     verdicts, problems = run_tests(tmp_path, checked.bot)
     assert [problem.message for problem in checked.problems] == []

@@ -73,7 +73,8 @@ class ChooseAddresseesAttributes(Attributes, frozen=True):
         for kind in self.kinds:
             if kind not in KINDS:
                 raise conversion.invalid("kinds", kind, sentence("one_of", words=", ".join(KINDS)))
-        return ChoiceList(name, self.kinds or _DEFAULT_KINDS, self.language or language, self.words)
+        shown = language_of(self.language) if self.language else language
+        return ChoiceList(name, self.kinds or _DEFAULT_KINDS, shown, self.words)
 
 
 async def execute(context: Context, written: ChooseAddresseesAttributes) -> Ending | Asking:
