@@ -78,8 +78,8 @@ async def partition(tmp_path: Path) -> AsyncIterator[Partition]:
     cluster.close()
 
 
-async def claimed(queue: Queue, shard: int, owner: str, lease: timedelta = LEASE) -> Sequence[Task]:
-    return (await queue.claim(shard, ClaimRequest("t", owner, 1, lease, FLOOR))).tasks
+async def claimed(queue: Queue, shard: int, owner: str, lease: timedelta = LEASE, most: int = 1) -> Sequence[Task]:
+    return (await queue.claim(shard, ClaimRequest("t", owner, most, lease, FLOOR))).tasks
 
 
 async def put_always(queue: Queue, shard: int, acknowledged: list[str]) -> None:
@@ -109,7 +109,8 @@ async def test_a_worker_in_the_minority_of_a_cluster_loses_nothing_acknowledged_
     written = partition.old.offset
     await until(lambda: partition.other.offset >= written)
     await partition.begin()
-    [meanwhile] = await claimed(worker, shard, "inside")
+    # On a busy machine the short lease has ended by now, and the first task is claimed again.
+    [meanwhile] = [one for one in await claimed(worker, shard, "inside", most=2) if one.id != before.id]
     putting = asyncio.create_task(put_always(worker, shard, acknowledged))
     await until(partition.only_inside)
 
