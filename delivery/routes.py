@@ -5,6 +5,7 @@ from delivery.api import (
     actions,
     api_keys,
     audits,
+    calendar_feed,
     delivery_reports,
     files,
     health,
@@ -50,7 +51,7 @@ _RESOURCES = (
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,
     users, own_fields, of_person, contacts, groups, ownerships,
-    me, personal_keys, sessions, identity_providers, actions, live, api_keys,
+    me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
     delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip
 

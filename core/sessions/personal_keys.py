@@ -13,9 +13,9 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from core.admission.api_keys import check_key_name
-from core.errors import Conflict, Forbidden, NotFound
+from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.people import User, id_text
-from core.sessions.sessions import PERSONAL_KEY, Identity, PersonalKey, Sessions, StoredSession, new_secret
+from core.sessions.sessions import CALENDAR, PERSONAL_KEY, Identity, PersonalKey, Sessions, StoredSession, new_secret
 
 MOST_KEYS = 20
 """How many personal keys a person has at most."""
@@ -31,12 +31,16 @@ class PersonalKeys:
         self, identity: Identity, name: str, scopes: Collection[str], lifetime: timedelta
     ) -> tuple[PersonalKey, str]:
         """Create a key; return it with its secret, which is not stored. Raises Forbidden PERSON_SESSION_REQUIRED,
-        SCOPE_MISSING; Invalid KEY_NAME_MALFORMED; Conflict KEY_LIMIT_REACHED.
+        SCOPE_MISSING; Invalid KEY_NAME_MALFORMED, CALENDAR_ALONE; Conflict KEY_LIMIT_REACHED.
         """
         person = _signed_in(identity)
         check_key_name(name)
+        if CALENDAR in scopes and len(set(scopes)) > 1:
+            raise Invalid(
+                "CALENDAR_ALONE", "A key for the calendar has no further scope: it stands in an address.", "scopes"
+            )
         for number, scope in enumerate(scopes):
-            if scope not in identity.key.scopes:
+            if scope not in (*identity.key.scopes, CALENDAR):
                 raise Forbidden("SCOPE_MISSING", f"The person does not have the right {scope}.", f"scopes.{number}")
         if len(await self.list(identity)) >= MOST_KEYS:
             raise Conflict("KEY_LIMIT_REACHED", f"A person has at most {MOST_KEYS} personal keys.")

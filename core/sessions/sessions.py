@@ -8,7 +8,7 @@ ends as sessions do.
 
 import re
 import secrets
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -37,6 +37,9 @@ _OF_ANY_PERSON = frozenset({"read"})
 
 PERSONAL_KEY = "adap_"
 """How the secret of a personal key begins."""
+
+CALENDAR = "calendar"
+"""The scope of a personal key that reads the calendar of its person."""
 
 _NOTED = timedelta(minutes=1)
 _PLACED = re.compile(r"(\d{1,5})\.", re.ASCII)
@@ -174,12 +177,15 @@ class Sessions:
         session = await self.stored(secret)
         return await self._identity(session, hash_of(secret)) if session and not session.personal_key else None
 
-    async def find_personal_key(self, secret: str) -> Identity | None:
+    async def find_personal_key(self, secret: str, *, for_calendar: bool = False) -> Identity | None:
         """Return whose personal key it is, with the rights of this moment; None if it is unknown, expired or revoked,
-        or its person blocked. Its use is noted, at most once a minute.
+        or its person blocked. Its use is noted, at most once a minute. `for_calendar`: whether it is wanted for a
+        calendar; the key of one is good for nothing else, because it stands in an address.
         """
-        session = await self.stored(secret)
+        session = await self.stored(secret) if secret.startswith(PERSONAL_KEY) else None
         if session is None or session.personal_key is None:
+            return None
+        if (CALENDAR in session.personal_key.scopes) is not for_calendar:
             return None
         identity = await self._identity(session, "")
         now, used_at = datetime.now(UTC), session.personal_key.used_at
@@ -188,6 +194,21 @@ class Sessions:
             key = self._keys(identity, [hash_of(secret)])[0]
             await self._store.command("SET", key, _encoded(noted), "XX", "KEEPTTL")  # XX: a revoked one stays revoked
         return identity
+
+    async def personal_keys(self) -> AsyncIterator[tuple[str, str, PersonalKey]]:
+        """Yield (tenant, person, key) of all personal keys of all tenants, each perhaps more than once."""
+        for homes in self._store.shard_map.primaries().values():
+            cursor = "0"
+            while True:
+                cursor, names = await self._store.command_at(
+                    homes[0], "SCAN", cursor, "MATCH", "session:*", "COUNT", 500
+                )
+                for name in names:
+                    session = _decoded(await self._store.command("GET", name))
+                    if session and session.personal_key:
+                        yield session.tenant, session.person, session.personal_key
+                if str(cursor) == "0":
+                    break
 
     async def stored(self, secret: str) -> StoredSession | None:
         """Return the record with this secret, a session's or a personal key's."""

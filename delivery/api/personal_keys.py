@@ -14,10 +14,12 @@ from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
 
 class PersonalKeyRequest(RequestModel, frozen=True):
-    """A new key. `scopes`: none that the person does not have. `days`: how long it is valid."""
+    """A new key. `scopes`: none that the person does not have. `days`: how long it is valid. `calendar`
+    stands alone: such a key is the last part of the address `/v1/calendar/SECRET.ics`, and nothing else.
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=128, extra_json_schema={"pattern": PRINTABLE})]
-    scopes: Annotated[list[Literal["send", "read", "manage"]], Meta(min_length=1, max_length=3)]
+    scopes: Annotated[list[Literal["send", "read", "manage", "calendar"]], Meta(min_length=1, max_length=3)]
     days: Annotated[int, Meta(ge=1, le=366)]
 
 

@@ -6,12 +6,18 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
+from msgspec import to_builtins
+
 from cli.client.verbs import print_nothing, print_result
 from cli.command import SUCCESS, Command
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import ActionLog, OperatorAction
 from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
+from core.directory import Directory
+from core.redis.store import Store
+from core.sessions import Sessions
+from core.sessions.sessions import PersonalKey
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -25,7 +31,7 @@ def declare(parser: ArgumentParser) -> None:
         help="what the key permits (default: send and read); repeat for several",
     )
     create_parser.add_argument("--tenant", default="default")
-    verbs.add_parser("list", help="list the keys, without their secrets")
+    verbs.add_parser("list", help="list the keys, and those of people, without their secrets")
     revoke_parser = verbs.add_parser("revoke", help="revoke a key: requests with it are refused")
     revoke_parser.add_argument("id")
 
@@ -35,31 +41,38 @@ def run(arguments: Namespace) -> int:
 
 
 async def run_action(arguments: Namespace) -> int:
-    actions: Mapping[str, Callable[[ApiKeys, ActionLog, Namespace], Awaitable[None]]]
+    actions: Mapping[str, Callable[[Store, Namespace], Awaitable[None]]]
     actions = {"create": create, "list": list_all, "revoke": revoke}
     async with open_store(load()) as store:
-        await actions[arguments.action](ApiKeys(store), ActionLog(store), arguments)
+        await actions[arguments.action](store, arguments)
     return SUCCESS
 
 
-async def create(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
-    key, secret = await keys.create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
-    await log.write(key.tenant, user_action("POST /v1/api-keys", f"/v1/api-keys/{key.id}"))
+async def create(store: Store, arguments: Namespace) -> None:
+    key, secret = await ApiKeys(store).create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
+    await ActionLog(store).write(key.tenant, user_action("POST /v1/api-keys", f"/v1/api-keys/{key.id}"))
     text = f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time."
     print_result(arguments, {**key.as_json(), "secret": secret}, text)
 
 
-async def list_all(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
-    if not (found := await keys.list()):
+async def list_all(store: Store, arguments: Namespace) -> None:
+    keys = ApiKeys(store)
+    found, sessions = await keys.list(), Sessions(store, Directory(store), keys)
+    of_people = {key.id: (tenant, person, key) async for tenant, person, key in sessions.personal_keys()}
+    if not found and not of_people:
         print_nothing(arguments)
     for key in found:
         print_result(arguments, key.as_json(), describe(key))
+    for tenant, person, one in sorted(of_people.values(), key=lambda place: (*place[:2], place[2].expires_at)):
+        shown = {**to_builtins(one), "tenant": tenant, "person": person}
+        print_result(arguments, shown, describe_personal(tenant, person, one))
 
 
-async def revoke(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
+async def revoke(store: Store, arguments: Namespace) -> None:
+    keys = ApiKeys(store)
     tenants = [key.tenant for key in await keys.list() if key.id == arguments.id]
     await keys.revoke(arguments.id)
-    await log.write(tenants[0], user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}"))
+    await ActionLog(store).write(tenants[0], user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}"))
     print_result(arguments, {"revoked": arguments.id}, f"revoked {arguments.id}")
 
 
@@ -75,6 +88,14 @@ def describe(key: ApiKey) -> str:
     used = f"last used {_time(key.used_at)}" if key.used_at else "never used"
     scopes = ", ".join(sorted(key.scopes))
     return f"{key.id}  {key.name}  tenant {key.tenant}  may {scopes}  made {_time(key.created_at)}, {used}"
+
+
+def describe_personal(tenant: str, person: str, key: PersonalKey) -> str:
+    used = f"last used {_time(key.used_at)}" if key.used_at else "never used"
+    scopes = ", ".join(key.scopes)
+    return (
+        f"{key.id}  {key.name}  tenant {tenant}  person {person}  may {scopes}  until {_time(key.expires_at)}, {used}"
+    )
 
 
 def _time(at: datetime) -> str:

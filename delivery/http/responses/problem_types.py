@@ -39,6 +39,8 @@ CODES = {
     "LINK_USED": ProblemType(403, "The link was used or has expired"),
     "KEY_NOT_FOUND": ProblemType(404, "No such API key"),
     "KEY_LIMIT_REACHED": ProblemType(409, "The person has as many personal keys as are allowed"),
+    "CALENDAR_ALONE": ProblemType(422, "A key for the calendar has no further scope"),
+    "CALENDAR_NOT_FOUND": ProblemType(404, "No such calendar"),
     "PERSON_SESSION_REQUIRED": ProblemType(403, "This needs a person who is signed in"),
     "KEY_NAME_MALFORMED": ProblemType(400, "The name of the API key is malformed"),
     "TENANT_MALFORMED": ProblemType(400, "The name of the tenant is malformed"),

@@ -37,7 +37,7 @@ export default {
 function showKeys(root, context) {
   const place = h("div");
   const days = () => field({ label: t("account.key_days") }, h("input", { name: "days", type: "number", min: 1, max: 366, value: 90, required: true }));
-  const make = async () => { if (await create(KEYS, context.me.scopes, days())) list.reload(); };
+  const make = async () => { if (await create(KEYS, [...context.me.scopes, "calendar"], days())) list.reload(); };
   const end = async (key) => { if (await revoke(KEYS, key, t("account.key_revoke_text"))) list.reload(); };
   paint(root, h("h2", {}, t("account.keys")), h("p", {}, t("account.keys_text")), h("div", { class: "actions" }, h("button", { onclick: make }, t("keys.create"))), place);
   const list = table(place, {

@@ -61,7 +61,12 @@ export async function create(path, scopes, further) {
       return api.post(path, { name, scopes: wanted, ...(tenant && { tenant }), ...(days && { days: Number(days) }) });
     },
   });
-  if (made) await showOnce({ title: t("keys.created_title", { name: made.key.name }), label: t("keys.secret"), secret: made.secret });
+  if (!made) return made;
+  const isCalendar = made.key.scopes.includes("calendar");
+  await showOnce({
+    title: t("keys.created_title", { name: made.key.name }), label: t(isCalendar ? "keys.calendar" : "keys.secret"),
+    secret: isCalendar ? `${location.origin}/v1/calendar/${made.secret}.ics` : made.secret,
+  });
   return made;
 }
 
