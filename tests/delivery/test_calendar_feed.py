@@ -11,7 +11,7 @@ from core.directory import Directory
 from core.sessions import Sessions
 from delivery.api.calendar_feed import escaped, folded_line
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
-from tests.delivery.test_answers import finished
+from tests.delivery.test_deliveries import finished
 from tests.delivery.test_people_signed_in import as_person, people
 
 __all__ = ["people"]
