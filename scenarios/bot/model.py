@@ -5,7 +5,9 @@ could not be read is missing, everything else is there.
 """
 
 from collections.abc import Mapping
+from datetime import tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -162,6 +164,7 @@ class Bot(Struct, frozen=True):
     `variables`: those of the environment that stand in the files, name → value; they may be secrets.
     `declared`: what the bot remembers, full name such as `person.age` → its declaration. `schedules`: by name.
     `translations`: language → the scenarios with its texts, if the bot has some (texts/LANGUAGE.yaml).
+    `timezone`: its name, "" for that of the installation.
     """
 
     scenarios: Mapping[str, Scenario] = {}
@@ -175,6 +178,11 @@ class Bot(Struct, frozen=True):
     declared: Mapping[str, Variable] = {}
     schedules: Mapping[str, Schedule] = {}
     translations: Mapping[str, Mapping[str, Scenario]] = {}
+    timezone: str = ""
+
+    def zone(self, default: tzinfo) -> tzinfo:
+        """Return the time zone of the bot; `default` if bot.yaml names none."""
+        return ZoneInfo(self.timezone) if self.timezone else default
 
     def action(self, scenario: str, number: int, written: Action, language: str) -> Action:
         """Return an action, which a scenario has at this place, counted from 0, in the language of a person."""

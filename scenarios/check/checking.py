@@ -35,6 +35,13 @@ class Checked(Struct, frozen=True):
     def has_errors(self) -> bool:
         return any(problem.is_error for problem in self.problems)
 
+    @property
+    def is_good(self) -> bool:
+        """Return whether a running bot may be replaced by this one: a moment that is over was none when it was
+        written, and stops no bot.
+        """
+        return all(problem.code == "IN_THE_PAST" for problem in self.problems if problem.is_error)
+
 
 def check(folder: Path, environment: Mapping[str, str] | None = None, actions: Actions | None = None) -> Checked:
     """Load the folder and check the bot. Raises SetupError if there is no such folder."""

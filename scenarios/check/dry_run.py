@@ -8,6 +8,7 @@ outcome: types of actions, or single ones as the graph names them (`menu.start:2
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC
 
 from msgspec import to_builtins
 
@@ -67,7 +68,7 @@ def dry_run(
     """Return the actions that this event starts, each with its outcome. The person's state is `user_state` of the
     event. No action begins later than `seconds` after the first.
     """
-    rehearsal = Rehearsal(bot, event, Memory(FIRST_MOMENT), Outcomes(fail, unclear))
+    rehearsal = Rehearsal(bot, event, Memory(FIRST_MOMENT, bot.zone(UTC)), Outcomes(fail, unclear))
     selection, warnings = select(bot, rehearsal.event, str(event.get("user_state") or ""))
     rehearsal.start(selection.scenarios, seconds)
     started = dict(zip(selection.scenarios, selection.places, strict=True))

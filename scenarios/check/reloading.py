@@ -55,7 +55,7 @@ class ActiveBot:
     def _use(self, checked: Checked) -> None:
         self.bot, self.loaded_at = checked.bot, time.time()
         self.version = version_of(self.folder, checked.bot)
-        self.is_good = not checked.has_errors
+        self.is_good = checked.is_good
 
     def use(self, version: str, bot: Bot) -> None:
         """Put a good version of earlier in force in place of the files, which have mistakes."""
@@ -109,7 +109,7 @@ class ActiveBot:
     def _swap(self, checked: Checked) -> bool:
         """Put what was read in force if it is good; return whether it is."""
         report(self._shown, checked)
-        if checked.has_errors and self.is_good:
+        if self.is_good and not checked.is_good:
             log.error("%s has mistakes; the last good version %s stays active", self._shown, self.version)
             return False
         self._use(checked)

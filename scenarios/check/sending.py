@@ -80,7 +80,7 @@ def _check_times(reader: Reader, node: MapNode) -> None:
     if delay is not None and not is_empty(delay):
         reader.error(delay, "TWO_TIMES", sentence("delay_deliver_at_exclude_each"))
     if _is_past(at):
-        reader.warning(at, "IN_THE_PAST", sentence("moment_over_message_never"))
+        reader.error(at, "IN_THE_PAST", sentence("moment_over_message_never"))
 
 
 def _is_past(node: Node) -> bool:

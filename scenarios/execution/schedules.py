@@ -129,7 +129,7 @@ class Schedules:
 
     @property
     def _zone(self) -> tzinfo:
-        return self._services.timezone
+        return self._bot.bot.zone(self._services.timezone)
 
     async def _put(self, event: Mapping[str, Data]) -> None:
         tenant = self._services.tenant

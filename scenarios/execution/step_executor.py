@@ -64,7 +64,7 @@ class StepExecutor:
                 return self.finished(stored, step, failed(reason))
             if reason := unmet(context.prepared.condition, context.prepared.seen):
                 return self.finished(stored, step, skipped(reason))
-            found = await kind.execute(context, kind.converted(context.prepared, self._services.timezone))
+            found = await kind.execute(context, kind.converted(context.prepared, context.services.timezone))
         except Refused as refusal:
             found = self._without_secrets(kind.refused(refusal))
         except Exception as error:  # whatever an action raises is its failure
@@ -85,7 +85,8 @@ class StepExecutor:
         """Return what the action of a step gets."""
         bot = stored.version.bot
         prepared = prepared_of(stored, step, self._types[step.action.type])
-        context = Context(self._services, bot, self._folder, stored.id, step, stored.event, prepared)
+        services = replace(self._services, timezone=bot.zone(self._services.timezone))
+        context = Context(services, bot, self._folder, stored.id, step, stored.event, prepared)
         for warning in prepared.warnings if warns else ():
             context.warn(warning)
         return context

@@ -1,9 +1,14 @@
-"""Reads bot.yaml (commands, roles) and settings.yaml, where later versions of the dialect keep commands and roles."""
+"""Reads bot.yaml (commands, roles, time zone) and settings.yaml, where later dialects have commands and roles."""
 
 import re
+from collections.abc import Mapping
+from zoneinfo import available_timezones
+
+from msgspec import Struct
 
 from scenarios.bot import BotCommand, Role
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.reading import Reader, as_int
 from scenarios.words import sentence
 
@@ -17,22 +22,37 @@ SCOPES = (
     "chat_member",
 )
 COMMAND_FIELDS = ("command", "description", "scope", "chat_id", "user_id")
+_PARTS = ("commands", "roles", "timezone")
 ROLE_FIELDS = ("description", "permissions", "users")
 COMMANDS_SECTION, ROLES_SECTION = "tg_command_registry", "permission_manager"
 """The sections of settings.yaml in which later versions keep commands and roles."""
 
 
-def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[BotCommand, ...], dict[str, Role]]:
+class BotFile(Struct, frozen=True):
+    """What bot.yaml has. `timezone`: "" for that of the installation."""
+
     commands: tuple[BotCommand, ...] = ()
-    roles: dict[str, Role] = {}
+    roles: Mapping[str, Role] = {}
+    timezone: str = ""
+
+
+def read_bot_file(reader: Reader, root: Node | None) -> BotFile:
+    found = {key.text: node for key, node in reader.pairs(root, "bot.yaml")}
     for key, node in reader.pairs(root, "bot.yaml"):
-        if key.text == "commands":
-            commands = read_commands(reader, node)
-        elif key.text == "roles":
-            roles = read_roles(reader, node)
-        elif not is_empty(node):
-            reader.unknown(key, ("commands", "roles"), "UNKNOWN_SECTION", sentence("part_bot_yaml_commands"))
-    return commands, roles
+        if key.text not in _PARTS and not is_empty(node):
+            reader.unknown(key, _PARTS, "UNKNOWN_SECTION", sentence("part_bot_yaml_commands"))
+    commands, roles = read_commands(reader, found.get("commands")), read_roles(reader, found.get("roles"))
+    return BotFile(commands, roles, read_timezone(reader, found.get("timezone")))
+
+
+def read_timezone(reader: Reader, node: Node | None) -> str:
+    """Return the name of a time zone; "" for none, or an unknown one, which is reported."""
+    name = reader.text(node, "timezone") or ""
+    if node is None or not name or name in available_timezones():
+        return name
+    message = did_you_mean(sentence("no_time_zone", name=name), name, sorted(available_timezones()))
+    reader.error(node, "UNKNOWN_TIMEZONE", message)
+    return ""
 
 
 def read_settings_file(reader: Reader, root: Node | None) -> tuple[tuple[BotCommand, ...], dict[str, Role]]:

@@ -85,15 +85,16 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
     declared = read_variables(Reader(VARIABLES, problems), folder.read(VARIABLES))
     named = Bot(scenarios=scenarios.scenarios, short_names=scenarios.short_names(), declared=declared)
     named = replace(named, scenarios={one.name: with_goals(one, named) for one in named.scenarios.values()})
-    commands, roles = read_bot_file(Reader(BOT, problems), folder.read(BOT))
+    own = read_bot_file(Reader(BOT, problems), folder.read(BOT))
     later_commands, later_roles = read_settings_file(Reader(SETTINGS, problems), settings)
     return Bot(
         scenarios=named.scenarios,
         short_names=named.short_names,
         triggers=read_triggers(TRIGGERS, folder.read(TRIGGERS), named, problems),
         group_triggers=read_triggers(GROUP_TRIGGERS, folder.read(GROUP_TRIGGERS), named, problems),
-        commands=(*commands, *later_commands),
-        roles={**later_roles, **roles},
+        commands=(*own.commands, *later_commands),
+        roles={**later_roles, **own.roles},
+        timezone=own.timezone,
         settings=settings_of(settings),
         declared=declared,
         schedules=read_schedules(Reader(SCHEDULE, problems), folder.read(SCHEDULE), named),

@@ -59,6 +59,14 @@ async def test_a_changed_file_is_in_force_without_a_restart(folder: Path) -> Non
     assert changes[-1] == active.version
 
 
+async def test_a_moment_that_has_passed_is_an_error_and_stops_no_running_bot(folder: Path) -> None:
+    active = ActiveBot(folder)
+    async with watched(active):
+        write(folder, CHANGED.replace("text: changed", "text: changed, deliver_at: 2020-01-01 10:00"))
+        await until(lambda: text_of(active) == "changed")
+    assert [(one.severity, one.code) for one in active.problems] == [("error", "IN_THE_PAST")]
+
+
 @pytest.mark.parametrize(("text", "place"), [(BROKEN, "menu.yaml:2:1"), (MISTAKEN, "menu.yaml:3:14")])
 async def test_a_broken_file_is_reported_with_its_place_and_the_last_good_version_stays(
     folder: Path, caplog: pytest.LogCaptureFixture, text: str, place: str

@@ -52,7 +52,8 @@ def _as_json(one: BotTestVerdict) -> str:
 def chat(arguments: Namespace) -> int:
     """Talk to the bot until the input ends. Changed files are in force for the next line, unless they have errors."""
     folder, seen = arguments.folder, fingerprint(arguments.folder)
-    talk = Conversation(_checked(folder).bot, Memory(datetime.now(UTC)))
+    bot = _checked(folder).bot
+    talk = Conversation(bot, Memory(datetime.now(UTC), bot.zone(UTC)))
     print(_HELP)
     for line in _lines():
         bot, seen = _reloaded(folder, talk.bot, seen)

@@ -75,11 +75,11 @@ class _Test:
         self._name = name
         self._file = file
         self._node = node
-        self._zone = zone
+        self._zone = bot.zone(zone)
         self._bot = bot
         self._at = Place(file, node.line, node.column)
         self._heard = 0
-        self._talk = Conversation(bot, Memory(FIRST_MOMENT, zone))
+        self._talk = Conversation(bot, Memory(FIRST_MOMENT, self._zone))
 
     def verdict(self) -> BotTestVerdict:
         try:

@@ -349,6 +349,37 @@ done:
     assert timedelta(hours=23) < scheduled[0].deliver_at - datetime.now(UTC) < timedelta(hours=25)
 
 
+async def test_a_bot_may_have_a_zone_of_its_own(installation: Installation) -> None:
+    installation.write("bot.yaml", "timezone: Asia/Tokyo")
+    installation.actions("    - {type: send, text: later, deliver_at: '2037-03-29T12:00', far: true}")
+    await installation.start()
+    await installation.play()
+    (stored,), _ = await installation.stack.deliveries.list(TENANT)
+    assert stored.deliver_at == datetime(2037, 3, 29, 3, tzinfo=UTC)
+
+
+async def test_a_person_is_put_into_a_group_of_the_directory_and_taken_out(installation: Installation) -> None:
+    directory = installation.directory
+    await directory.users.create(TENANT, User(1, "Anna", contacts={"echo": ["11"]}))
+    await directory.groups.create(TENANT, Group("A"))
+    installation.actions("""
+    - {type: group, add: A}
+    - {type: group, add: B}
+    - {type: send, text: "{code}", chain: failed}
+back: {actions: [{type: group, remove: A}]}
+""")
+    installation.write("triggers.yaml", 'text: {exact: {back: s.back}, "*": s.main}')
+    await installation.start()
+    for person in ("11", "12", "12"):
+        await installation.play(user_id=person, chat_id=person, first_name="Boris")
+    found = await directory.groups.all_members(TENANT, "A")
+    assert [(one.id, one.name) for one in found] == [(1, "Anna"), ("echo-12", "Boris")]
+    assert installation.texts == ["GROUP_NOT_FOUND"] * 3
+    for person in ("11", "13"):
+        assert states(await installation.play("back", user_id=person, chat_id=person)) == ["completed"]
+    assert await directory.groups.member_ids(TENANT, "A") == ["echo-12"]
+
+
 async def test_a_time_that_the_clock_skips_is_the_next_minute_with_a_warning_to_the_author(
     installation: Installation, caplog: pytest.LogCaptureFixture
 ) -> None:
