@@ -323,6 +323,12 @@ async def test_the_members_of_a_group_chat_stand_behind_the_recipients_with_thei
     ]
     assert (answers["answers"]["answered"], answers["answers"]["options"]) == (1, {"yes": 1, "no": 0})
     assert "7,Anna,answered,yes,Yes" in (await api.call("GET", f"{where}/answers.csv")).body.decode()
+    for path in ("answers", "recipients", "answers.csv", "recipients.csv", "recipients.csv?language=en"):
+        start = (
+            f"{where}/{path}{'&' if '?' in path else '?'}{'state' if path.startswith('answers') else 'answer'}=answered"
+        )
+        found, other = [(await api.call("GET", f"{start}&q={text}")).body.decode() for text in ("ann", "boris")]
+        assert ("Anna" in found, "Anna" in other) == (True, False), path
     listed = (await api.call("GET", f"{where}/recipients?answer=answered")).json["recipients"]
     assert [(one["id"], one["name"], one["member"], one["why"]) for one in listed] == [(7, "Anna", True, None)]
     assert len((await api.call("GET", f"{where}/recipients")).json["recipients"]) == 2

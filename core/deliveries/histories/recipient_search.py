@@ -7,7 +7,7 @@ is full, and at most `MOST_READ` recipients: then the page ends early, with a cu
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,8 @@ from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import malformed_cursor
 from core.model.history import OutcomeRecord, RecipientRecord
-from core.model.history_key import HistoryKey
+from core.model.history_key import HistoryKey, Id
+from core.model.people import id_text
 from core.model.question import AnswerState, Question, RecipientAnswer, load_question
 from core.model.states import OPEN, Status
 from core.model.text.characters import folded
@@ -35,7 +36,8 @@ _TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Sta
 class RecipientFilter:
     """None and "": all. `status`, `reason` and `channel` are of one outcome. `text`: a part of the name or id. `why`:
     as `why_not_reached` says. `answer`, `option`: of the question of the delivery. `members`: also those of group chats
-    who have answered, at the end of the list.
+    who have answered, at the end of the list; `called`: the ids of those whose names have `text`, as a history has no
+    names of members.
     """
 
     status: Status | None = None
@@ -47,6 +49,7 @@ class RecipientFilter:
     answer: AnswerState | None = None
     option: str = ""
     members: bool = False
+    called: Collection[str] = ()
 
     @property
     def reads_outcomes(self) -> bool:
@@ -54,7 +57,7 @@ class RecipientFilter:
 
     def matches(self, record: RecipientRecord) -> bool:
         """Return whether a recipient is listed; `reached` is not looked at."""
-        if self.text and folded(self.text) not in folded(f"{record.name or ''}\n{record.id}"):
+        if self.text and not self._is_called(record):
             return False
         if self.why and why_not_reached(record) != self.why:
             return False
@@ -62,6 +65,10 @@ class RecipientFilter:
             return False
         outcomes = record.outcomes.items()
         return any(self._is_wanted(channel, outcome) for channel, outcome in outcomes)
+
+    def _is_called(self, record: RecipientRecord) -> bool:
+        is_named = folded(self.text) in folded(f"{record.name or ''}\n{record.id}")
+        return is_named or (record.is_member and id_text(record.id) in self.called)
 
     def _is_answered(self, answer: RecipientAnswer | None) -> bool:
         value = answer.row.value if answer and answer.row else ""
@@ -127,6 +134,10 @@ class RecipientSearch:
                 if len(found) == limit:
                     return RecipientPage(found, _cursor(places, offset + 1), question)
         return RecipientPage(found, _cursor(places, min(len(places), start + MOST_READ)), question)
+
+    async def member_ids(self, key: HistoryKey, tenant: str) -> list[Id]:
+        """Return the members of group chats who have answered. Raises NotFound HISTORY_NOT_FOUND."""
+        return [one.id for one in await self._reader.members(key, await self._reader.fields(key, tenant))]
 
     async def records_of(self, key: HistoryKey, tenant: str, numbers: Sequence[int]) -> list[RecipientRecord]:
         """Return the recipients with these numbers. Raises NotFound HISTORY_NOT_FOUND."""

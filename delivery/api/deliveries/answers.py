@@ -1,5 +1,6 @@
 """Answers to the question of a delivery: a table by person with totals, CSV, entering on behalf, closing."""
 
+import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,7 @@ from core.model.question import (
     RecipientAnswer,
     Revision,
 )
+from core.model.text.characters import folded
 from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
@@ -320,7 +322,11 @@ async def list_page(request: Request[None, AnswerQuery]) -> Response:
     query, recipients = request.query, request.services.core.deliveries.recipients
     asked, _ = await _asked(request)
     page = await recipients.page(
-        request.senders_history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
+        request.senders_history_key,
+        request.tenant,
+        await with_called(request, query.wanted()),
+        query.cursor or None,
+        query.limit or 100,
     )
     opened = await _opened(request, asked.question)
     people = [_with_row(one, opened) for one in await with_names(request, page.recipients)]
@@ -418,6 +424,18 @@ async def with_names(request: ApiRequest, records: Sequence[RecipientRecord]) ->
     return [replace(one, name=names.get(one.id)) if one.is_member else one for one in records]
 
 
+async def with_called(request: ApiRequest, wanted: RecipientFilter) -> RecipientFilter:
+    """Return a filter that finds members of group chats by their names in the directory, too."""
+    core = request.services.core
+    if not (wanted.text and wanted.members):
+        return wanted
+    ids = await core.deliveries.recipients.member_ids(request.history_key, request.tenant)
+    users = await core.directory.users.lookup(request.tenant, ids) if ids else []
+    text = folded(wanted.text)
+    called = frozenset(id_text(user.id) for user in users if user and text in folded(user.name or ""))
+    return dataclasses.replace(wanted, called=called)
+
+
 def _with_row(record: RecipientRecord, opened: Mapping[str, AnswerRow]) -> RecipientRecord:
     row = opened.get(id_text(record.id))
     return replace(record, answer=RecipientAnswer(row.state, row)) if row else record
@@ -439,7 +457,7 @@ async def _asked(request: ApiRequest) -> tuple[History, Question]:
 
 async def _pages(request: Request[None, AnswerExportQuery], question: Question) -> AsyncIterator[Rows]:
     rows: list[tuple[str, ...]] = [_COLUMNS]
-    recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
+    recipients, wanted = request.services.core.deliveries.recipients, await with_called(request, request.query.wanted())
     opened = await _opened(request, question)
     async for page in recipients.all(request.senders_history_key, request.tenant, wanted):
         people = await with_names(request, page.recipients)

@@ -16,6 +16,7 @@ from core.model.states import Status
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
+from delivery.api.deliveries.answers import with_names
 from delivery.http.context import ApiRequest
 from delivery.http.responses.csv import Rows
 
@@ -78,5 +79,5 @@ async def table_rows(request: ApiRequest, table: OutcomeTable, wanted: Recipient
     """Yield pages of rows, the header with the first."""
     rows = [table.header()]
     async for page in request.services.core.deliveries.recipients.all(request.history_key, request.tenant, wanted):
-        yield [*rows, *(table.row(record) for record in page.recipients)]
+        yield [*rows, *(table.row(record) for record in await with_names(request, page.recipients))]
         rows = []

@@ -16,7 +16,7 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import AnswerState, Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
-from delivery.api.deliveries.answers import with_names
+from delivery.api.deliveries.answers import with_called, with_names
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields, reminders_of
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
@@ -113,7 +113,11 @@ async def list_recipients(request: Request[None, RecipientQuery]) -> Response:
     """Return one page of a delivery's recipients, those not reached first."""
     query = request.query
     page = await request.services.core.deliveries.recipients.page(
-        request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
+        request.history_key,
+        request.tenant,
+        await with_called(request, query.wanted()),
+        query.cursor or None,
+        query.limit or 100,
     )
     page = page._replace(recipients=await with_names(request, page.recipients))
     hidden = await is_hidden(request, "GET /v1/deliveries/{id}/recipients")
@@ -153,7 +157,10 @@ async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse
         zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
         table = OutcomeTable(without_texts(history) if hidden else history, query.language, zone)
         return await respond_csv(
-            request, table.name, table_rows(request, table, query.wanted()), for_excel=query.for_excel
+            request,
+            table.name,
+            table_rows(request, table, await with_called(request, query.wanted())),
+            for_excel=query.for_excel,
         )
     name = f"{request.history_key.id}.csv"
     return await respond_csv(request, name, _outcome_pages(request, hidden), for_excel=query.for_excel)
@@ -162,13 +169,11 @@ async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse
 async def _outcome_pages(request: OutcomeExportRequest, is_hidden: bool) -> AsyncIterator[Rows]:
     """Yield pages of outcomes, the header with the first, without the texts of recipients if they are hidden."""
     rows: list[tuple[str, ...]] = [_OUTCOME_COLUMNS]
-    recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
+    recipients, wanted = request.services.core.deliveries.recipients, await with_called(request, request.query.wanted())
     async for page in recipients.all(request.history_key, request.tenant, wanted):
-        yield rows + [
-            row
-            for recipient in (recipients_without_texts(page.recipients) if is_hidden else page.recipients)
-            for row in _outcome_rows(recipient)
-        ]
+        people = await with_names(request, page.recipients)
+        shown = recipients_without_texts(people) if is_hidden else people
+        yield rows + [row for recipient in shown for row in _outcome_rows(recipient)]
         rows = []
 
 
