@@ -24,7 +24,7 @@ from core.model.clock import in_ms
 from core.model.contacts.addresses import canonical
 from core.model.history_key import HistoryKey, code_of
 from core.model.json_form import compact_json
-from core.model.question import GivenAnswer, Question, row_field
+from core.model.question import AnswerKind, GivenAnswer, Question, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -119,6 +119,27 @@ class AnswerNumbers:
             if not asked.question.has_options:
                 return _as_meaning(written_answer(text, asked), stored[place])
         return None
+
+    async def read_mail(self, text: str, key: HistoryKey, number: int, message: AnsweredMessage) -> TextMeaning | None:
+        """Return what a mail answers that replies to one message: an option by its number or its text in the first
+        line, or a value; None for other words, and if nothing is asked there that can be answered in words. `number`:
+        of the recipient.
+        """
+        place = f"{key.shard}.{code_of(key)}.{number}"
+        asked = await self._find(place)
+        if asked is None or asked.question.is_anonymous or asked.question.kind is AnswerKind.FILE:
+            return None
+        question, is_open = asked.question, not asked.is_closed(_now())
+        in_text = AskedInText(place, question, range(1, len(question.options) + 1), is_open)
+        row = NumberedQuestion(message.parcel, message.contact, 0)
+        if not question.has_options:
+            return _as_meaning(written_answer(text, in_text), row)
+        line, _, rest = text.strip().partition("\n")
+        found = meaning(line, [in_text])
+        if not isinstance(found, TextAnswer):
+            return None
+        note = "\n".join(filter(None, (found.note, rest.strip())))
+        return _as_meaning(found._replace(note=note), row)
 
     async def wanted(self, place: str) -> str:
         """Return what an answer to a question has to be. Raises NotFound QUESTION_NOT_FOUND."""

@@ -14,6 +14,10 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
 
+from msgspec import to_builtins
+
+from core.answers import AnsweredMessage, AnswerNumbers
+from core.answers.numbers import TextMeaning
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
@@ -28,7 +32,7 @@ from core.threads.files import ReceivedFile, ThreadFiles
 from core.threads.incoming import reply_name
 from core.threads.limits import MOST_FILES
 from core.threads.mail_reading import MailRead, read_mail
-from core.updates.events import MAIL, MAX_ATTACHMENTS, Event, Events, answered, sends_reply
+from core.updates.events import ANSWER_TO, MAIL, MAX_ATTACHMENTS, Event, Events, answered, sends_reply
 from core.uploads import Uploads
 
 log = logging.getLogger(__name__)
@@ -71,6 +75,7 @@ class MailedReplies:
         self._addresses = ReplyAddresses(store, channel)
         self._received = ReceivedMessages(store)
         self._choices = Choices(store)
+        self._numbers = AnswerNumbers(store)
         self._reports = DeliveryReports(store)
         self._files = ThreadFiles(store, client, uploads)
 
@@ -119,7 +124,7 @@ class MailedReplies:
         if not mail.text and not mail.files:
             return MailResult.EMPTY
         event = await self._event(mail, recipient)
-        if not sends_reply(event):
+        if not sends_reply(event) and ANSWER_TO not in event:
             await self._store_files(recipient.tenant, event, mail.files)
         is_new = await Events(self._client, recipient.tenant).put_reply(event)
         return MailResult.TAKEN if is_new else MailResult.REPEATED
@@ -151,9 +156,20 @@ class MailedReplies:
         }
         if not await self._is_of(recipient, mail):
             event["unverified"] = True
+        elif answer := await self._answer(mail, recipient):
+            return {**event, ANSWER_TO: to_builtins(answer)}
         elif sends_reply(meant := await answered(event, self._choices, recipient.tenant)):
             return meant
         return {**event, "reply_message_id": await self._reference(recipient)} if recipient.takes_replies else event
+
+    async def _answer(self, mail: MailRead, recipient: MailedRecipient) -> TextMeaning | None:
+        """Return what a mail answers of the question to which it replies; None for one with files that the threads pass
+        on.
+        """
+        if not mail.text or (mail.files and recipient.takes_replies):
+            return None
+        message = AnsweredMessage(self._channel, recipient.entry.parcel, recipient.entry.contact)
+        return await self._numbers.read_mail(mail.text, recipient.key, recipient.number, message)
 
     async def _reference(self, recipient: MailedRecipient) -> str:
         """Return by what the threads find the message that a mail replies to; it is noted if it was forgotten."""

@@ -143,10 +143,13 @@ class Events:
         return await answered(event, self._choices, self._tenant)
 
     async def put_reply(self, event: Event) -> bool:
-        """Hand an event that no bot has answered to the threads; returns False for a repeat. Raises StoreError."""
+        """Hand an event that no bot has answered to the threads, or to the question that it answers; returns False for
+        a repeat. Raises StoreError.
+        """
         task = NewTask(encode(event), self._tenant, lane=own_name(self._tenant, lane_of(event)), user=person_of(event))
         source = own_name(self._tenant, f"replies.{event['channel']}.{event['source']}")
-        return await self._client.queue.put_once(REPLIES_TUBE, task, source=source, name=event["id"])
+        tube = ANSWERS_TUBE if is_answer(event) else REPLIES_TUBE
+        return await self._client.queue.put_once(tube, task, source=source, name=event["id"])
 
     async def _without_answer(self, event: Event) -> dict[str, Any]:
         """Count the press of an anonymous button at once; return an event with what came of it, and without the option.

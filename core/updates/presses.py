@@ -25,13 +25,13 @@ from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
-from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
+from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
 from core.updates.answer_words import anonymous_text, is_alert, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
-from core.updates.events import ANSWER_RESULT, ANSWER_TO, ANSWERS_TUBE, AnonymousPress, Event, decode, identity
+from core.updates.events import ANSWER_RESULT, ANSWER_TO, ANSWERS_TUBE, MAIL, AnonymousPress, Event, decode, identity
 from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 
 log = logging.getLogger(__name__)
@@ -198,7 +198,8 @@ class Presses:
             log.warning("%s: nothing is replied to %s: it has written too often today", channel, event["id"])
             return
         recipient = Recipient(address, contacts={channel: [address]})
-        reply = NewDelivery(tenant, Sender("bot"), text, [recipient], [channel], origin="bot", kind="reply")
+        sender = Sender(NOTICES if event.get("source") == MAIL else "bot")  # a machine may answer a mail
+        reply = NewDelivery(tenant, sender, text, [recipient], [channel], origin="bot", kind="reply")
         await self._deliveries.enqueue(reply, Repeat(f"answer:{_name(tenant, event)}", "answer", is_own=True))
 
     async def _close(self, key: HistoryKey, tenant: str) -> None:

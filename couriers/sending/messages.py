@@ -19,7 +19,7 @@ from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, REPLIES_OFF
 from core.model.display import Limits
 from core.model.history_key import code_of
-from core.model.question import LinkPlace, Pressed, Question
+from core.model.question import AnswerKind, LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
 from core.updates.events import SEND_REPLY
@@ -151,10 +151,11 @@ class Messages:
         return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url, *mailed)
 
     def _reply_address(self, own: str, presented: Presented) -> str:
-        """Return the address of a mail if replies to it are read."""
-        parcel = self._parcel
+        """Return the address of a mail if replies to it are read, or answer its question."""
+        parcel, question = self._parcel, self._parcel.question
         is_read = parcel.takes_replies and parcel.replies != REPLIES_OFF
-        return own if is_read or any(one.data.startswith(SEND_REPLY) for one in presented.choices) else ""
+        is_answer = question is not None and not question.is_anonymous and question.kind is not AnswerKind.FILE
+        return own if is_read or is_answer or any(one.data.startswith(SEND_REPLY) for one in presented.choices) else ""
 
     async def _mail_address(self, entry: Entry) -> str:
         """Return the address at which Ada receives what comes back of the mail of an entry. Raises StoreError."""

@@ -16,6 +16,7 @@ from core.admission import reply_limit
 from core.errors import StoreUnavailable
 from core.threads import ReplyWorker
 from core.threads.mailed_replies import MailedReplies, MailResult
+from core.updates.presses import Presses
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
 from couriers.email.lmtp import LmtpServer
@@ -49,10 +50,11 @@ class School:
     api: Api
     smtp: SmtpServer
 
-    async def send(self, text: str = "No classes", replies: str | None = "sender") -> None:
-        body = {"sender": {"id": 7}, "text": text, "recipients": [{"id": 1}], "channels": ["email"]}
+    async def send(self, text: str = "No classes", replies: str | None = "sender", **more: Any) -> str:
+        body = {"sender": {"id": 7}, "text": text, "recipients": [{"id": 1}], "channels": ["email"], **more}
         sent = await self.api.call("POST", "/v1/deliveries", body | ({"replies": replies} if replies else {}))
         assert sent.status == 202, sent
+        return str(sent.json["id"])
 
     async def mails(self, number: int) -> list[EmailMessage]:
         """Return all mails that went out, when there are so many."""
@@ -377,6 +379,49 @@ async def test_a_mail_server_hands_mails_over_by_lmtp_and_has_an_answer_for_each
 
 async def without_store(raw: bytes, recipients: Sequence[str]) -> None:
     raise StoreUnavailable("the store is away")
+
+
+@pytest.mark.parametrize("replies", ["sender", None])
+async def test_a_mail_answers_the_question_to_which_it_replies(school: School, replies: str | None) -> None:
+    presses = Presses(school.api.store, school.api.services.core.client)
+    await presses.open()
+    worker = presses.worker()
+    running = asyncio.create_task(worker.run())
+    options = [{"key": "yes", "text": "I come"}, {"key": "no", "text": "I do not come"}]
+    delivery = await school.send("Skating?", replies, answer={"kind": "choice", "options": options})
+    (mail,) = await school.mails(1)
+    to = str(mail["Reply-To"])
+    forged = await school.write(to, "2", author="mallory@evil.example", message_id="<0@evil>")
+    assert forged.json == {"result": "taken"}
+    for _ in range(2):
+        await school.write(to, "I come, but later\n\nMaria\n\n> Skating?")
+    await until(lambda: _answered(school, delivery, "yes"))
+    (answer,) = await _answers(school, delivery)
+    assert (answer["channel"], answer["note"], answer["by"]) == ("email", "but later\nMaria", "text")
+    assert await until(lambda: _notices_with(school, "I come"))
+    await school.write(to, "2", message_id="<2@home.example>")
+    await until(lambda: _answered(school, delivery, "no"))
+    await school.write(to, "Where do we meet?", message_id="<3@home.example>")
+    if replies:
+        await until(lambda: _has(school, 2))
+        assert await school.words() == ["2", "Where do we meet?"], "the forged mail is a reply with a mark"
+    worker.stop()
+    await running
+
+
+async def _answers(school: School, delivery: str) -> list[dict[str, Any]]:
+    rows = (await school.api.call("GET", f"/v1/deliveries/{delivery}/answers")).json["recipients"]
+    return [one["answer"] for one in rows]
+
+
+async def _answered(school: School, delivery: str, value: str) -> bool:
+    return [one.get("value") for one in await _answers(school, delivery)] == [value]
+
+
+def _notices_with(school: School, text: str) -> list[EmailMessage]:
+    """Return the mails with a text to which no machine answers."""
+    mails = [message_from_bytes(one, policy=policy.default) for one in school.smtp.contents]
+    return [one for one in mails if text in _text(one) and one["Auto-Submitted"] == "auto-replied"]
 
 
 class Killed:
