@@ -51,6 +51,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "20,000 presses of 10,000 people count once while processes are killed",
         ("-m", "pytest", "-q", "-n", "0", "--long", "--no-skips", "tests/system/crash/test_storm_of_answers.py"),
     ),
+    "replies": (
+        "20,000 replies of 5,000 people reach their teachers once, and nobody else, while processes are killed",
+        ("-m", "pytest", "-q", "-n", "0", "--long", "--no-skips", "tests/system/crash/test_storm_of_replies.py"),
+    ),
     "jobs": (
         "300 jobs of users lose and double nothing under two minutes of blows",
         ("-m", "tests.jobs.soak"),
