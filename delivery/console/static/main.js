@@ -66,12 +66,16 @@ function isAgain() {
   return again;
 }
 
-/** Focuses the link by which this page was left, as soon as it is there, unless the person has gone on meanwhile. */
-function focusLink(root, href, signal) {
+/** Focuses the first element for a selector as soon as the page has it, unless the person has gone on meanwhile. */
+function focusWhenThere(root, selector, signal) {
+  const before = document.activeElement;
   const focus = () => {
-    const link = root.querySelector(`a[href="${CSS.escape(href)}"]`);
-    if (link && ["BODY", "H1"].includes(document.activeElement.nodeName)) link.focus();
-    if (link) observer.disconnect();
+    const found = root.querySelector(selector), heading = root.querySelector("h1"), now = document.activeElement;
+    if (!found) return;
+    observer.disconnect();
+    if (now !== heading && (root.contains(now) || ![before, document.body].includes(now))) return;
+    if (found === heading) found.tabIndex = -1;
+    found.focus({ preventScroll: found === heading });
   };
   const observer = new MutationObserver(focus);
   observer.observe(root, { childList: true, subtree: true });
@@ -106,8 +110,8 @@ async function show(isNew = true) {
     if (mine !== ending) return;
     root.replaceChildren();
     await draw(page, root, place, mine);
-    if (isNew && mine === ending) focusHeading(root);
-    if (left && mine === ending) focusLink(root, left, mine.signal);
+    if (isNew && mine === ending) focusWhenThere(root, "h1", mine.signal);
+    if (left && mine === ending) focusWhenThere(root, `a[href="${CSS.escape(left)}"]`, mine.signal);
   } catch (error) {
     clearTimeout(timer);
     if (mine === ending && error.name !== "AbortError") paint(root, failed(error, () => show(false)));
@@ -122,14 +126,6 @@ async function draw(page, root, place, mine) {
   const end = await page.render(root, place.parameters, context);
   if (mine === ending) endPage = end || null;
   else end?.();
-}
-
-function focusHeading(root) {
-  if (root.contains(document.activeElement)) return;
-  const heading = root.querySelector("h1");
-  if (!heading) return;
-  heading.tabIndex = -1;
-  heading.focus({ preventScroll: true });
 }
 
 // the session

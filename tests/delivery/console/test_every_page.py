@@ -95,3 +95,31 @@ async def test_the_home_page_shows_the_last_messages_and_a_long_text_has_two_lin
     await person.running.call("POST", "/v1/deliveries", {**body, "text": "<b>A later one</b>"})
     await person.go("home")
     await person.sees("A later one")
+
+
+STOPS = """[...document.querySelectorAll(
+  '#content :is(a[href], button, input, select, textarea, summary, [tabindex="0"])')]
+  .filter((one) => !one.disabled && one.tabIndex >= 0 && one.type !== 'hidden' && one.checkVisibility())
+  .filter((one) => one.type !== 'radio' || one === (document.querySelector(`[name="${one.name}"]:checked`) ??
+    document.querySelector(`[name="${one.name}"]`)))"""
+NAMED = "(one) => (one.ariaLabel || one.labels?.[0]?.innerText || one.innerText || one.title || '').trim().slice(0, 40)"
+WALKED = "document.addEventListener('focusin', (event) => window.walked.push(event.target))"
+MOST_STOPS = 12
+
+
+async def test_tab_goes_through_each_page_in_its_order_and_leaves_nothing_out(person: Person) -> None:
+    await person.visit("account", language="ru")
+    await person.browser.run(f"window.walked = []; {WALKED}")
+    for page in (one for one in pages() if one not in ("account", "message", "task", "job", "thread")):
+        await person.go(page)
+        await person.browser.wait_for("document.activeElement.nodeName === 'H1'")
+        await person.browser.run(f"window.stops = {STOPS}.slice(0, {MOST_STOPS}); window.walked = []")
+        for _ in range(3 * MOST_STOPS):  # a date has several stops
+            if await person.browser.run("document.activeElement === (window.stops.at(-1) ?? document.activeElement)"):
+                break
+            await person.browser.press("Tab")
+        assert await person.browser.run(f"window.walked.map({NAMED})") == await person.browser.run(
+            f"window.stops.map({NAMED})"
+        ), page
+        assert "" not in await person.browser.run(f"window.walked.map({NAMED})"), page
+        assert await person.browser.run("window.walked.every((one) => one.isConnected)"), page

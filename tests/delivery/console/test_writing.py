@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
+from openpyxl import Workbook
+
 from tests.delivery.console.conftest import Person
 
 
@@ -59,33 +61,71 @@ CHOSEN = "[...document.querySelectorAll('.chip')].map((one) => one.innerText.rep
 TICKED = "document.querySelectorAll('fieldset input[type=checkbox]:checked').length"
 
 
-async def test_those_who_were_not_reached_are_written_to_over_another_channel(person: Person) -> None:
-    group, call = await school(person), person.running.call
-    body = {"sender": {"id": "office"}, "recipients": [{"group": group}], "text": f"Для {group}", "channels": ["sms"]}
-    made = await call("POST", "/v1/deliveries", body)
-    await person.visit(f"message/{made['id']}", language="ru", width=390)
-    await person.sees("Получили 1 из 3")
-    await call(
-        "PATCH", f"/v1/users/{quote(f'{group}-1')}", {"contacts": {"email": [f"{uuid.uuid4().hex}@example.org"]}}
-    )
-    await person.presses("Написать тем, кто не получил")
+EXCEL = "fetch([...document.querySelectorAll('a[download]')].at(-1).href).then((file) => file.text())"
+
+
+def workbook(path: Path, *rows: tuple[object, ...]) -> Path:
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+async def test_a_secretary_s_day_on_a_phone(person: Person, tmp_path: Path) -> None:
+    group, call = f"К{uuid.uuid4().hex[:6]}", person.running.call
+    anna, boris = f"Анна {group}", f"Борис {group}"
+    phone, mail = f"+7993{uuid.uuid4().int % 10**7:07d}", f"{uuid.uuid4().hex}@example.org"
+    pupils = ("ФИО", "Телефон", "Почта", "Класс"), (anna, phone, None, group), (boris, None, mail, group)
+    await person.visit("import", language="ru", width=390)
+    await person.browser.choose_files("input[type=file]", workbook(tmp_path / "класс.xlsx", *pupils))
+    await person.presses("Проверить файл")
+    await person.presses("Создать их (1)")
+    await person.sees("Загрузить 2 строки")
+    await person.presses("Столбцы")
+    await person.chooses("Почта", "contacts.email")
+    await person.browser.wait_for("[...document.querySelectorAll('td')].some((one) => one.innerText === 'Почта')")
+    await person.presses("Загрузить 2 строки")
+    await person.sees("Загружено. Новых: 2.")
+
+    await person.go("write")
+    marks = workbook(tmp_path / "оценки.xlsx", ("Имя", "Оценка"), (anna, 5), (boris, 4))
+    await person.browser.choose_files("#table", marks)
+    await person.sees("оценки.xlsx: 2 строки")
+    await person.writes("Текст", f"Оценка для {group}: {{{{Оценка}}}}")
     await person.sees("2 получателя")
-    assert await person.browser.run(CHOSEN) == [f"Кто не получил: Для {group}"]
+    await person.presses("SMS")
+    await person.presses("Проверить")
+    await person.sees(f"Оценка для {group}: 5")
+    await person.sees("Будет отправлено: 1 из 2")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("Получили 1 из 2")
+    first = await person.browser.run("decodeURIComponent(location.hash.split('/')[2])")
+
+    await person.presses("Написать тем, кто не получил")
+    await person.sees("1 получатель")
+    assert (await person.browser.run(CHOSEN))[0].startswith("Кто не получил: Оценка для")
     assert await person.browser.run(TICKED) == 0
     await person.presses("Почта")
     await person.sees("Уже получили, им не пишем: 1")
     await person.keeps_picture("write-follow-up-ru-390")
     await person.presses("Проверить")
-    await person.sees("Будет отправлено: 1 из 2")
     await person.presses("Отправить 1 человеку")
-    await person.sees("Получили 1 из 2")
+    await person.sees("Получили 1 из 1")
     await person.sees("Тем, кто не получил сообщение")
     assert await person.sideways() <= 0
     await person.keeps_picture("message-follow-up-ru-390")
+
     await person.browser.run("[...document.querySelectorAll('main .plain-list a')][0].click()")
     await person.sees("Тем, кто не получил, написано ещё раз:")
-    found = await call("GET", f"/v1/deliveries/{made['id']}")
+    found = await call("GET", f"/v1/deliveries/{first}")
     assert [one["of"] for one in found["followed_by"]] == ["unreached"]
+    header, *rows = (await person.browser.run(EXCEL)).splitlines()
+    assert header == "Номер;Человек;Группы;Почему нет;SMS;Текст"
+    assert {row.split(";")[1]: row.split(";")[3] for row in rows} == {boris: "нет контакта", anna: "получено"}
+    await person.go("costs")
+    await person.sees("Частей SMS")
+    await person.keeps_picture("costs-ru-390")
 
 
 async def test_a_repeat_keeps_whom_a_message_was_for(person: Person) -> None:
