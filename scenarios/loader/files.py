@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from core.model.user_files import inner_path
+from core.sentence import say, texts_for_people
 from scenarios.bot import Place
 from scenarios.bot.nodes import MapNode, Node, is_empty, plain
 from scenarios.bot.suggestion import did_you_mean
@@ -24,6 +25,8 @@ TEXTS = "texts"
 KNOWN_FILES = (TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS, VARIABLES, SCHEDULE)
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 _TEXT = re.compile(r"\{text\.([A-Za-z0-9_]+)\}")
+ORGANISATION = "organisation_"
+"""Begins the texts of the installation for what it is: a university, a school (docs/bots.md)."""
 _DEEPEST_TEXT = 3
 """Texts in texts that are replaced, one in the other."""
 
@@ -70,7 +73,7 @@ class Folder:
 
     def texts_by_language(self) -> dict[str, Mapping[str, str]]:
         """Return the texts of texts/LANGUAGE.yaml, Russian first. Every language has the same names."""
-        found: dict[str, Mapping[str, str]] = {}
+        found: dict[str, dict[str, str]] = {}
         for language in sorted(LANGUAGES, reverse=True):
             root = self.read(f"{TEXTS}/{language}.yaml")
             if isinstance(root, MapNode):
@@ -80,7 +83,7 @@ class Folder:
             for name in sorted(names - texts.keys()):
                 message = sentence("text_has_no_language", name=name, language=language)
                 self._problems.error(Place(f"{TEXTS}/{language}.yaml"), "TEXT_MISSING", message)
-        return found
+        return {language: _organisation(language) | texts for language, texts in found.items()}
 
     def report_unknown_files(self) -> None:
         """Report YAML files beside the known ones."""
@@ -130,6 +133,12 @@ class Folder:
         elif must_exist:
             self._problems.warning(place, "VARIABLE_NOT_SET", sentence("environment_has_no_variable", name=name))
         return found[0]
+
+
+def _organisation(language: str) -> dict[str, str]:
+    """Return how the installation is called, for `{text.organisation_…}`."""
+    codes = (code for code in texts_for_people() if code.startswith(ORGANISATION))
+    return {code: say(code, language) for code in codes}
 
 
 class LeadsOut(Exception):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from core.sentence import replace_texts
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check import check
 from scenarios.check.rehearsal.bot_tests import run_tests
@@ -69,3 +70,17 @@ def test_a_text_that_a_language_lacks_is_a_mistake(two_languages: BotFolder) -> 
         ("texts/en.yaml", "TEXT_MISSING", "the text 'name' is missing in the language en"),
         ("scenarios/s.yaml", "TEXT_MISSING", "there is no text 'helo' in texts/; did you mean hello?"),
     }
+
+
+def test_the_word_for_the_organisation_is_a_text_of_the_installation() -> None:
+    def said(language: str) -> str:
+        return str(load(TEACHER).bot.translations[language])
+
+    assert "сообщения вашего университета" in said("ru")
+    try:
+        replace_texts({"organisation_of": {"ru": "вашей школы"}, "organisation_at": {"en": "at the school"}})
+        assert "сообщения вашей школы" in said("ru")
+        assert "Nobody at the school has this e-mail address" in said("en")
+        assert "университета" not in said("ru")
+    finally:
+        replace_texts({})

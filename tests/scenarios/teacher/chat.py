@@ -4,6 +4,7 @@ runs the dialog of teachers, a courier sends its replies.
 The group "ИВТ-101" has three students: Боря and Вера can be reached by SMS, Глеб has no contact.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from core.model.clock import Backoff
 from core.model.delivery import Quota
 from core.model.people import Group, Supergroup, User
 from core.orders import Sending, SendingPolicy
+from core.sentence import say
 from core.services import Services
 from couriers.email import LinkCodeMailer
 from couriers.sending.options import CourierOptions
@@ -150,7 +152,10 @@ def labels(message: Json) -> list[str]:
 @cache
 def texts_in(language: str) -> Mapping[str, str]:
     """The texts of the dialog's folder."""
-    found: Mapping[str, str] = yaml.safe_load((FOLDER / "texts" / f"{language}.yaml").read_text(encoding="utf-8"))
+    text = (FOLDER / "texts" / f"{language}.yaml").read_text(encoding="utf-8")
+    found: Mapping[str, str] = yaml.safe_load(
+        re.sub(r"\{text\.(organisation_\w+)\}", lambda name: say(name[1], language), text)
+    )
     return found
 
 
