@@ -206,8 +206,9 @@ class ApiRequest:
         return {"count": len(items), "items": items}
 
     def _answer_event(self, parameters: Parameters) -> Value:
-        peer, event = read_number(parameters, "peer_id"), str(parameters.get("event_id", ""))
-        self._people.answer(str(peer), event, str(parameters.get("event_data") or ""))
+        person, peer = read_number(parameters, "user_id"), read_number(parameters, "peer_id")
+        event = str(parameters.get("event_id", ""))
+        self._people.answer(str(person), str(peer), event, str(parameters.get("event_data") or ""))
         return 1
 
     def _set_activity(self, parameters: Parameters) -> Value:

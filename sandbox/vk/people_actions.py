@@ -22,7 +22,7 @@ _BY_LINK = "chat_invite_user_by_link"
 
 
 class PeopleActions:
-    """Of one community. A peer is a person's id as a text."""
+    """Of one community. A peer is a person's id as a text, or that of a chat of several people."""
 
     def __init__(self, state: SandboxState, community: Community, events: Events) -> None:
         self._state = state
@@ -30,7 +30,7 @@ class PeopleActions:
         self._events = events
         self.with_files: dict[tuple[str, int], dict[str, Any]] = {}
         self._denied: set[str] = set()
-        self._presses: dict[str, str] = {}
+        self._presses: dict[str, tuple[str, str]] = {}
         self._answers: dict[str, deque[dict[str, str]]] = {}
 
     def write(
@@ -88,35 +88,42 @@ class PeopleActions:
             self.with_files[peer, number] = message
         return number
 
-    def press(self, peer: str, number: int, button: str) -> str:
-        """Press a button below message `number`, or of the keyboard if it is 0. `button`: its label or data. Return the
-        id of the press, "" for a button that writes a text. Raises LookupError.
+    def press(self, person: str, number: int, button: str, chat: str = "") -> str:
+        """Press a button below message `number`, or of the keyboard if it is 0. `button`: its label or data. `chat`: of
+        several people, in which a member presses; "" for the dialog of the person. Return the id of the press, "" for a
+        button that writes a text. Raises LookupError.
         """
+        peer = chat or person
         found = self._community.dialogs.button(peer, number, button)
         if found.type == "callback":
-            return self._press_callback(peer, number, found)
+            return self._press_callback(person, peer, number, found)
         if found.type == "open_link":
             return ""
         self._community.dialogs.pressed(peer)
-        self.write(peer, found.label, found.payload)
+        if chat:
+            self._say(chat, person, text=found.label, **({"payload": found.payload} if found.payload else {}))
+        else:
+            self.write(person, found.label, found.payload)
         return ""
 
-    def _press_callback(self, peer: str, number: int, button: KeyboardButton) -> str:
+    def _press_callback(self, person: str, peer: str, number: int, button: KeyboardButton) -> str:
         press = secrets.token_hex(8)
-        self._presses[press] = peer
+        self._presses[press] = person, peer
         if len(self._presses) > _MAX_OPEN_PRESSES:
             del self._presses[next(iter(self._presses))]
-        content = {"user_id": int(peer), "peer_id": int(peer), "event_id": press}
+        content = {"user_id": int(person), "peer_id": int(peer), "event_id": press}
         payload = json.loads(button.payload) if button.payload else {}
         self._events.push("message_event", {**content, "payload": payload, "conversation_message_id": number})
         return press
 
-    def answer(self, peer: str, press: str, data: str) -> None:
-        """Record the community's answer to a press. Raises CallFailed with VK's code 100 if there was none."""
-        if self._presses.pop(press, None) != peer:
+    def answer(self, person: str, peer: str, press: str, data: str) -> None:
+        """Record the community's answer to a press, which only the person sees that has pressed. Raises CallFailed with
+        VK's code 100 if there was no such press.
+        """
+        if self._presses.pop(press, None) != (person, peer):
             raise parameter_error("event_id is invalid")
         text = str(json.loads(data).get("text", "")) if data else ""
-        self._answers.setdefault(peer, deque(maxlen=_KEPT_ANSWERS)).append({"query": press, "text": text})
+        self._answers.setdefault(person, deque(maxlen=_KEPT_ANSWERS)).append({"query": press, "text": text})
         self._state.changed()
 
     def mark_read(self, peer: str) -> int:
@@ -156,6 +163,6 @@ class PeopleActions:
         rows = keyboard.rows if keyboard else ()
         return [[{"text": one.label, "url": one.link} for one in row] for row in rows]
 
-    def answers(self, peer: str) -> list[dict[str, str]]:
-        """Return what the community answered to presses, oldest first."""
-        return list(self._answers.get(peer, ()))
+    def answers(self, person: str) -> list[dict[str, str]]:
+        """Return what the community answered to presses of a person, oldest first."""
+        return list(self._answers.get(person, ()))

@@ -10,6 +10,8 @@ from sandbox.web.input import Fields, read_body
 from sandbox.web.problems import Problem
 from sandbox.web.shown_file import file_response
 
+_FIRST_CHAT = 2_000_000_001
+
 
 class VkRoutes:
     """`address` is the id of the person."""
@@ -52,9 +54,10 @@ class VkRoutes:
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         user, message, button = str(read_user(fields)), fields.integer("message", 0, 2**31) or 0, fields.text("button")
+        chat = fields.integer("chat", _FIRST_CHAT, 2**31)
         fields.check()
         try:
-            return web.json_response({"event": self._people.press(user, message, button)})
+            return web.json_response({"event": self._people.press(user, message, button, str(chat or ""))})
         except LookupError as error:
             raise Problem(404, "NOT_FOUND", str(error)) from None
 

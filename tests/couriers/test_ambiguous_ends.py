@@ -56,7 +56,7 @@ async def running(request: pytest.FixtureRequest, stack: Stack, tmp_path: Path) 
 
 
 async def deliver(stack: Stack, running: RunningCourier, address: str, text: str = "hello") -> HistoryKey:
-    await stack.courier(running.courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(running.courier, QUICK)
     recipient = Recipient(1, contacts={running.channel: [address]})
     return (await stack.deliver(recipient, channels=(running.channel,), text=text)).key
 

@@ -26,7 +26,7 @@ async def smtp(stack: Stack) -> AsyncIterator[SmtpServer]:
     server = SmtpServer(SandboxState())
     await server.start()
     courier = await email.open(email.Settings(server.url, timeout=timedelta(seconds=2)), Path())
-    await stack.courier(courier)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(courier)
     yield server
     await stack.end_everything()
     await courier.close()

@@ -62,7 +62,7 @@ class Processes:
     async def start(self, courier: Courier, options: CourierOptions = QUICK) -> None:
         store = await Store.open(self._stack.server.url)
         self._opened.append((courier, store))
-        await self._stack.courier(courier, options, store)  # type: ignore[arg-type]  # takes any courier
+        await self._stack.courier(courier, options, store)
 
     async def close(self) -> None:
         for courier, store in self._opened:

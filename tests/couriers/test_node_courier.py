@@ -136,7 +136,7 @@ def outcomes(history: History) -> dict[str, tuple[Status, str | None]]:
 async def our_courier(stack: Stack, gateway: Gateway) -> AsyncIterator[None]:
     """Ada's own courier for SMS, beside the one in Node."""
     own = await sms.open(gateway.settings, Path())
-    runtime = await stack.courier(own)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    runtime = await stack.courier(own)
     yield
     await stack.stop(runtime)
     await own.close()

@@ -52,7 +52,7 @@ async def vk_server(stack: Stack) -> AsyncIterator[VkServer]:
     server = VkServer(SandboxState())
     await server.start()
     courier = await vk.open(vk.Settings(server.token, server.url, long_poll=True), Path())
-    runtime = await stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    runtime = await stack.courier(courier, QUICK)
     yield server
     if runtime in stack.runtimes:
         await stack.stop(runtime)
@@ -64,7 +64,7 @@ async def vk_server(stack: Stack) -> AsyncIterator[VkServer]:
 async def user_runtime(stack: Stack, provider: TelegramProvider) -> AsyncIterator[Runtime]:
     """A Telegram courier with a person's account."""
     await provider.use_user_account()
-    runtime = await stack.courier(await provider.open(), QUICK)  # type: ignore[arg-type]
+    runtime = await stack.courier(await provider.open(), QUICK)
     yield runtime
     await stack.stop(runtime)
 
@@ -145,7 +145,7 @@ async def test_a_courier_without_long_poll_asks_vk_for_no_events(stack: Stack) -
     server = VkServer(state := SandboxState())
     await server.start()
     courier = await vk.open(vk.Settings(server.token, server.url), Path())
-    await stack.courier(courier, QUICK)  # type: ignore[arg-type]
+    await stack.courier(courier, QUICK)
     await stack.finished((await stack.deliver(*to("vk", ANNA), channels=("vk",))).key)
     assert state.counter("vk", "groups.getLongPollServer") == 0
     assert await stack.store.command("KEYS", "references:*") == []

@@ -25,7 +25,7 @@ async def test_a_reply_to_a_persons_account_reaches_the_sender_and_the_answer_co
     stack: Stack, provider: TelegramProvider
 ) -> None:
     await provider.use_user_account()
-    runtime = await stack.courier(await provider.open(), replace(QUICK, tenant=TENANT))  # type: ignore[arg-type]
+    runtime = await stack.courier(await provider.open(), replace(QUICK, tenant=TENANT))
     core = Services.on(stack.store)
     for user in (User(7, "Anna", role="trainer"), User(1, "Maria", role="student", contacts={"telegram": [PHONE]})):
         await core.directory.users.create(TENANT, user)

@@ -52,7 +52,7 @@ async def running(stack: Stack, tmp_path: Path) -> AsyncIterator[Running]:
     await server.start()
     settings = telegram_bot.Settings(server.token, server.url, timedelta(seconds=2))
     courier = await telegram_bot.open(settings, tmp_path)
-    await stack.courier(courier, OPTIONS)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(courier, OPTIONS)
     yield Running(stack, server, state)
     await courier.close()
     await server.stop()
@@ -153,7 +153,7 @@ async def test_the_reference_of_a_message_is_what_an_edit_and_a_removal_name(run
 async def test_several_processes_send_each_message_with_a_file_once(running: Running, tmp_path: Path) -> None:
     settings = telegram_bot.Settings(running.server.token, running.server.url, timedelta(seconds=10))
     second = await telegram_bot.open(settings, tmp_path)
-    await running.stack.courier(second, OPTIONS)  # type: ignore[arg-type]  # as above
+    await running.stack.courier(second, OPTIONS)
     (tmp_path / "menu.png").write_bytes(b"a photo")
     content = Content(attachments=[Attachment(AttachmentType.PHOTO, str(tmp_path / "menu.png"))])
     addresses = [str(100_001 + number) for number in range(60)]

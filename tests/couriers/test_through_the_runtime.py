@@ -32,7 +32,7 @@ async def vk_state(stack: Stack) -> AsyncIterator[SandboxState]:
     server = VkServer(state)
     await server.start()
     courier = await vk.open(vk.Settings(server.token, server.url), Path())
-    await stack.courier(courier, QUICK_RETRIES)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(courier, QUICK_RETRIES)
     yield state
     await courier.close()
     await server.stop()

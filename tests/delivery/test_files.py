@@ -38,7 +38,7 @@ async def telegram(server: Server, shards: int, tmp_path: Path) -> AsyncIterator
     await bot_api.start()
     stack = await Stack.open(server, shards)
     courier = await telegram_bot.open(telegram_bot.Settings(bot_api.token, bot_api.url), tmp_path)
-    await stack.courier(courier)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(courier)
     yield bot_api
     await stack.end_everything()
     await stack.close()
@@ -84,7 +84,7 @@ async def test_an_upload_arrives_byte_for_byte_by_mail_in_vk_and_over_mtproto(
     stack = await Stack.open(server, shards)
     for provider in (mail, vk, mtproto):
         await provider.start()
-        await stack.courier(await provider.open())  # type: ignore[arg-type]  # typed for the stack's own class
+        await stack.courier(await provider.open())
     file = await upload(api)
     people = [
         {"id": n, "contacts": {n: a}} for n, a in {"email": "a@b.org", "vk": "200001", "telegram": "100002"}.items()

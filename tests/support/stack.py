@@ -23,7 +23,7 @@ from core.queue import Claim, Queue, Task
 from core.queue.queue import SETTLES
 from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.store import Store
-from couriers.sending.interface import FOREVER, NEVER, Message, Outcome, Sent
+from couriers.sending.interface import FOREVER, NEVER, Courier, Message, Outcome, Sent
 from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import Runtime
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
@@ -189,9 +189,7 @@ class Stack:
     async def _is_over(self, key: HistoryKey) -> bool:
         return (await self.history(key, limit=1)).finished_at is not None
 
-    async def courier(
-        self, courier: FakeCourier, options: CourierOptions = QUICK, store: Store | None = None
-    ) -> Runtime:
+    async def courier(self, courier: Courier, options: CourierOptions = QUICK, store: Store | None = None) -> Runtime:
         """Start a courier runtime in this process; return after its first claim."""
         runtime = Runtime(store or self.store, courier.channel, options)
         await runtime.add(courier)

@@ -255,7 +255,7 @@ async def school(
     """The school of the Telegram bot; what is received is that of MAX."""
     opened = await open_school(stack, bot_api, tmp_path)
     courier = await max_courier.open(max_courier.Settings(max_server.token, max_server.url), tmp_path / "max")
-    await stack.courier(courier)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(courier)
     async with polling(stack, max_client), answering(opened.core, ScenarioOptions(TENANT, linking=opened.linking)):
         yield opened
     await courier.close()

@@ -34,7 +34,7 @@ async def state(stack: Stack) -> AsyncIterator[SandboxState]:
         await sms.open(sms.Settings(sms_server.url, "ada", "sandbox", "Ada"), Path()),
     ]
     for courier in couriers:
-        await stack.courier(courier)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+        await stack.courier(courier)
     yield state
     await stack.end_everything()
     for courier in couriers:

@@ -118,7 +118,7 @@ async def hunters(
     shutil.copytree(JOB_HUNTER_BOT, bare.folder, dirs_exist_ok=True)
     bare.options = {"telegram": bot_api.named_calls, "sign_in": sign_in}
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
-    await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await bare.stack.courier(courier, QUICK)
     async with running(bot_of(bare, bot_api)):
         yield Hunters(bot_api, bare, service, tokens, sign_in, await bare.start())
     await courier.close()

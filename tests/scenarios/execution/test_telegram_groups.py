@@ -155,7 +155,7 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
         "join_request: {group: {Закрытый клуб: t.refused}, default: t.asked}",
     )
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
-    await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await bare.stack.courier(courier, QUICK)
     async with running(bot_of(bare, bot_api)):
         await bare.start()
         yield Town(bot_api)

@@ -195,5 +195,5 @@ async def open_school(
     telegram = await telegram_bot.open(
         telegram_bot.Settings(bot_api.server.token, bot_api.server.url), directory_of_courier
     )
-    await stack.courier(telegram, PATIENT)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    await stack.courier(telegram, PATIENT)
     return School(stack, bot_api, outbox, sms, core, Linking(store, directory, LinkCodeMailer(outbox)))
