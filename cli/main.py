@@ -32,7 +32,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "reschedule",
         "templates",
     ),
-    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
+    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "sync", "export"),
     "Write bots": ("scenarios", "forms", "texts"),
     "Look after an installation": (
         "key",
@@ -144,6 +144,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "directory.imports",
         "read people, groups and their relations from a CSV file: all of it or nothing",
     ),
+    "sync": ("directory.sync", "keep the people of a source, such as 1c, as its file says: who has left is blocked"),
     "export": ("directory.exports", "write people, groups, or who received a message, to a CSV file"),
     "actions": ("installation.actions", "list what was changed for others, who did it and why"),
     "key": ("installation.api_keys", "create, list and revoke API keys"),

@@ -39,11 +39,13 @@ class Exporting:
             yield [_row(user.id, user_cells(user), columns) for user in users]
 
     async def _families(self, tenant: str) -> list[str]:
-        """Return the columns of contacts and own fields that anyone has: they must be known before the first row."""
+        """Return the columns that only some people have: they must be known before the first row."""
         found: set[str] = set()
         async for users in self._all_users(tenant):
             found |= {f"{CONTACTS}{channel}" for user in users for channel in user.contacts}
             found |= {f"{FIELDS}{name}" for user in users for name in user.fields}
+            found |= {"external_ids" for user in users if user.external_ids}
+            found |= {"blocked" for user in users if user.blocked}
         return sorted(found)
 
     async def _groups(self, tenant: str) -> AsyncIterator[Rows]:

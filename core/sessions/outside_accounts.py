@@ -27,6 +27,9 @@ from core.sessions.sessions import LIFETIME_OF_PEOPLE, NewSession, OutsideLogin,
 LINK_LIFETIME = timedelta(minutes=30)
 """Time in which a person confirms by a mailed code whose an account is."""
 
+ACCOUNTS = "oidc"
+"""The system of the external ids of accounts."""
+
 _MS = timedelta(milliseconds=1)
 
 
@@ -67,7 +70,7 @@ def external_id(issuer: str, subject: str) -> str:
 
 
 def _prefix(issuer: str) -> str:
-    return f"oidc:{_digest(issuer)[:16]}-"
+    return f"{ACCOUNTS}:{_digest(issuer)[:16]}-"
 
 
 def _digest(*words: str) -> str:

@@ -127,6 +127,7 @@ NEEDED = {
     "supergroup": ("list",),
     "owner": ("list", "7"),
     "import": ("users", "people.csv"),
+    "sync": ("1c", "people.csv"),
     "export": ("users",),
     "backup": ("FILE",),
     "restore": ("FILE",),

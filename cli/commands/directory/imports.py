@@ -100,7 +100,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     query |= {name: given for name in ("encoding", "sheet", "columns") if (given := getattr(arguments, name))}
     upload = ClientUpload(read_input(arguments.file, Options().import_limit), "text/csv")
     if arguments.create_groups:
-        await _create_groups(api, upload, query)
+        await create_groups(api, upload, query)
     query |= {"dry_run": "1"} if arguments.dry_run else {}
     query |= {"wrong_rows": "leave_out"} if arguments.wrong_rows else {}
     async with progress_line(partial(progress, api), _SECONDS_BETWEEN_READINGS, is_shown=not arguments.json):
@@ -120,7 +120,7 @@ def _check(arguments: Namespace) -> None:
         raise CommandFailed("--wrong-rows needs the name of a file", WRONG_USAGE)
 
 
-async def _create_groups(api: HttpClient, upload: ClientUpload, query: Mapping[str, str]) -> None:
+async def create_groups(api: HttpClient, upload: ClientUpload, query: Mapping[str, str]) -> None:
     """Create the groups that a check of the file misses. It reports a part of the errors only, so it is repeated."""
     check = {**query, "dry_run": "1", "wrong_rows": "leave_out"}
     while missing := _missing_groups(_all_errors(await api.upload("/v1/import", upload, check))):

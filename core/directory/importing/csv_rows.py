@@ -6,6 +6,7 @@ one of known columns. Every error has its own code, with the row as a spreadshee
 """
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
@@ -80,6 +81,18 @@ def read_records(text: TextIO, columns: Columns) -> Iterator[Record]:
     those by which the separator is known. Raises ImportRefused CSV_…
     """
     return _records(_Source(text), columns)
+
+
+def written_records(rows: Iterable[Record]) -> str:
+    """Return rows as a CSV file in which each stands at its number."""
+    text, last = io.StringIO("sep=;\r\n", newline=""), 0
+    text.seek(0, io.SEEK_END)
+    writer = csv.writer(text, delimiter=";")
+    for number, cells in rows:
+        text.write("\r\n" * (number - last - 1))
+        writer.writerow(cells)
+        last = number
+    return text.getvalue()
 
 
 # rows

@@ -30,7 +30,7 @@ NAME_PARTS = ("last_name", "first_name", "middle_name")
 _SHAPES: Mapping[FileKind, Columns] = {
     FileKind.USERS: Columns(
         (),
-        ("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups"),
+        ("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups", "external_ids", "blocked"),
         (CONTACTS, FIELDS),
         identifying=("id", "email", CONTACTS),
         whole="name",
@@ -90,10 +90,15 @@ def form_errors(kind: FileKind, row: CsvRow) -> Iterator[RowError]:
             yield row.error(column, "ID_OF_SPREADSHEET", message)
         elif column in ("id", "user", "group"):
             yield from as_row_errors(row, faults_of_id(parse_id(row.cells[column]), column))
-    if "virtual" in row.cells and row.cells["virtual"].lower() not in _YES | _NO:
-        yield row.error("virtual", "WRONG_VALUE", "Allowed values: true, false, or an empty cell.")
+    yield from _errors_of_switches(row)
     if kind is FileKind.OWNERSHIPS and object_kind(row) not in OBJECT_KINDS:
         yield row.error("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
+
+
+def _errors_of_switches(row: CsvRow) -> Iterator[RowError]:
+    for column in ("virtual", "blocked"):
+        if column in row.cells and row.cells[column].lower() not in _YES | _NO:
+            yield row.error(column, "WRONG_VALUE", "Allowed values: true, false, or an empty cell.")
 
 
 def _errors_without_id(row: CsvRow) -> Iterator[RowError]:
@@ -136,6 +141,10 @@ def user_fields(row: CsvRow) -> dict[str, Any]:
         found["locale"] = _translated(row.cells["locale"], russian.LOCALES, LOCALES) or DEFAULT_LOCALE
     if "opt_out" in row.cells:
         found["opt_out"] = listed(row.cells["opt_out"])
+    if "external_ids" in row.cells:
+        found["external_ids"] = tuple(listed(row.cells["external_ids"]))
+    if "blocked" in row.cells:
+        found["blocked"] = row.cells["blocked"].lower() in _YES
     return found
 
 

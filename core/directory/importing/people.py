@@ -35,7 +35,7 @@ _BLANK = user_cells(User(0))
 
 
 class Claims:
-    """The person of each unique value in this file: e-mail addresses, or contacts."""
+    """The person of each unique value in this file: e-mail addresses, contacts, or external ids."""
 
     def __init__(self, column: str, code: str) -> None:
         self._column = column
@@ -60,6 +60,7 @@ class Claimed:
     def __init__(self) -> None:
         self.emails = Claims("email", "EMAIL_TAKEN")
         self.contacts = Claims("address", "CONTACT_TAKEN")
+        self.external_ids = Claims("external_ids", "EXTERNAL_ID_TAKEN")
 
 
 # people
@@ -77,6 +78,7 @@ async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterato
         ]
         await _check_emails(reader, candidates, claimed.emails, page)
         await _check_contacts(reader, candidates, claimed.contacts, page)
+        await _check_external_ids(reader, candidates, claimed.external_ids, page)
         joining = await memberships.add(_membership_rows(candidates), page)
         groups = defaultdict[int, list[str]](list)
         for one in joining:
@@ -147,6 +149,17 @@ async def _check_contacts(
         claims.take(contact, user, row, page, column)
         if owner not in (None, user):
             claims.refuse(row, str(owner), page, column)
+
+
+async def _check_external_ids(
+    reader: RowReader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage
+) -> None:
+    given = [(row, id_text(new.id), one) for row, _, new in candidates for one in new.external_ids]
+    owners = await reader.owners_of_external_ids([one for _, _, one in given])
+    for (row, user, one), owner in zip(given, owners, strict=True):
+        claims.take(one, user, row, page)
+        if owner not in (None, user):
+            claims.refuse(row, str(owner), page)
 
 
 # contacts

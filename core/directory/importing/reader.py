@@ -77,6 +77,10 @@ class RowReader:
         """Return the id of the person with each contact, `<channel>:<address>`."""
         return await self._fields("contacts", contacts)
 
+    async def owners_of_external_ids(self, external_ids: Sequence[str]) -> list[str | None]:
+        """Return the id of the person with each external id."""
+        return await self._fields("external_ids", external_ids)
+
     async def _fields(self, index: str, fields: Sequence[str]) -> list[str | None]:
         key = self._store.tenant_key(index, self._tenant)
         found: list[str | None] = []

@@ -1,7 +1,6 @@
 """CSV imports of the directory, and the exports that an import reads again."""
 
 import asyncio
-import csv
 import io
 import shutil
 import tempfile
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from core.directory.csv_cells import CONTACTS, FIELDS, FileKind
 from core.directory.exporting import EXPORTED, Exporting
 from core.directory.importing import Imported, ImportRefused, RowChange, WrongRow
-from core.directory.importing.csv_rows import Record, read_beginning
+from core.directory.importing.csv_rows import read_beginning, written_records
 from core.directory.importing.errors import MOST_ERRORS
 from core.directory.importing.kinds import columns_with
 from core.directory.importing.russian import in_russian
@@ -205,18 +204,7 @@ async def _as_csv(file: IO[bytes], sheet: str) -> IO[bytes]:
         found = await read_sheet(Path(copy.name), sheet)
     if found.errors:
         raise ImportRefused(found.errors[:MOST_ERRORS], len(found.errors))
-    return io.BytesIO(_written(found.rows).encode())
-
-
-def _written(rows: Sequence[Record]) -> str:
-    text, last = io.StringIO("sep=;\r\n", newline=""), 0
-    text.seek(0, io.SEEK_END)
-    writer = csv.writer(text, delimiter=";")
-    for number, cells in rows:
-        text.write("\r\n" * (number - last - 1))
-        writer.writerow(cells)
-        last = number
-    return text.getvalue()
+    return io.BytesIO(written_records(found.rows).encode())
 
 
 async def show_progress(request: Request[None, NoParameters]) -> Response:

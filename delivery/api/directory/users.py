@@ -50,6 +50,14 @@ class UserFields(RequestModel, frozen=True):
         | UnsetType
     ) = UNSET
 
+    external_ids: (
+        Annotated[
+            list[Annotated[str, Meta(min_length=3, max_length=256)]],
+            Meta(max_length=16, description="what other systems call the person, such as `1c:00042`"),
+        ]
+        | UnsetType
+    ) = UNSET
+
 
 class UserRequest(UserFields, frozen=True, kw_only=True):
     """A new person."""
@@ -99,7 +107,9 @@ class UserQuery(RequestModel, frozen=True):
 
 
 class UserResponse(Struct):
-    """A person. `fields`: of its own; absent if it has none. `hours`: absent if it wants messages at any time."""
+    """A person. `fields`: of its own; absent if it has none. `hours`: absent if it wants messages at any time.
+    `external_ids`: what other systems call it; absent if there are none.
+    """
 
     id: Id
     name: str | None
@@ -111,11 +121,12 @@ class UserResponse(Struct):
     blocked: bool
     fields: Mapping[str, str] | UnsetType = UNSET
     hours: str | UnsetType = UNSET
+    external_ids: Sequence[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, user: people.User) -> "UserResponse":
         known = user.id, user.name, user.email, user.role, user.locale, user.contacts, user.opt_out, user.blocked
-        return cls(*known, user.fields or UNSET, user.hours or UNSET)
+        return cls(*known, user.fields or UNSET, user.hours or UNSET, user.external_ids or UNSET)
 
 
 class UserPage(Struct):
