@@ -26,7 +26,7 @@ class Office:
 
     async def sync(self, *rows: str, source: str = "1c", header: str = HEADER, **more: Any) -> int:
         self.file.write_text("\n".join([header, *rows]))
-        options = {"dry_run": False, "many_leave": False, "json": False, **more}
+        options = {"dry_run": False, "many_leave": False, "create_groups": False, "json": False, **more}
         return await self.run(Namespace(source=source, file=str(self.file), **options))
 
     async def run(self, arguments: Namespace) -> int:
@@ -98,6 +98,7 @@ async def test_an_empty_halved_or_broken_file_changes_nothing(office: Office) ->
             await office.sync(*rows)
     assert await office.sync(ANNA, BORIS, "00044,Vera,anna@example.org,,") == 1
     assert await office.sync(ANNA, BORIS, "00044,Vera,,,PHY-9") == 1
+    assert await office.sync(ANNA, BORIS, "00044,Vera,,,PHY-9", create_groups=True, dry_run=True) == 1
     with pytest.raises(CommandFailed, match="external_ids"):
         await office.sync("1,x", header="id,external_ids")
     with pytest.raises(CommandFailed, match="small letters"):
@@ -126,12 +127,13 @@ async def test_two_sources_share_a_person_and_an_account_of_a_provider_stays_bou
 
 async def test_a_workbook_does_as_well(office: Office, tmp_path: Path) -> None:
     book, file = Workbook(), tmp_path / "people.xlsx"
-    for row in (["ИД", "Фамилия", "Имя", "Почта"], ["00042", "Петрова", "Анна", "anna@example.org"]):
+    for row in (["ИД", "Фамилия", "Имя", "Почта", "Группа"], ["00042", "Петрова", "Анна", "anna@example.org", "PHY-9"]):
         book.active.append(row)
     book.save(file)
-    arguments = Namespace(source="1c", file=str(file), dry_run=False, many_leave=False, json=True)
+    arguments = Namespace(source="1c", file=str(file), dry_run=False, many_leave=False, create_groups=True, json=True)
     assert await office.run(arguments) == 0
     assert (await office.people())["1c-00042"]["name"] == "Петрова Анна"
+    assert await office.group("PHY-9") == {"1c-00042"}
 
 
 async def test_an_external_id_belongs_to_one_person(api: Api) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from cli.client.http_client import ClientUpload, HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.commands.directory.imports import format_import, print_errors
+from cli.commands.directory.imports import create_groups, format_import, print_errors
 from cli.files import read_input
 from core.directory.csv_cells import CONTACTS, FileKind, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
@@ -34,7 +34,7 @@ Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class SyncSource:
     """The people that a source has brought, by their ids there. `left`: those among them that have left it. `others`:
     people whom it has not brought yet, by their e-mail addresses.
     """
@@ -45,7 +45,7 @@ class Source:
     others: Mapping[str, Item]
 
     @classmethod
-    def of(cls, name: str, people: Sequence[Item]) -> "Source":
+    def of(cls, name: str, people: Sequence[Item]) -> "SyncSource":
         known: dict[str, Item] = {}
         left, others = set[str](), {person["email"]: person for person in people if person["email"]}
         for person in people:
@@ -70,6 +70,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("source", help="a name for the source in small letters, such as 1c or isu")
     parser.add_argument("file", metavar="FILE", help="CSV or .xlsx with all its people; the column id has its ids")
     parser.add_argument("--dry-run", action="store_true", help="show what would change; write nothing")
+    parser.add_argument("--create-groups", action="store_true", help="create the groups that do not exist")
     parser.add_argument(
         "--many-leave", action="store_true", help="block the missing ones also if they are half of the people"
     )
@@ -84,11 +85,14 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
             f"{ACCOUNTS} names the accounts with which people sign in, no source of people", WRONG_USAGE
         )
     rows = await _rows_of(arguments.file)
-    source = Source.of(arguments.source, [one async for one in items(api, "/v1/users", "users", {})])
+    source = SyncSource.of(arguments.source, [one async for one in items(api, "/v1/users", "users", {})])
     missing = missing_of(source, rows, may_be_many=arguments.many_leave)
     query = {"kind": "users", **({"dry_run": "1"} if arguments.dry_run else {})}
     for table in [table_of(source, rows), *([table_of_left(source, missing)] if missing else [])]:
-        result = await api.upload("/v1/import", ClientUpload(table.encode(), "text/csv"), query)
+        upload = ClientUpload(table.encode(), "text/csv")
+        if arguments.create_groups and not arguments.dry_run:
+            await create_groups(api, upload, query)
+        result = await api.upload("/v1/import", upload, query)
         if "errors" in result:
             print_errors(result, arguments.json)
             return FAILURE
@@ -121,7 +125,7 @@ async def _rows_of(name: str) -> Sequence[CsvRow]:
     return table.rows
 
 
-def missing_of(source: Source, rows: Sequence[CsvRow], *, may_be_many: bool) -> list[str]:
+def missing_of(source: SyncSource, rows: Sequence[CsvRow], *, may_be_many: bool) -> list[str]:
     """Return the ids of the people that are no longer in the file. Raises CommandFailed if the file is empty, or has so
     few people that it is rather a broken one.
     """
@@ -136,7 +140,7 @@ def missing_of(source: Source, rows: Sequence[CsvRow], *, may_be_many: bool) -> 
     return missing
 
 
-def table_of(source: Source, rows: Sequence[CsvRow]) -> str:
+def table_of(source: SyncSource, rows: Sequence[CsvRow]) -> str:
     """Return the table that the import gets: with the ids of the people here, in the rows of the file."""
     columns = list(rows[0].cells)
     records = [(1, ["id", *(one for one in columns if one != "id"), *_OF_SYNC])]
@@ -144,7 +148,7 @@ def table_of(source: Source, rows: Sequence[CsvRow]) -> str:
     return written_records(records)
 
 
-def _cells(source: Source, row: CsvRow, columns: Sequence[str]) -> Iterator[str]:
+def _cells(source: SyncSource, row: CsvRow, columns: Sequence[str]) -> Iterator[str]:
     own = row.cells["id"]
     person = source.person_of(row)
     yield str(person.get("id", f"{source.name}-{own}"))
@@ -158,7 +162,7 @@ def _cells(source: Source, row: CsvRow, columns: Sequence[str]) -> Iterator[str]
     yield "true" if person.get("blocked") and own not in source.left else "false"
 
 
-def table_of_left(source: Source, missing: Sequence[str]) -> str:
+def table_of_left(source: SyncSource, missing: Sequence[str]) -> str:
     """Return the table by which those are blocked that have left."""
     records = [(1, ["id", *_OF_SYNC])]
     for number, own in enumerate(missing, 2):
@@ -168,13 +172,13 @@ def table_of_left(source: Source, missing: Sequence[str]) -> str:
     return written_records(records)
 
 
-def _others(source: Source, person: Item, own: str) -> list[str]:
+def _others(source: SyncSource, person: Item, own: str) -> list[str]:
     """Return the external ids of a person without that of this source."""
     of_source = (f"{source.name}:{own}", f"{source.name}-left:{own}")
     return [one for one in person.get("external_ids", ()) if one not in of_source]
 
 
-async def _leave_groups(api: HttpClient, arguments: Namespace, source: Source, rows: Sequence[CsvRow]) -> None:
+async def _leave_groups(api: HttpClient, arguments: Namespace, source: SyncSource, rows: Sequence[CsvRow]) -> None:
     """Take people of the source out of the groups of the file in which it no longer has them."""
     wanted = {row.cells["id"]: set(listed(row.cells["groups"])) for row in rows if "groups" in row.cells}
     owns = {str(person["id"]): own for own, person in source.known.items()}
