@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
@@ -84,6 +85,11 @@ class BotApiServer(HttpListener):
         if bot is None:
             raise LookupError(f"there is no bot with the token {token}")
         return PeopleActions(bot)
+
+    @property
+    def further(self) -> Mapping[str, Bot]:
+        """Return the bots beside the first that have been used, by token."""
+        return {one: bot for one, bot in self._bots.items() if one != self.token and one not in self.revoked}
 
     def _find(self, token: str) -> Bot | None:
         """Return the bot with a token; a further one is made when it is first used."""

@@ -9,7 +9,6 @@ from sandbox.web.chat_fields import (
     found,
     optional_text,
     read_group,
-    read_only_user,
     read_user,
     require_group,
 )
@@ -19,7 +18,7 @@ from sandbox.web.shown_file import file_response, media_type_of
 
 class BotRoutes:
     """`address` is the id of the person; `chat` is the id of a group, if the person acts there. `bot` is the token of
-    a further bot to write to, to press a button of, and whose chat to show.
+    a further bot to write to, to press a button of, to give a contact to or to block, and whose chat to show.
     """
 
     def __init__(self, bot_api: BotApiServer) -> None:
@@ -54,7 +53,10 @@ class BotRoutes:
         return web.json_response(found(people.shown, chat))
 
     async def _file(self, request: web.Request) -> web.Response:
-        name, content = found(self._people.file, request.match_info["attachment"])
+        fields = Fields(request.query)
+        people = self._people_of(fields)
+        fields.check()
+        name, content = found(people.file, request.match_info["attachment"])
         return file_response(content, media_type_of(name))
 
     async def _write(self, request: web.Request) -> web.Response:
@@ -94,12 +96,15 @@ class BotRoutes:
     async def _share_contact(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         user, phone = read_user(fields), optional_text(fields, "phone")
-        owner = fields.integer("owner", 1, HIGHEST_USER) or 0
+        owner, people = fields.integer("owner", 1, HIGHEST_USER) or 0, self._people_of(fields)
         fields.check()
-        return web.json_response({"message": found(self._people.share_contact, user, phone, owner)})
+        return web.json_response({"message": found(people.share_contact, user, phone, owner)})
 
     async def _block(self, request: web.Request) -> web.Response:
-        found(self._people.block, await read_only_user(request))
+        fields = await read_body(request)
+        user, people = read_user(fields), self._people_of(fields)
+        fields.check()
+        found(people.block, user)
         return web.Response(status=204)
 
     async def _set_up_group(self, request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sandbox.bot_api import BotApiServer
+from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.events import ReceivedMessage, WrittenMessage
 from sandbox.max.people_actions import PeopleActions as MaxPeople
 from sandbox.state import SandboxState
@@ -19,14 +20,25 @@ class Chats:
     """The chats of people, in their current state."""
 
     def __init__(self, state: SandboxState, bot: BotApiServer, vk: VkPeople, max_people: MaxPeople) -> None:
-        self._state, self._bot, self._joining = state, bot.people, bot.joining
+        self._state, self._bot, self._joining, self._bot_api = state, bot.people, bot.joining, bot
         self._vk, self._max = vk, max_people
 
     def of(self, person: Person) -> dict[str, Json]:
-        """Return the person's chats by channel, and those of the joined groups by channel and id of the group."""
+        """Return the person's chats by channel; those of the joined groups and of further bots by channel and id of the
+        group or bot.
+        """
         own = {channel: self._chat(channel, address) for channel, address in person.addresses().items()}
-        of_bot = self._groups(own[BOT]["address"]) if BOT in own else {}
+        of_bot = self._groups(own[BOT]["address"]) | self._further_bots(own[BOT]["address"]) if BOT in own else {}
         return own | of_bot | (self._groups_of_max(own[MAX]["address"]) if MAX in own else {})
+
+    def _further_bots(self, address: str) -> dict[str, Json]:
+        """Return the chats with the bots of Telegram beside the first."""
+        found = {}
+        for token, bot in self._bot_api.further.items():
+            shown = PeopleActions(bot).shown(int(address))
+            about = {"address": address, "bot": token, "title": f"@{bot.user()['username']}"}
+            found[f"{BOT}{bot.id}"] = {**about, **shown, "messages": shown["messages"][-SHOWN:]}
+        return found
 
     def _groups_of_max(self, address: str) -> dict[str, Json]:
         """Return the chats of the groups of MAX in which a person is."""

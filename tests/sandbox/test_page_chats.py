@@ -40,6 +40,20 @@ async def test_a_person_writes_to_the_bot_presses_its_buttons_and_sees_the_edite
     await page.sees_in_chat("telegram-bot", "Преподаватель (teacher) wrote: Menu")
 
 
+async def test_each_further_bot_has_a_chat_of_its_own(page: PersonAtThePage, sandbox: Sandbox) -> None:
+    await page.open()
+    async with ClientSession() as session:
+        for token in (sandbox.bot_api.token, "5001:sandbox"):
+            body = {"chat_id": TEACHER, "text": f"I am {token}"}
+            async with session.post(f"{sandbox.bot_api.url}/bot{token}/sendMessage", json=body) as response:
+                assert response.status == 200
+    await page.sees_in_chat("telegram-bot", f"I am {sandbox.bot_api.token}")
+    await page.sees_in_chat("telegram-bot5001", "I am 5001:sandbox")
+    await page.write("telegram-bot5001", "to the second")
+    await page.sees_in_chat("telegram-bot5001", "to the second")
+    assert "to the second" not in str(sandbox.bot_api.people.shown(TEACHER))
+
+
 async def test_hostile_text_is_shown_as_text(
     page: PersonAtThePage, bot: Bot, sandbox: Sandbox, browser: Browser
 ) -> None:

@@ -9,6 +9,7 @@ const ACTIONS = {
   "telegram-bot": [
     ["sharePhone", "contact/telegram-bot"], ["join", "join/telegram-bot"], ["block", "block/telegram-bot"],
   ],
+  furtherBot: [["sharePhone", "contact/telegram-bot"], ["block", "block/telegram-bot"]],
   group: [["leave", "leave/telegram-bot"]],
   groupOfMax: [["leave", "leave/max"]],
   max: [["start", "start/max"], ["sharePhone", "contact/max"], ["join", "join/max"], ["block", "stop/max"]],
@@ -56,8 +57,12 @@ export function renderChats() {
   }
 }
 
-/** Returns the channel of a chat: that of a group is named after both. */
-const channelOf = (key) => (!chats[key].chat ? key : key.startsWith("max") ? "max" : "telegram-bot");
+/** Returns the channel of a chat: that of a group, or of a further bot, is named after both. */
+function channelOf(key) {
+  if (chats[key].bot) return "telegram-bot";
+  if (!chats[key].chat) return key;
+  return key.startsWith("max") ? "max" : "telegram-bot";
+}
 
 function newColumn(key, chat) {
   const channel = channelOf(key);
@@ -96,10 +101,10 @@ function written(channel, text) {
 
 /** Lets the person act; returns whether it worked. The chat changes with the next update. */
 async function act(key, path, body = {}) {
-  const problem = at(`chat-${key}`).querySelector(".problem"), { address, chat } = chats[key];
+  const problem = at(`chat-${key}`).querySelector(".problem"), { address, chat, bot } = chats[key];
   problem.textContent = "";
   try {
-    await request("POST", path, { address, ...(chat ? { chat } : {}), ...body });
+    await request("POST", path, { address, ...(chat ? { chat } : {}), ...(bot ? { bot } : {}), ...body });
     return true;
   } catch (failure) {
     problem.textContent = explain(failure);
@@ -127,7 +132,7 @@ function bubble(key, message) {
   if (message.author) made.append(element("p", { className: "subject" }, message.author));
   if (message.subject) made.append(element("p", { className: "subject" }, message.subject));
   if (kind || message.text) made.append(element("p", { className: "text" }, kind + message.text));
-  made.append(...(message.files || []).map((one) => file(channelOf(key), one)));
+  made.append(...(message.files || []).map((one) => file(key, one)));
   for (const buttons of message.buttons || []) {
     made.append(element("div", { className: "buttons row" }, ...buttons.map((one) => inlineButton(key, message, one))));
   }
@@ -135,7 +140,7 @@ function bubble(key, message) {
   if (message.edited) marks.push(say("edited"));
   if (message.read) marks.push(`✓✓ ${say("seen")}`);
   made.append(element("span", { className: "meta" }, marks.join(" · ")));
-  if (message.from !== "person" && QUOTING.includes(key)) {
+  if (message.from !== "person" && QUOTING.includes(chats[key].bot ? channelOf(key) : key)) {
     const quote = button("↩", () => quoteMessage(at(`chat-${key}`), message));
     quote.className = "quote";
     quote.title = quote.ariaLabel = say("reply");
@@ -144,8 +149,9 @@ function bubble(key, message) {
   return made;
 }
 
-function file(channel, one) {
-  const src = `${channel}/files/${encodeURIComponent(one.attachment)}`, title = `[${say(one.type)}] ${one.name}`;
+function file(key, one) {
+  const bot = chats[key].bot ? `?bot=${encodeURIComponent(chats[key].bot)}` : "";
+  const src = `${channelOf(key)}/files/${encodeURIComponent(one.attachment)}${bot}`, title = `[${say(one.type)}] ${one.name}`;
   if (one.url) return link({ url: one.url, text: title });
   if (["photo", "image"].includes(one.type)) return element("img", { src, alt: one.name, className: "photo" });
   if (["audio", "voice"].includes(one.type)) return element("audio", { src, controls: true, title });
@@ -196,7 +202,10 @@ function renderActions(actions, key) {
 }
 
 /** Returns the name of the list of what a person can do in a chat. */
-const actionsOf = (key) => (!chats[key].chat ? key : channelOf(key) === "max" ? "groupOfMax" : "group");
+function actionsOf(key) {
+  if (!chats[key].chat) return chats[key].bot ? "furtherBot" : key;
+  return channelOf(key) === "max" ? "groupOfMax" : "group";
+}
 
 /** Returns the group that the person names, by its id or by an invite link; null if none. */
 function askForGroup() {
