@@ -21,7 +21,7 @@ export default {
   render(root, [id], context) {
     const { me, signal, title } = context;
     if (!id) {
-      paint(root, h("h1", {}, t("page.job")), empty({ title: t("job.choose"), action: h("a", { class: "button", href: "#/jobs" }, t("page.jobs")) }));
+      paint(root, h("h1", {}, t("page.job")), empty({ title: t("job.choose"), action: h("a", { class: "button primary", href: "#/jobs" }, t("page.jobs")) }));
       return;
     }
     title(id);

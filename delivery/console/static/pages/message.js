@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, fact, notice, plainOf, statusTag, toast, verdict, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, plainOf, statusTag, toast, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
 import { inZone, LONGEST_TEXT } from "../lib/draft.js";
@@ -20,6 +20,10 @@ export default {
   title: "page.message",
   right: "read",
   render(root, [id], context) {
+    if (!id) {
+      paint(root, h("h1", {}, t("page.message")), empty({ title: t("message.choose"), action: h("a", { class: "button primary", href: "#/messages" }, t("page.messages")) }));
+      return undefined;
+    }
     const where = `/v1/deliveries/${encodeURIComponent(id)}`;
     const head = h("div"), rows = h("div");
     paint(root, h("h1", {}, t("page.message")), head, rows);

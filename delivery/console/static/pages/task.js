@@ -44,7 +44,7 @@ export default {
   },
 };
 
-const toTasks = () => h("a", { class: "button", href: "#/tasks" }, t("page.tasks"));
+const toTasks = () => h("a", { class: "button primary", href: "#/tasks" }, t("page.tasks"));
 
 /** The moments of a task in their order, [name, ms]; what is still to come stands last. */
 const timeline = (task) => TIMES.filter((name) => task[name]).map((name) => [name, task[name]]).sort((one, other) => one[1] - other[1]);
