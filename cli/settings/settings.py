@@ -101,6 +101,7 @@ class Settings:
     ai_cache_age: timedelta = timedelta(days=1)
     ai_cache_megabytes: int = 500
     jobs: str | None = None
+    actions: str | None = None
     model_budget: int = 0
     sign_in: Path | None = None
     oidc: Path | None = None

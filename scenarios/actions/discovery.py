@@ -1,4 +1,6 @@
-"""Finds the action types: the files below this folder, and the entry points `ada.actions` of installed packages."""
+"""Finds the action types: the files below this folder, the entry points `ada.actions` of installed packages, and the
+files of ADA_ACTIONS.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -9,6 +11,7 @@ from pkgutil import walk_packages
 from msgspec import Struct
 
 import scenarios.actions as package
+from scenarios.action_files import LiveTypes
 from scenarios.schema import ActionType
 from scenarios.schema.entry_points import found_in_packages
 from scenarios.words import Text
@@ -38,4 +41,4 @@ def installed_actions(points: Iterable[EntryPoint] | None = None) -> Actions:
     """
     own = own_actions()
     added, broken = found_in_packages(ActionType, GROUP, points, own)
-    return Actions({**own, **added}, broken)
+    return Actions(LiveTypes({**own, **added}), broken)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from scenarios.action_files import faults
 from scenarios.actions import Actions, installed_actions
-from scenarios.bot import Bot
+from scenarios.bot import Bot, Place
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
@@ -23,6 +24,7 @@ from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
+from scenarios.words import sentence
 
 
 class Checked(Struct, frozen=True):
@@ -48,6 +50,8 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     loaded = load(folder, environment)
     problems = Problems(loaded.problems, loaded.unread)
     actions = actions or installed_actions()
+    for file, why in faults().items():
+        problems.error(Place(file), "ACTION_FILE", sentence("action_file_unreadable", file=Path(file).name, why=why))
     references = References(loaded.bot, problems)
     visible = Visible(loaded.bot, actions.types)
     scheduled, tags = only_scheduled(loaded.bot, actions.types), tags_of(loaded.bot)

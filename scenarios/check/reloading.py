@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from core.errors import SetupError
+from scenarios.action_files import paths as action_paths
 from scenarios.bot import Bot
 from scenarios.check import Checked, check
 from scenarios.loader.files import TEXTS, LeadsOut, content, leads_out
@@ -155,7 +156,7 @@ def fingerprint(folder: Path) -> Fingerprint:
     """Show whether a file was changed, added or removed. Raises SetupError if there is no such folder."""
     if not folder.is_dir():
         raise SetupError(f"{folder} is not a folder; a bot is a folder with triggers.yaml and scenarios/")
-    stats = [(str(path), path.stat()) for path in yaml_files(folder)]
+    stats = [(str(path), path.stat()) for path in (*yaml_files(folder), *filter(Path.is_file, action_paths()))]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from msgspec import Struct, structs
 
 from couriers.telegram_bot import BOT_API
+from scenarios.action_files import LiveTypes, actions_of_files
 from scenarios.actions import Actions, installed_actions
 from scenarios.bot.data import Data
 from scenarios.context import Context, ScenarioServices
@@ -83,7 +84,8 @@ class _Starter:
                 off |= await self._open(self._plugins[name], stack)
         for name, why in off.items():
             log.warning("%s is off: %s", name, why)
-        return Platform(self._services, {name: _usable(one, off) for name, one in self._actions.items()}, off)
+        types = {name: _usable(one, off) for name, one in self._actions.items() if name not in actions_of_files()}
+        return Platform(self._services, LiveTypes(types), off)
 
     async def _open(self, plugin: Plugin, stack: AsyncExitStack) -> dict[str, Text]:
         """Open one; its name with the reason if it does not start."""

@@ -135,6 +135,11 @@ class Memory:
     promos: RehearsedPromos | None = None
     selections: dict[str, AddresseeSelection] = field(default_factory=dict)
 
+    @property
+    def has_conversation(self) -> bool:
+        """Return whether this is a test or a chat, and not a dry run of one event."""
+        return self.promos is not None
+
     def state(self, event: Event) -> str:
         """Return the state of the event's person, "" without one."""
         state, until = self.states.get(_person(event), ("", self.now))

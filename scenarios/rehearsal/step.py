@@ -128,7 +128,11 @@ def play(step: RehearsedStep) -> Ending | None:
 
 def _rehearsed(step: RehearsedStep) -> Ending | None:
     kind, attributes = step.kind, step.kind.converted(step.prepared, step.memory.zone)
-    if kind.rehearse:
-        return kind.rehearse(step, attributes)
+    return kind.rehearse(step, attributes) if kind.rehearse else play_sample(step)
+
+
+def play_sample(step: RehearsedStep) -> Ending:
+    """Return the end of an action that returns what the author wrote, otherwise samples."""
+    kind = step.kind
     names = [name for name in kind.returns if name.isidentifier()]
     return completed(step.echo(names), from_person=kind.returns.keys() & kind.from_person)

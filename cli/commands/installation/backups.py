@@ -74,6 +74,7 @@ def files_beside(configuration: Configuration) -> Iterator[tuple[Path, str]]:
     named = {
         "ADA_SCENARIOS": settings.scenarios,
         "ADA_JOBS": settings.jobs,
+        "ADA_ACTIONS": settings.actions,
         "ADA_SIGN_IN": settings.sign_in,
         "ADA_OIDC": settings.oidc,
     }

@@ -18,6 +18,7 @@ from core.redis.store import Store
 from core.updates.events import Events, identity, person_of
 from couriers.sending.interface import Message, Outcome, Sent
 from providers.models import FileCache, Models
+from scenarios.action_files import LiveTypes
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
@@ -110,7 +111,7 @@ class Installation(BotFolder):
         process = Process(services.core, self.types, ProcessOptions(**options))
         await process.open()
         self.active = ActiveBot(self.folder)
-        await process.add(services, self.active, self.types, self.beside)
+        await process.add(services, self.active, LiveTypes(self.types), self.beside)
         self._running.append(running := Running(process, services, resources))
         return await running.ready()
 

@@ -1,8 +1,10 @@
 """Whole scenarios about people and groups: states, requests, roles, welcome, membership, through the process."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,3 +183,32 @@ async def test_members_get_an_invite_link_and_others_are_asked_to_join(group: In
     assert await play(group, {**TELEGRAM, "user_id": BORIS + 50, "chat_id": BORIS + 50}) == ["Сначала вступите в @club"]
     (link,) = await play(group, TELEGRAM)
     assert bot_api.server.joining.join(BORIS + 50, link=link)
+
+
+async def test_a_function_of_a_file_runs_as_an_action_and_anew_after_a_change(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "slots.py"
+    written = """
+from scenarios.action_files import action
+
+@action(returns={"free": "slots"}, from_person=("free",))
+async def free_slots(call, day: str, most: int = 2):
+    if day == "never":
+        raise ValueError("no such day")
+    return {"free": f"<{day} {most} {call.event['user_id']}>"}
+"""
+    file.write_text(written)
+    monkeypatch.setenv("ADA_ACTIONS", str(file))
+    installation.actions("""
+    - {type: free_slots, day: "{event_text}", step: slots}
+    - {type: send, text: "{free}", chain: completed}
+    - {type: send, text: "{error}", after: slots, chain: failed}
+""")
+    await installation.start()
+    await installation.play("Monday")
+    await installation.play("never")
+    file.write_text(written.replace("most}", "most} of"))
+    os.utime(file, ns=(1, 1))
+    await installation.play("Monday")
+    assert installation.texts == ["&lt;Monday 2 7&gt;", "ValueError: no such day", "&lt;Monday 2 of 7&gt;"]

@@ -1,11 +1,17 @@
 """The plugin and the scenario of docs/plugins.md work together as they are written there."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from scenarios.check import check
+from scenarios.check.rehearsal.bot_tests import run_tests
+from scenarios.loader import load
+from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.execution.conftest import Installation, bare, installation
 from tests.support.paths import ROOT
 
@@ -14,11 +20,9 @@ __all__ = ["bare", "installation"]
 GUIDE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    """The first block of the guide in this language."""
-    found = re.search(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
-    assert found is not None
-    return found[1]
+def block(language: str, number: int = 0) -> str:
+    """A block of the guide in this language."""
+    return str(re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)[number])
 
 
 async def forecast(request: web.Request) -> web.Response:
@@ -40,3 +44,13 @@ async def test_the_forecast_of_the_guide_stands_in_the_authors_text(installation
             await installation.start()
             await installation.play()
             assert installation.texts == ["Weather in Kazan: +5, rain over Kazan"]
+
+
+def test_the_file_of_the_guide_has_an_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slots.py").write_text(block("python", 1))
+    monkeypatch.setenv("ADA_ACTIONS", str(tmp_path / "slots.py"))
+    folder = BotFolder(tmp_path / "bot").write("scenarios/slots.yaml", block("yaml", 1))
+    folder.write("triggers.yaml", 'text: {"*": slots.show}')
+    folder.write("tests/t.yaml", 'free: {steps: [{user: Monday}, {bot: {contains: "• 15:00"}}]}')
+    assert check(folder.folder).problems == ()
+    assert [one.problem for one in run_tests(folder.folder, load(folder.folder).bot)[0]] == [""]
