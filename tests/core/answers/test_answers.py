@@ -1,6 +1,7 @@
 """Questions of deliveries: buttons, presses, states, totals. The provider is simulated; the way in is the real one."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,9 +20,10 @@ from core.model.content import Feature
 from core.model.delivery import Accepted, Recipient, Sender
 from core.model.history import History, RecipientRecord
 from core.model.people import User
-from core.model.question import AnswerKind, AnswerState, Late, Option, Question
+from core.model.question import AnswerKind, AnswerState, Late, Option, Question, row_field
 from core.model.states import Reason, Status
 from core.queue import QueueClient
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.bot_calls import BotCalls, ButtonChange, PressAnswer
 from core.updates.events import Events
 from core.updates.presses import Presses
@@ -361,8 +363,9 @@ async def test_the_stream_of_events_goes_on_until_the_closing(asked: Asked) -> N
 
 
 async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(stack: Stack) -> None:
-    """Each person presses several times in two channels at once, and events are repeated. The book of the test knows
-    which options a person has pressed: one of them counts, the same on every read, and the totals are the sum.
+    """Each person presses several times in two channels at once, events are repeated, and one of two workers is lost
+    with what it has claimed. The book of the test knows which options a person has pressed: each press is counted once,
+    one of them is the answer, the same on every read, and the totals are the sum.
     """
     number_of_people, other = 60, "vk"
     couriers = [FakeCourier(channel, shows=SHOWS) for channel in (BOT, other)]
@@ -371,7 +374,7 @@ async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(
     people = [person(number, BOT, other) for number in range(1, number_of_people + 1)]
     accepted = await stack.deliver(*people, channels=(BOT, other), question=COMING)
     await stack.finished(accepted.key)
-    answers, chosen = [Answers(stack.store), Answers(stack.store)], Random(7)
+    chosen, client = Random(7), QueueClient(stack.store)
     tokens = {
         (courier.channel, message.address): [one.data for row in message.content.inline for one in row]
         for courier in couriers
@@ -385,10 +388,29 @@ async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(
     ]
     pressed = [*presses, *chosen.sample(presses, len(presses) // 3)]
     chosen.shuffle(pressed)
-    await asyncio.gather(
-        *(chosen.choice(answers).press(TENANT, channel, address, token, event)
-          for channel, address, token, event in pressed)
-    )  # fmt: skip
+    workers = [Presses(stack.store, client) for _ in range(2)]
+    for one in workers:
+        await one.open()
+    running = [asyncio.create_task(one.worker().run()) for one in workers]
+    for number, (channel, address, token, event) in enumerate(pressed):
+        press = {"id": event, "channel": channel, "kind": "callback", "user_id": address, "chat_id": address,
+                 "callback_data": token}  # fmt: skip
+        await Events(client, TENANT).put(TENANT, press)
+        if number == len(pressed) // 2:
+            await cancel_and_wait(running.pop())
+    stack.advance_clock(timedelta(minutes=1))
+
+    async def counted() -> list[str]:
+        rows = await stack.store.command("HMGET", str(accepted.key), *map(row_field, range(number_of_people)))
+        return [line for row in rows if row for line in json.loads(row)["events"]]
+
+    async def all_are_counted() -> bool:
+        return len(await counted()) >= len(presses)
+
+    await until(all_are_counted)
+    events = [line.split()[0] for line in await counted()]
+    assert len(events) == len(set(events)) == len(presses)
+    await cancel_and_wait(*running)
     history = await stack.history(accepted.key, limit=number_of_people)
     assert history.answers
     rows = [one.answer.row for one in history.recipients if one.answer and one.answer.row]
