@@ -157,7 +157,14 @@ class ReplyWorker:
 
     async def _place(self, reply: Incoming) -> None:
         author = reply.author
-        if not (reply.written.text or reply.written.files) or (author and author.blocked):
+        if author and author.blocked:
+            return
+        if not (reply.written.text or reply.written.files):
+            if (
+                reply.is_quoted and not reply.written.corrects
+            ):  # such as forwarded messages alone: who quotes has meant to reply
+                person = person_of(author, reply.way.address, None)
+                await self._relay.report_empty(reply.tenant, person, reply.way, reply.written.event)
             return
         if reply.written.corrects:
             await self._correct(reply)

@@ -294,6 +294,14 @@ async def test_a_quoted_message_of_another_account_is_none_of_ones_own(school: S
     assert await school.threads() == []
 
 
+async def test_who_replies_with_nothing_of_its_own_is_told_so(school: School) -> None:
+    message = await school.send()
+    await school.write(MARIA, "", quoted=message, is_forward=True, event="e1")
+    assert school.got(MARIA)[1:] == ["Это не передано: здесь нет ни своих слов, ни файлов."]
+    await school.write(MARIA, "", is_forward=True)
+    assert (len(school.got(MARIA)), await school.threads()) == (2, [])
+
+
 async def test_a_repeated_event_is_added_and_relayed_once(school: School) -> None:
     message = await school.send()
     for _ in range(2):
