@@ -54,6 +54,12 @@ when:
     - {type: ask, text: Во сколько?, times: {from: 8:00, to: 20:00, every: 90m}, chain: completed}
     - {type: ask, text: Когда?, dates: {to: 1d}, chain: completed, step: other}
     - {type: send, text: "{person.day} {answer}", after: other}
+desk:
+  actions:
+    - {type: ask, text: A photo?, answer: photo}
+    - {type: ask, text: A phone?, answer: contact, chain: completed}
+    - {type: send, text: "{answer}", chain: completed}
+in_group: {actions: [{type: send, text: "{chat_id} {reply_message_text|fallback:-}"}]}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -132,6 +138,15 @@ a day and a time are chosen by buttons:
     - bot: {text: Когда?, buttons: [Ср 02.12, Чт 03.12]}
     - user: 03.12.2026
     - bot: 2026-12-10 2026-12-03
+people send photos and contacts, reply in a group, write in another channel and press an old button:
+  steps:
+    - {user: /desk, bot: A photo?}
+    - {user: /help, as: 8, channel: sms, bot: {text: Help, chat: "sms:8"}}
+    - {photo: F1, bot: A phone?}
+    - {contact: "+79990000001", bot: "+79990000001"}
+    - {user: hi, in: -100, bot: {text: -100 -, chat: "telegram-bot:-100"}}
+    - {reply: yes, as: 9, in: -100, bot: -100 -100 -}
+    - {press: Go, as: 8, channel: sms, bot: Your name?}
 the pages of a long list are turned:
   steps:
     - user: /days
@@ -185,16 +200,16 @@ def folder(tmp_path: Path) -> BotFolder:
     bot.write("settings.yaml", SETTINGS)
     return bot.write(
         "triggers.yaml",
-        "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone,"
+        "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over}}",
-    )
+    ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
 
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (10, [])
+    assert (len(verdicts), problems) == (11, [])
 
 
 @pytest.mark.parametrize(

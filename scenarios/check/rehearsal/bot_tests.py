@@ -38,7 +38,7 @@ FOLDER = "tests"
 PERSON = "7"
 FIRST_MOMENT = datetime(2026, 1, 1, 9, tzinfo=UTC)
 FIELDS = ("at", "channel", "variables", "fail", "unknown", "returns", "steps")
-STEPS = ("user", "press", "bot", "wait", "variables", "form", "fail", "returns")
+STEPS = ("user", "photo", "contact", "reply", "press", "bot", "wait", "variables", "form", "fail", "returns")
 _EXPECTED = {"contains": "contains", "matches": "regex", "starts_with": "starts_with"}
 
 
@@ -110,16 +110,22 @@ class _Test:
         step = plain(node)
         if not isinstance(step, Mapping):
             raise _Failed("a step is a mapping, such as `user: /start`")
-        _known(step, (*STEPS, "as"), "a step")
+        _known(step, (*STEPS, "as", "in", "channel"), "a step")
+        usual, self._talk.channel = self._talk.channel, str(step.get("channel") or self._talk.channel)
+        self._talk.group = str(step.get("in") or "")
         for name, act in self._acts().items():
             if name in step:
                 act(step[name], str(step.get("as") or PERSON))
+        self._talk.channel = usual
 
     def _acts(self) -> Mapping[str, Callable[[Any, str], None]]:
         return {
             "fail": self._fail,
             "returns": self._return,
             "user": self._user,
+            "photo": self._photo,
+            "contact": self._contact,
+            "reply": self._reply,
             "press": self._press,
             "wait": self._wait,
             "bot": self._expect,
@@ -133,6 +139,18 @@ class _Test:
             self._talk.write(person, as_text(written.get("event_text")), **{str(k): v for k, v in written.items()})
         else:
             self._talk.write(person, as_text(written))
+
+    def _photo(self, file: Data, person: str) -> None:
+        self._nothing_more()
+        self._talk.write(person, "", attachments=[{"type": "photo", "file_id": as_text(file)}])
+
+    def _contact(self, phone: Data, person: str) -> None:
+        self._nothing_more()
+        self._talk.write(person, "", attachments=[{"type": "contact", "phone": as_text(phone), "is_own": True}])
+
+    def _reply(self, text: Data, person: str) -> None:
+        self._nothing_more()
+        self._talk.reply(person, as_text(text))
 
     def _press(self, label: Data, person: str) -> None:
         self._nothing_more()
@@ -233,6 +251,8 @@ def _of_message(said: SaidMessage, name: str) -> Any:
     """Return what else a test may expect of a message."""
     if name == "buttons":
         return [str(one["text"]) for row in said.message.inline for one in row]
-    if name in ("to", "channels"):
+    if name in ("to", "channels", "chat"):
         return getattr(said, name)
-    raise _Failed(did_you_mean(f"a message has no {name!r}", name, ("text", "buttons", "to", "channels", *_EXPECTED)))
+    raise _Failed(
+        did_you_mean(f"a message has no {name!r}", name, ("text", "buttons", "to", "channels", "chat", *_EXPECTED))
+    )

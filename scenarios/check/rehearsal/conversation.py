@@ -41,13 +41,16 @@ class NoSuchButton(Exception):
 
 
 class Conversation:
-    """`bot` may be replaced: runs that have begun go on as they began. `outcomes`: of what begins from now on."""
+    """`bot` may be replaced: runs that have begun go on as they began. `outcomes`: of what begins from now on. `group`:
+    the chat in which people write, "" for the private one of each.
+    """
 
     def __init__(self, bot: Bot, memory: Memory, channel: str = CHANNEL) -> None:
         self.bot = bot
         self.memory = memory
         self.memory.promos = self.memory.promos or RehearsedPromos()
         self.channel = channel
+        self.group = ""
         self.outcomes = Outcomes()
         self.warnings: list[Text] = []
         self._events = 0
@@ -55,6 +58,12 @@ class Conversation:
     def write(self, person: str, text: str, **fields: Data) -> None:
         """Have a person write something."""
         self._receive(person, {"kind": "text", "event_text": text, **fields})
+
+    def reply(self, person: str, text: str) -> None:
+        """Have a person reply to the bot's last message in this chat."""
+        last = next(reversed(self.said_to(person)), None)
+        said = last.message.text if last else ""
+        self.write(person, text, is_reply=True, reply_message_id="1", reply_message_text=said)
 
     def press(self, person: str, label: str) -> None:
         """Have a person press the button with this text, of the last message that has it. Raises NoSuchButton."""
@@ -70,7 +79,7 @@ class Conversation:
 
     def said_to(self, person: str) -> list[SaidMessage]:
         """Return the messages in the chat of a person that were sent until now."""
-        chat = f"{self.channel}:{person}"
+        chat = f"{self.channel}:{self.group or person}"
         return [one for one in self.memory.said if one.chat == chat and one.at <= self.memory.now]
 
     def wait(self, duration: timedelta) -> None:
@@ -131,7 +140,14 @@ class Conversation:
 
     def _receive(self, person: str, fields: Mapping[str, Data]) -> None:
         self._events += 1
-        about = {"id": str(self._events), "channel": self.channel, "user_id": person, "chat_id": person, **_MEMBER}
+        about: dict[str, Data] = {
+            "id": str(self._events),
+            "channel": self.channel,
+            "user_id": person,
+            "chat_id": person,
+            **_MEMBER,
+        }
+        about |= {"chat_id": self.group, "chat_type": "supergroup"} if self.group else {}
         event = {**about, "first_name": "Anna", "event_date": self.memory.now.isoformat(), **fields}
         if self._is_answer(event):
             return
