@@ -258,10 +258,26 @@ class Answers:
             wave = len(waves_of(fields["answers_reminders"])) + 1
         if key.shard >= self._store.shards:
             raise no_question()
-        result, *people = await self._store.run("remind", key.shard, key.suffix, tenant, wave, by)
+        unwanted = await self._unwanted(key, tenant)
+        result, *people = await self._store.run("remind", key.shard, key.suffix, tenant, wave, by, *unwanted)
         if result == "missing":
             raise no_question()
         return result, int(people[0]) if people else 0
+
+    async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
+        """Return `channel:number` of each recipient that by now wants no messages there, or is blocked."""
+        try:
+            fields = await self._reader.fields(key, tenant)
+        except NotFound:
+            return []
+        recipients = await self._reader.recipients(key, fields)
+        people = await self._users.lookup(tenant, [one.id for one in recipients])
+        return [
+            f"{channel}:{one.number}"
+            for one, user in zip(recipients, people, strict=True)
+            if user
+            for channel in (channels_of(fields) if user.blocked else user.opt_out)
+        ]
 
     async def record(
         self,

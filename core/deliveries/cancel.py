@@ -8,7 +8,7 @@ Called by `core.deliveries.deliveries`; calls `lua/delivery/functions/cancel.lua
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
 from core.deliveries.histories.parcels import parcel_task
@@ -19,7 +19,7 @@ from core.model.delivery import DEFAULT_KIND, Cancelled
 from core.model.history import RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.json_form import compact_json
-from core.model.states import OPEN, REACHED, Status
+from core.model.states import OPEN, REACHED, Reason, Status
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -70,10 +70,17 @@ class Canceller:
             reply = await self._store.run("cancel", key.shard, key.suffix, tenant, whole, entries)
         return reply
 
-    async def _entries(self, key: HistoryKey, fields: HistoryFields, recipients: set[str]) -> list[list[object]]:
+    async def _entries(
+        self,
+        key: HistoryKey,
+        fields: HistoryFields,
+        recipients: set[str],
+        status: Status = Status.CANCELLED,
+        reason: str = "",
+    ) -> list[list[object]]:
         """Return [channel, parcel, item] of each entry of these recipients."""
         return [
-            [parcel.channel, parcel.number, entry.item(Status.CANCELLED)]
+            [parcel.channel, parcel.number, entry.item(status, reason)]
             async for parcel in self._reader.parcels(key, fields)
             for entry in parcel.entries
             if str(entry.id) in recipients
@@ -115,6 +122,21 @@ class Canceller:
                 chosen = await self._matching(page, selector, value)
                 cancelled += await self._cancel_page(shard, tenant, chosen)
         return cancelled
+
+    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None) -> int:
+        """Skip, as `opted_out`, what has not been sent to a person over these channels, None for all; return in how
+        many deliveries. Raises StoreError.
+        """
+        found = 0
+        for shard in range(self._store.shards):
+            async for page in self._unfinished(shard, tenant):
+                for key in await self._matching(page, "user", person):
+                    fields = await self._reader.fields(key, tenant)
+                    entries = await self._entries(key, fields, {person}, Status.SKIPPED, Reason.OPTED_OUT)
+                    if wanted := [entry for entry in entries if channels is None or entry[0] in channels]:
+                        await self._run(key, tenant, 0, compact_json(wanted))
+                        found += 1
+        return found
 
     async def _cancel_page(self, shard: int, tenant: str, keys: Sequence[HistoryKey]) -> int:
         """Cancel these deliveries of one shard; return how many were cancelled."""

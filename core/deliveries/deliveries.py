@@ -8,7 +8,7 @@ Called by `delivery/`, which validates requests. `lua/delivery/functions/enqueue
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
@@ -275,6 +275,10 @@ class Deliveries:
         HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
         """
         return await self._canceller.cancel(key, tenant, recipients)
+
+    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None) -> int:
+        """As `Canceller.leave_out`."""
+        return await self._canceller.leave_out(tenant, person, channels)
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
         """Cancel all unfinished deliveries by `sender`, `user` (a recipient), `lane`, `kind_prefix` or `tag`; return

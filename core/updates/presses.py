@@ -6,7 +6,8 @@
 Guarantees: a process that is killed at any point loses no press and counts none twice: the next attempt gets the first
 result and makes the same calls. A press that does not count is answered with the reason.
 
-The tube also closes questions and reminds of them when their time has come (lua/answers puts these tasks).
+The tube also closes questions and reminds of them when their time has come (lua/answers puts these tasks), and leaves
+out of what was not sent yet who opts out (lua/directory).
 """
 
 import logging
@@ -23,6 +24,7 @@ from core.answers.copies import Copies
 from core.answers.numbers import TextMeaning
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
+from core.directory import Directory
 from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
@@ -37,9 +39,10 @@ from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 log = logging.getLogger(__name__)
 
 CLOSE, CLOSED, REOPENED, REMIND, WAVE = "close", "closed", "reopened", "remind", "wave"
-PLACE, COPIES, CHATS, ANSWERED = "place", "copies", "chats", "answered"
+PLACE, COPIES, CHATS, ANSWERED, OPTED_OUT = "place", "copies", "chats", "answered", "opted_out"
 """Kinds of tasks: close a question; what follows a closing or a reopening; remind; ask further people; notify a person
-of its place; show an answer in other messages; show the totals in group chats; put an answer as an event of a bot.
+of its place; show an answer in other messages; show the totals in group chats; put an answer as an event of a bot;
+leave out of what was not sent yet who has opted out.
 """
 _LEASE = timedelta(seconds=5)
 CHAT_PAUSE = 5
@@ -64,6 +67,7 @@ class Presses:
         self._numbers = AnswerNumbers(store, self._answers)
         self._copies = Copies(store, self._answers)
         self._deliveries = Deliveries(store, Channels(store))
+        self._directory = Directory(store)
 
     async def open(self) -> None:
         """Create the tube. Raises StoreError."""
@@ -88,11 +92,14 @@ class Presses:
             return await self._ask(task, attempt.body)
         elif task.kind in (COPIES, CHATS):
             await self._show_in_messages(task, attempt.body)
-        elif ANSWER_TO in (event := decode(attempt.body)):
-            await self._text(task.tenant, event)
+        elif task.kind == OPTED_OUT:
+            await self._leave_out(task.tenant, attempt.body)
         else:
-            await self._press(task.tenant, event)
+            await self._answer(task.tenant, decode(attempt.body))
         return None
+
+    async def _answer(self, tenant: str, event: Event) -> None:
+        await (self._text if ANSWER_TO in event else self._press)(tenant, event)
 
     async def _finish(self, key: HistoryKey, task: Task) -> None:
         try:
@@ -115,6 +122,12 @@ class Presses:
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
         return None
+
+    async def _leave_out(self, tenant: str, person: str) -> None:
+        (user,) = await self._directory.users.lookup(tenant, [person])
+        if user is not None:
+            count = await self._deliveries.leave_out(tenant, person, None if user.blocked else user.opt_out)
+            log.info("%s gets fewer messages from now on: left out of %d deliveries", person, count)
 
     async def _tell(self, task: Task, body: str) -> None:
         suffix, _, number = body.rpartition(" ")

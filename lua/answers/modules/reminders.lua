@@ -94,8 +94,9 @@ function Reminders.take_unwanted(id, task, items)
   return lines
 end
 
--- Returns the entries of a parcel that a wave reminds, as JSON. `taken`: the numbers of those that it reminds already.
-local function reminded_entries(suffix, channel, n, taken)
+-- Returns the entries of a parcel that a wave reminds, as JSON. `unwanted`: `channel:number` → true of those that are left out; `taken`:
+-- the numbers of those that it reminds already.
+local function reminded_entries(suffix, channel, n, unwanted, taken)
   local text, items, found = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n), {}, {}
   if not text then return found end
   local parcel = cjson.decode(text)
@@ -106,7 +107,7 @@ local function reminded_entries(suffix, channel, n, taken)
   items = Parcels.own_items(suffix, channel, n, items)
   local answered, stored = answered_among(suffix, items), Outcome.stored_outcomes(suffix, channel, Outcome.read_items(items))
   for place, item in ipairs(items) do
-    local is_reached = REACHED[Outcome.status_in(stored[place])]
+    local is_reached = REACHED[Outcome.status_in(stored[place])] and not unwanted[channel .. ':' .. item[3]]
     if is_reached and item.address ~= '' and not answered[item[3]] and not taken[item[3]] then
       taken[item[3]] = true
       local recipient = item[2] == 'i' and item[1] or cjson.encode(item[1])
@@ -117,10 +118,10 @@ local function reminded_entries(suffix, channel, n, taken)
 end
 
 -- Makes the parcels of a wave for one channel. Returns how many people it reminds.
-local function add_parcels(suffix, facts, channel_plan, wave, taken)
+local function add_parcels(suffix, facts, channel_plan, wave, unwanted, taken)
   local people, label = 0, channel_plan.channel .. '~' .. wave
   for n = 0, #channel_plan.parcels - 1 do
-    local entries, personal = reminded_entries(suffix, channel_plan.channel, n, taken)
+    local entries, personal = reminded_entries(suffix, channel_plan.channel, n, unwanted, taken)
     if #entries > 0 then
       local text = '[0,[' .. table.concat(entries, ',') .. ']' .. (personal and ',1' or '') .. ']'
       redis_call('HSET', Key.history(suffix), 'parcel:' .. label .. ':' .. n, text)
@@ -132,12 +133,12 @@ local function add_parcels(suffix, facts, channel_plan, wave, taken)
 end
 
 -- Makes a wave now. Returns how many people it reminds.
-local function make_wave(suffix, wave, by)
+local function make_wave(suffix, wave, by, unwanted)
   local facts, taken, people, labels = Parcels.facts_of(suffix), {}, 0, {}
   local closes = redis_call('HMGET', Key.history(suffix), 'answers_until', 'answers_reminders')
   facts.expires = math.min(now + LIFETIME_MS, tonumber(closes[1] or nil) or math.huge)
   for _, channel_plan in ipairs(Plan.plan_of(suffix)) do
-    local of_channel = add_parcels(suffix, facts, channel_plan, wave, taken)
+    local of_channel = add_parcels(suffix, facts, channel_plan, wave, unwanted, taken)
     if of_channel > 0 then labels[#labels + 1] = channel_plan.channel .. '~' .. wave end
     people = people + of_channel
   end
@@ -146,16 +147,16 @@ local function make_wave(suffix, wave, by)
   return people
 end
 
--- Reminds now. `wave`: which reminder, so that a repeat changes nothing. `by`: who wants it, '' if it was planned. Returns
--- ["reminded", people], or why not: "again", "closed", "unsent", "enough".
-function Reminders.remind(suffix, tenant, wave, by)
+-- Reminds now. `wave`: which reminder, so that a repeat changes nothing. `by`: who wants it, '' if it was planned. `unwanted`: those who
+-- have opted out since. Returns ["reminded", people], or why not: "again", "closed", "unsent", "enough".
+function Reminders.remind(suffix, tenant, wave, by, unwanted)
   local facts, waves = Parcels.facts_of(suffix), #waves_of(suffix)
   local remind = facts.question.remind
   if waves >= wave then return { 'again' } end
   if not Reminders.is_open(suffix) then return { 'closed' } end
   if facts.state == 'scheduled' then return { 'unsent' } end
   if wave > waves + 1 or wave > (remind and remind.most or MOST_BY_HAND) then return { 'enough' } end
-  local people, is_finished = make_wave(suffix, wave, by), redis_call('HEXISTS', Key.history(suffix), 'finished') == 1
+  local people, is_finished = make_wave(suffix, wave, by, unwanted), redis_call('HEXISTS', Key.history(suffix), 'finished') == 1
   redis_call('HDEL', Key.history(suffix), 'answers_remind_at')
   if remind and wave < remind.most then plan_wave(suffix, tenant, wave + 1, now + remind.every) end
   Version.raise(suffix)

@@ -1,6 +1,7 @@
 -- cancel: cancel a delivery, whole or for chosen recipients, as far as it has not been sent
 -- ARGV    suffix, tenant, whole:int, entries:json
---         entries: [[channel, parcel, item], …] of the chosen recipients; item as in outcome.lua, with status cancelled
+--         entries: [[channel, parcel, item], …] of the chosen recipients; item as in outcome.lua, with status cancelled, or skipped of
+--         somebody who has opted out
 -- RETURNS ["cancelled", parcels (or recipients) with an attempt under way, which end with the next extend or settle, …] or ["missing"]
 --         ["over"] or ["more"]: entries that may have been sent were ended as unknown; call again
 -- EVENTS  del of the order key; outcomes, reported, cancelled, finished

@@ -100,11 +100,13 @@ end
 function Cancelling.cancel_entries(suffix, state, entries)
   local plan, under_way = Plan.plan_of(suffix), {}
   if state == 'scheduled' then Parcels.open_channels(suffix, plan) end
-  redis_call('HSET', Key.history(suffix), 'closed', 1, 'withdrawn', 1)
+  redis_call('HSET', Key.history(suffix), 'closed', 1)
   for _, entry in ipairs(entries) do
+    if entry[3][6] == 'cancelled' then redis_call('HSET', Key.history(suffix), 'withdrawn', 1) end
     local closed = cancel_entry(suffix, state == 'released', entry, under_way)
     reduce(plan, entry[1], entry[2], closed)
     DeliveryEnd.close_entries(suffix, entry[1], closed)
+    if closed ~= 0 then Parcels.wake_later(suffix, entry[1], entry[2]) end
   end
   Plan.save_plan(suffix, plan)
   return under_way

@@ -113,7 +113,7 @@ end
 
 -- An outcome of this channel has changed, in a delivery with the strategy `first`. Its later channels have the same recipients in the
 -- parcel with the same number: where that one waits, the next tick decides again.
-local function wake_later(suffix, channel, n)
+function Parcels.wake_later(suffix, channel, n)
   local is_later = false
   for _, other in ipairs(Plan.channels_of(suffix)) do
     local id = Plan.parcel_id(suffix, other, n)
@@ -138,7 +138,7 @@ function Parcels.record_known(suffix, channel, n, items)
     DeliveryEnd.close_entries(suffix, channel, closed)
   end
   if redis_call('HGET', Key.history(suffix), 'version') == before[1] then return false end
-  if before[2] then wake_later(suffix, channel, n) end
+  if before[2] then Parcels.wake_later(suffix, channel, n) end
   return true
 end
 
@@ -149,7 +149,7 @@ function Parcels.close_items(id, task, items)
   local closed = Outcome.record(task.history, label, items)
   task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
   DeliveryEnd.close_entries(task.history, label, closed)
-  if task.place and closed ~= 0 then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
+  if task.place and closed ~= 0 then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- Returns whether this call may still close unclear entries. If not, it leaves further parcels to the next call.
@@ -169,7 +169,7 @@ function Parcels.close_parcel(id, task, final)
   Task.finish(id, task, final)
   Outcome.count_derived(task.tube, final, task.left)
   DeliveryEnd.close_entries(task.history, Plan.label_in(id), task.left)
-  if task.place then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
+  if task.place then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).

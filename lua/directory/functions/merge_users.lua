@@ -2,7 +2,7 @@
 -- ARGV    tenant, kept, other, version, other_version, record
 --         record: the person that stays, made from the records of both versions; its version identifies this call
 -- RETURNS ["merged"] or ["importing"] ["changed"] (one of the records has) ["limit"] (of groups or ownerships)
--- EVENTS  none
+-- EVENTS  for deliveries that fell due before, with the task of a person that gets fewer messages: outcomes, reported, released, finished
 -- INVARIANT I19 I20 I21; a refusal writes nothing
 
 local function decoded(record) return record and cjson.decode(record) end
@@ -43,6 +43,7 @@ return function(tenant, kept, other, version, other_version, record)
   People.end_sessions(tenant, other)
   WriteBuffer.write('HDEL', Key.users(tenant), other)
   WriteBuffer.write('HSET', Key.users(tenant), kept, record)
+  People.note_opt_outs(tenant, kept, one, new)
   WriteBuffer.write_gathered()
   return { 'merged' }
 end

@@ -2,7 +2,7 @@
 -- ARGV    tenant, id, version, record
 --         version: that of the record from which this one was made
 -- RETURNS ["updated"] or ["importing"] ["changed"] ["email"] ["contact", channel:address] ["external_id", system:id]
--- EVENTS  none
+-- EVENTS  for deliveries that fell due before, with the task of a person that gets fewer messages: outcomes, reported, released, finished
 -- INVARIANT I19 an e-mail address, a contact and an external id belong to one person; a refusal writes nothing
 
 return function(tenant, id, version, record)
@@ -19,6 +19,7 @@ return function(tenant, id, version, record)
   People.unindex_user(tenant, id, old)
   People.index_user(tenant, id, user)
   WriteBuffer.write('HSET', Key.users(tenant), id, record)
+  People.note_opt_outs(tenant, id, old, user)
   WriteBuffer.write_gathered()
   return { 'updated' }
 end

@@ -29,6 +29,21 @@ function People.names_of(user, id)
   return found
 end
 
+local function is_new(names, before)
+  local known = {}
+  for _, name in ipairs(before or {}) do known[name] = true end
+  for _, name in ipairs(names or {}) do
+    if not known[name] then return true end
+  end
+  return false
+end
+
+-- Has what was not sent yet left out if a person opts out of a channel, or is blocked (core/updates/presses.py).
+function People.note_opt_outs(tenant, id, old, user)
+  if not (is_new(user.opt_out, old.opt_out) or user.blocked and not old.blocked) then return end
+  NewTasks.add('answers', { 'opted-out.' .. user.version, tenant, '', 5, '', '', 'opted_out', '', '', '', '', id })
+end
+
 function People.index_user(tenant, id, user)
   WriteBuffer.write('ZADD', Key.userids(tenant), 0, id)
   for _, name in ipairs(People.names_of(user, id)) do WriteBuffer.write('ZADD', Key.names(tenant), 0, name) end

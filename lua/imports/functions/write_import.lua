@@ -2,7 +2,7 @@
 -- ARGV    tenant, idle_ms:int
 --         idle_ms: leave the import to its process if that has written a page within this time; 0: do not
 -- RETURNS the number of pages that are left; 0 also if there is no import; -1 if another process is at work on it
--- EVENTS  none
+-- EVENTS  for deliveries that fell due before, with the task of a person that gets fewer messages: outcomes, reported, released, finished
 -- INVARIANT all pages or none: a page is written and counted in one step, so each is written once, in order
 
 return function(tenant, idle_ms)

@@ -56,6 +56,7 @@ function STEPS.user(tenant, id, record)
   write_owned(Key.contacts(tenant), id, People.contacts_of(old), People.contacts_of(new))
   write_owned(Key.external_ids(tenant), id, old.external_ids or {}, new.external_ids or {})
   write_names(tenant, id, old, new)
+  if stored then People.note_opt_outs(tenant, id, old, new) end
 end
 
 function STEPS.group(tenant, id, record) Collections.store(tenant, 'group', id, record) end

@@ -1,0 +1,83 @@
+"""Who opts out, or is blocked, gets nothing more: also not what was ordered before and is still to be sent."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.answers import Answers
+from core.directory import Directory
+from core.model.people import User, UserChange
+from core.model.question import AnswerKind, Question
+from core.model.states import Reason, Status, Verdict
+from tests.core.answers.test_reminders import pass_time
+from tests.support.stack import TENANT, FakeCourier, Stack, person
+from tests.support.waiting import until
+
+LEFT_OUT = (Status.SKIPPED, Reason.OPTED_OUT)
+SENT = (Status.SENT, None)
+
+
+async def changes(stack: Stack, **change: Any) -> None:
+    """Change the first person, and do what follows."""
+    await Directory(stack.store).users.update(TENANT, 1, UserChange(**change))
+    await pass_time(stack, seconds=0)
+
+
+@pytest.fixture
+async def both(stack: Stack) -> dict[str, FakeCourier]:
+    """Two couriers; the directory knows the first person."""
+    await Directory(stack.store).users.create(TENANT, User(1, "Anna"))
+    return {"echo": FakeCourier(), "sms": FakeCourier("sms")}
+
+
+async def outcomes(stack: Stack, key: Any) -> list[tuple[Status, str | None]]:
+    history = await stack.finished(key)
+    return [(one.status, one.reason) for recipient in history.recipients for one in recipient.outcomes.values()]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "verdict"),
+    [
+        ({"opt_out": ("sms",)}, [SENT, LEFT_OUT], Verdict.ALL_REACHED),
+        ({"blocked": True}, [LEFT_OUT, LEFT_OUT], Verdict.NOTHING_WORKED),
+    ],
+)
+async def test_who_opts_out_does_not_get_what_is_scheduled(
+    stack: Stack, both: dict[str, FakeCourier], change: dict[str, Any], expected: Any, verdict: Verdict
+) -> None:
+    for courier in both.values():
+        await stack.courier(courier)
+    tomorrow = stack.now() + timedelta(days=1)
+    mine = await stack.deliver(person(1, *both), channels=tuple(both), deliver_at=tomorrow)
+    others = await stack.deliver(person(2, *both), channels=tuple(both), deliver_at=tomorrow)
+    await changes(stack, **change)
+    stack.advance_clock(timedelta(days=1, minutes=1))
+    assert await outcomes(stack, mine.key) == expected
+    assert await outcomes(stack, others.key) == [SENT, SENT]
+    assert (await stack.history(mine.key)).verdict == verdict
+
+
+@pytest.mark.parametrize("strategy", ["all", "first"])
+async def test_who_opts_out_does_not_get_what_waits_for_a_courier(
+    stack: Stack, both: dict[str, FakeCourier], strategy: str
+) -> None:
+    """With the strategy `first` the next channel is tried at once."""
+    accepted = await stack.deliver(person(1, *both), channels=("sms", "echo"), strategy=strategy)
+    await changes(stack, opt_out=("sms",))
+    for courier in both.values():
+        await stack.courier(courier)
+    assert await outcomes(stack, accepted.key) == [LEFT_OUT, SENT]
+
+
+async def test_who_opts_out_is_not_reminded_and_who_opts_in_is(stack: Stack, both: dict[str, FakeCourier]) -> None:
+    await stack.courier(both["echo"])
+    question = Question(AnswerKind.CONFIRM, (), "ru")
+    accepted = await stack.deliver(person(1), person(2), question=question)
+    await stack.finished(accepted.key)
+    answers = Answers(stack.store)
+    await changes(stack, opt_out=("echo",))
+    assert await answers.remind(accepted.key, TENANT) == ("reminded", 1)
+    await changes(stack, opt_out=())
+    assert await answers.remind(accepted.key, TENANT) == ("reminded", 2)
+    await until(lambda: len(both["echo"].attempted) == 5)
