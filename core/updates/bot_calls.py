@@ -28,7 +28,8 @@ _CHANGE_EXPIRES, _CHANGE_ATTEMPTS = timedelta(hours=1), 1000
 
 class PressAnswer(msgspec.Struct, frozen=True, tag="press"):
     """The answer to a press. `id`: the provider's, of the press itself. `text`: what the person sees, "" for nothing;
-    with `alert` in a window, without it as a note that disappears.
+    with `alert` in a window, without it as a note that disappears. `names_bot`: the address of a private chat with the
+    bot follows, where the channel has one that people can read.
     """
 
     id: str
@@ -36,6 +37,7 @@ class PressAnswer(msgspec.Struct, frozen=True, tag="press"):
     chat_id: int | str
     text: str = ""
     alert: bool = False
+    names_bot: bool = False
 
 
 class TypingMark(msgspec.Struct, frozen=True, tag="typing"):
@@ -89,12 +91,12 @@ class BotCalls:
         """Create the tube."""
         await self._client.tubes.create(Tube(self._tube, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
-    async def answer_press(self, event: Event, text: str = "", *, alert: bool = False) -> bool:
+    async def answer_press(self, event: Event, text: str = "", *, alert: bool = False, names_bot: bool = False) -> bool:
         """Have the press of an event answered. Returns False if this press has an answer already, which stays. Raises
         StoreError.
         """
         person = event["user_id"]
-        answer = PressAnswer(str(event["callback_id"]), person, event.get("chat_id") or person, text, alert)
+        answer = PressAnswer(str(event["callback_id"]), person, event.get("chat_id") or person, text, alert, names_bot)
         task, source = self._task(answer, event), own_name(self._tenant, self._tube)
         return await self._client.queue.put_once(self._tube, task, source=source, name=answer.id)
 

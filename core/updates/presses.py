@@ -236,7 +236,8 @@ class Presses:
         except Refused as refusal:
             log.info("%s: the press %s does not count: %s", channel, event["id"], refusal.code)
             if calls:
-                await calls.answer_press(event, refusal_text(refusal.code, event), alert=True)
+                text, is_stranger = refusal_text(refusal.code, event), refusal.code == "ANSWER_STRANGER"
+                await calls.answer_press(event, text, alert=True, names_bot=is_stranger)
             return
         if calls:
             await calls.answer_press(event, result_text(given), alert=is_alert(given) or buttons is None)

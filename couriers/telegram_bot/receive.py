@@ -14,8 +14,10 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
-from core.updates.bot_calls import BotCall, ButtonChange, TypingMark
+from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
 from core.updates.events import Event
 from couriers.receiving.poller import Page
 from couriers.receiving.receiver import Receiver, WebhookReceiver
@@ -44,6 +46,8 @@ class TelegramCalls:
         ends by itself.
         """
         try:
+            if isinstance(call, PressAnswer) and call.names_bot:
+                call = await self._with_name(call)
             await self._client(_request(call))
         except (exceptions.TelegramBadRequest, exceptions.TelegramRetryAfter) as refusal:
             log.debug("%s: Telegram refused it: %s", call, refusal.message)
@@ -54,6 +58,11 @@ class TelegramCalls:
             log.debug("%s is repeated: %s", call, type(fault).__name__)
             return False
         return True
+
+    async def _with_name(self, call: PressAnswer) -> PressAnswer:
+        """Return the answer with the address at which a private chat with the bot begins. Raises AiogramError."""
+        bot = await self._client(methods.GetMe())
+        return replace(call, text=f"{call.text}\nt.me/{bot['username']}?start=link")
 
 
 class TelegramFiles:

@@ -1,5 +1,5 @@
-"""A question in a group chat over the wire of VK and of MAX: each member answers once, as its person, and only the
-member sees what it has answered; the chat sees the totals (R-17).
+"""A question in a group chat over the wire of the Bot API, VK and MAX: each member answers once, as its person, and
+only the member sees what it has answered; the chat sees the totals (R-17).
 """
 
 import asyncio
@@ -24,10 +24,14 @@ from couriers.max import courier as max_courier
 from couriers.max.client import MaxClient
 from couriers.max.receive import MaxCalls, MaxLongPoll
 from couriers.sending import Courier
+from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot.client import BotClient
+from couriers.telegram_bot.receive import TelegramCalls, TelegramLongPoll
 from couriers.vk import courier as vk_courier
 from couriers.vk.client import VkClient
 from couriers.vk.long_poll import VkLongPoll
 from couriers.vk.receive import VkCalls
+from sandbox.bot_api import BotApiServer
 from sandbox.max import MaxServer
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
@@ -45,6 +49,8 @@ class Group(Protocol):
     channel: str
     chat: str
     members: tuple[str, str, str]
+    way_to_bot: str
+    """Behind what a stranger is told."""
 
     def press(self, member: str, button: str) -> None:
         """Press a button below the only message of the chat."""
@@ -59,6 +65,7 @@ class Group(Protocol):
 
 class VkGroup:
     channel, chat, members = "vk", "2000000001", ("200001", "200002", "200003")
+    way_to_bot = ""
 
     def __init__(self, server: VkServer, state: SandboxState) -> None:
         self._server = server
@@ -84,6 +91,7 @@ class VkGroup:
 
 class MaxGroup:
     channel, chat, members = "max", "-70001", ("300001", "300002", "300003")
+    way_to_bot = ""
 
     def __init__(self, server: MaxServer) -> None:
         self._server = server
@@ -106,6 +114,44 @@ class MaxGroup:
 
     def _shown(self) -> list[dict[str, Any]]:
         return list(self._server.people.shown(0, int(self.chat))["messages"])
+
+
+class TelegramGroup:
+    channel, chat, members = "telegram-bot", "-100500", ("100001", "100002", "100003")
+    way_to_bot = "\nt.me/sandbox1_bot?start=link"
+
+    def __init__(self, server: BotApiServer) -> None:
+        self._server = server
+        self._pressed: dict[str, list[str]] = {member: [] for member in self.members}
+
+    def press(self, member: str, button: str) -> None:
+        (message,) = self._shown()
+        query = self._server.people.press(int(member), message["id"], button, int(self.chat))
+        self._pressed[member].append(query)
+
+    def buttons(self) -> list[str]:
+        return [one["text"] for message in self._shown() for row in message["buttons"] for one in row]
+
+    def said_to(self, member: str) -> list[str]:
+        answers = [self._server.people.answer(query) for query in self._pressed[member]]
+        return [one["text"] for one in answers if one]
+
+    def said_in_chat(self) -> list[str]:
+        return [one["text"] for one in self._shown()]
+
+    def _shown(self) -> list[dict[str, Any]]:
+        return list(self._server.people.shown(int(self.chat))["messages"])
+
+
+@asynccontextmanager
+async def telegram_group(stack: Stack) -> AsyncIterator[Group]:
+    async with serving(BotApiServer(SandboxState(), token="1:secret")) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        client = BotClient("1:secret", url)
+        courier = await telegram_bot.open(telegram_bot.Settings("1:secret", url), Path())
+        async with _running(stack, "telegram-bot", courier, TelegramLongPoll(client), TelegramCalls(client).make):
+            yield TelegramGroup(server)
+        await client.close()
 
 
 @asynccontextmanager
@@ -148,7 +194,7 @@ async def _running(stack: Stack, channel: str, courier: Courier, source: Any, ma
     await asyncio.gather(*running)
 
 
-@pytest.mark.parametrize("opened", [vk_group, max_group], ids=["vk", "max"])
+@pytest.mark.parametrize("opened", [telegram_group, vk_group, max_group], ids=["telegram-bot", "vk", "max"])
 async def test_members_press_and_each_counts_once_while_the_chat_sees_only_totals(
     stack: Stack, opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +211,7 @@ async def test_members_press_and_each_counts_once_while_the_chat_sees_only_total
             (anna, "I come", "Your answer: I come"),
             (ben, "I come", "Your answer: I come"),
             (ben, "I do not", "Your answer is now: I do not"),
-            (stranger, "I come", HINT),
+            (stranger, "I come", HINT + group.way_to_bot),
         ):
             await until(lambda: any(one.startswith(button) for one in group.buttons()))  # noqa: B023 - at once
             label = next(one for one in group.buttons() if one.startswith(button))
