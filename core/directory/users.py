@@ -49,6 +49,7 @@ class _Filter(NamedTuple):
     name: str | None
     email: str | None
     contact: tuple[str, str] | None
+    external_id: str | None
     group: Id | None
     role: str | None
     where: Sequence[FieldCondition]
@@ -204,6 +205,7 @@ class Users:
         name: str | None = None,
         email: str | None = None,
         contact: tuple[str, str] | None = None,
+        external_id: str | None = None,
         group: Id | None = None,
         role: str | None = None,
         where: str = "",
@@ -218,9 +220,9 @@ class Users:
         Raises Invalid CURSOR_MALFORMED, CONDITION_MALFORMED, FIELD_VALUE_WRONG.
         """
         conditions = await self._own_fields.conditions(tenant, where, "where") if where else ()
-        wanted = _Filter(name, email, contact, group, role, conditions)
+        wanted = _Filter(name, email, contact, external_id, group, role, conditions)
         after = read_cursor(cursor)
-        if email is not None or contact is not None:
+        if any(one is not None for one in (email, contact, external_id)):
             return DirectoryPage([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
         if name is not None:
             return await self._by_name(tenant, name, wanted, after, limit)
@@ -266,6 +268,7 @@ class Users:
         """Return the one person with this e-mail address or contact, if the other conditions are true too."""
         found = [await self.by_email(tenant, wanted.email)] if wanted.email is not None else []
         found += [await self.by_contact(tenant, *wanted.contact)] if wanted.contact is not None else []
+        found += [await self.by_external_id(tenant, wanted.external_id)] if wanted.external_id is not None else []
         user = found[0]
         if user is None or any(other != user for other in found):
             return []

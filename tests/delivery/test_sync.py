@@ -35,6 +35,10 @@ class Office:
     async def people(self) -> dict[str, Any]:
         return {str(one["id"]): one for one in (await self.api.call("GET", "/v1/users")).json["users"]}
 
+    async def find(self, external_id: str) -> list[str]:
+        found = (await self.api.call("GET", f"/v1/users?external_id={external_id}")).json["users"]
+        return [str(one["id"]) for one in found]
+
     async def group(self, name: str) -> set[str]:
         found = (await self.api.call("GET", f"/v1/groups/{name}/members")).json["users"]
         return {str(one["id"]) for one in found}
@@ -75,6 +79,7 @@ async def test_who_has_left_is_blocked_and_known_again_when_it_comes_back(office
     people = await office.people()
     assert (people["1c-00044"]["blocked"], people["1c-00044"]["external_ids"]) == (True, ["1c-left:00044"])
     assert people["1c-00044"]["name"] == "Vera"
+    assert (await office.find("1c:00044"), await office.find("1c-left:00044")) == ([], ["1c-00044"])
     assert people["1c-00043"]["blocked"], "the block of an administrator is not the source's"
     assert await office.sync(ANNA, BORIS) == 0
     assert await office.sync(ANNA, BORIS, three) == 0
@@ -141,6 +146,9 @@ async def test_an_external_id_belongs_to_one_person(api: Api) -> None:
         assert (await api.call("POST", "/v1/users", {"id": number})).status == 201
     given = {"external_ids": ["1c:1", "isu:2"]}
     assert (await api.call("PATCH", "/v1/users/1", given)).json["external_ids"] == given["external_ids"]
+    for asked, ids in (("isu:2", [1]), ("isu:3", []), ("isu:2&role=admin", []), ("isu:2&email=x@example.org", [])):
+        page = (await api.call("GET", f"/v1/users?external_id={asked}")).json
+        assert [one["id"] for one in page["users"]] == ids, asked
     assert (await api.call("PATCH", "/v1/users/2", {"external_ids": ["isu:2"]})).code == "EXTERNAL_ID_TAKEN"
     for wrong in ("1C:1", "isu:", "isu", "a b:1", "isu:\n"):
         refused = await api.call("PATCH", "/v1/users/2", {"external_ids": [wrong]})

@@ -21,6 +21,7 @@ def declare(parser: ArgumentParser) -> None:
     list_parser = verbs.add_parser("list", help="list people: all, or those that match the options")
     list_parser.add_argument("--name", help="people with words in their name that begin so")
     list_parser.add_argument("--email", help="the person with this e-mail address")
+    list_parser.add_argument("--external-id", metavar="SYSTEM:ID", help="the person that another system calls so")
     list_parser.add_argument("--contact", metavar="CHANNEL:ADDRESS", help="the person with this contact")
     list_parser.add_argument("--group", metavar="ID", help="the members of this group")
     list_parser.add_argument("--role", help="people with this role: student, trainer, staff or admin")
@@ -121,7 +122,7 @@ USERS = Resource(
     given_fields,
     given_fields,
     "change what? Give at least one option, for example --name",
-    filters=("name", "email", "contact", "group", "role", "where"),
+    filters=("name", "email", "contact", "external_id", "group", "role", "where"),
 )
 
 

@@ -27,6 +27,9 @@ FieldValues = Annotated[
 ]
 
 
+ExternalId = Annotated[str, Meta(min_length=3, max_length=256, description="system:id, such as `1c:00042`")]
+
+
 class UserFields(RequestModel, frozen=True):
     """The fields of a person that can be changed. Addresses are stored in their canonical form, each once."""
 
@@ -51,11 +54,7 @@ class UserFields(RequestModel, frozen=True):
     ) = UNSET
 
     external_ids: (
-        Annotated[
-            list[Annotated[str, Meta(min_length=3, max_length=256)]],
-            Meta(max_length=16, description="what other systems call the person, such as `1c:00042`"),
-        ]
-        | UnsetType
+        Annotated[list[ExternalId], Meta(max_length=16, description="what other systems call the person")] | UnsetType
     ) = UNSET
 
 
@@ -89,6 +88,7 @@ class UserQuery(RequestModel, frozen=True):
         ]
         | UnsetType
     ) = UNSET
+    external_id: ExternalId | UnsetType = UNSET
     group: Name | UnsetType = UNSET
     role: Role | UnsetType = UNSET
     where: (
@@ -237,6 +237,7 @@ async def list_page(request: Request[None, UserQuery]) -> Response:
         name=optional(query.name),
         email=optional(query.email),
         contact=_contact(query.contact) if query.contact else None,
+        external_id=optional(query.external_id),
         group=optional(query.group),
         role=optional(query.role),
         where=query.where or "",
@@ -257,8 +258,8 @@ def _contact(text: str) -> tuple[str, str]:
 ROUTES: Routes = (
     Route("POST", "/v1/users", "Add a person", "manage", create, 201, UserResponse, body=UserRequest,
           repeats=Repeats.STORED, headers=NEW_OBJECT, people=People.BY_SCOPE),
-    Route("GET", "/v1/users", "List people: all, or by name, e-mail, contact, group, role, own fields", "manage",
-          list_page, 200, UserPage, query=UserQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
+    Route("GET", "/v1/users", "List people: all, or by name, addresses, external id, group, role, own fields",
+          "manage", list_page, 200, UserPage, query=UserQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
     Route("GET", "/v1/users/{id}", "Show one person", "manage", show, 200, UserResponse, people=People.BY_SCOPE),
     Route("PATCH", "/v1/users/{id}", "Change some fields of a person", "manage", update, 200, UserResponse,
           body=UserPatch, repeats=Repeats.STORED, people=People.BY_SCOPE),
