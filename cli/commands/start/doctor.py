@@ -244,13 +244,14 @@ async def check_identity_providers(store: Store, settings: Settings) -> AsyncIte
         yield Finding("identity providers", None, "none is set up (ADA_OIDC)")
         return
     for name in providers.titles:
-        what, address = f"identity provider {name}", providers.redirect_uri(name)
+        address = providers.redirect_uri(name)
         if fault := await providers.check(name):
             remedy = "check `issuer` in the file of ADA_OIDC, and that this machine reaches it; sessions go on"
-            yield Finding(what, False, fault, remedy)
+            yield Finding(f"identity provider {name}", False, fault, remedy)
         else:
             logout = f"{address.removesuffix('/callback')}/logout"
-            yield Finding(what, True, f"answers; register there: redirect URI {address}, back-channel logout {logout}")
+            detail = f"answers; register there: redirect URI {address}, back-channel logout {logout}"
+            yield Finding(f"identity provider {name}", True, detail)
 
 
 async def check_webhooks(store: Store) -> Finding:
