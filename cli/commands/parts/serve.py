@@ -102,6 +102,8 @@ def run(arguments: Namespace) -> int:
     if arguments.processes < 1:
         raise CommandFailed("--processes must be at least 1")
     configuration = load(may_receive=receiver("serve"))
+    if configuration.settings.actions:
+        os.environ["ADA_ACTIONS"] = configuration.settings.actions  # for dry runs in the console, also from .env
     configure_logging(configuration.settings)
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # a line per request costs as much as the request
     if arguments.processes == 1:

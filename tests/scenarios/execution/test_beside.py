@@ -90,6 +90,20 @@ async def test_each_of_the_two_bots_answers_what_is_its_own(school: Installation
     assert texts(school, "p2") == []
 
 
+async def test_a_text_like_a_code_or_an_address_is_for_the_dialog_only_while_a_person_links_its_chat(
+    school: Installation,
+) -> None:
+    """Six letters are an ordinary word; the dialog took them for a mailed code."""
+    await school.start()
+    for written in ("Monday", "stranger@example.org"):
+        assert await reply(school, written, "p9") == f"own: {written}"
+    asked = await reply(school, "/link", "p9")
+    for written in ("Monday", "stranger@example.org"):
+        assert not (await reply(school, written, "p9")).startswith("own")
+    assert "e-mail" in asked or "почт" in asked
+    assert await reply(school, "Monday") == "own: Monday", "she is linked"
+
+
 async def test_a_dry_run_and_the_graph_are_those_of_the_bot_that_answers(school: Installation) -> None:
     await school.start()
     bots = BotReader(school.stack.store)
