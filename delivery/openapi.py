@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
-from delivery.api.deliveries.tracking import OutcomeChanged, StateChanged
+from delivery.api.deliveries.tracking import AnswerChanged, ClosingChanged, OutcomeChanged, StateChanged
 from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
 from delivery.http.responses import ndjson, problem_types, problems, sse
@@ -82,6 +82,8 @@ def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
     yield ProblemDocument
     yield OutcomeChanged
     yield StateChanged
+    yield AnswerChanged
+    yield ClosingChanged
     for route in routes:
         inputs = (route.body, *(route.lines or ())) if isinstance(route, Route) else (route.body,)
         yield from (one for one in (route.response, *inputs) if isinstance(one, type) and one is not dict)
@@ -232,10 +234,11 @@ def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
 
 def _event(schemas: Mapping[type, Schema]) -> Schema:
     """Return one event of a stream."""
-    data = {"anyOf": [schemas[OutcomeChanged], schemas[StateChanged]]}
+    kinds = (OutcomeChanged, StateChanged, AnswerChanged, ClosingChanged)
+    data = {"anyOf": [schemas[kind] for kind in kinds]}
     properties = {
         "id": {"type": "string", "pattern": "^[0-9]+$"},
-        "event": {"enum": ["outcome", "state", "finished"]},
+        "event": {"enum": ["outcome", "state", "finished", "answer", "closed"]},
         "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
     }
     return {"type": "object", "properties": properties, "required": ["id", "event", "data"]}

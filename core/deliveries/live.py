@@ -1,7 +1,8 @@
 """Changes for open consoles: one reader of the event streams and one poll per process, for all of them.
 
     events:{s} ─▶ EventStream ─┐
-    counts of the queue, 1/s ──┴▶ a ring of the last changes ─▶ what each console may see, at most 4 times a second
+    counts of the queue, 1/s ──┤
+    threads:{s}:events, 1/s  ──┴▶ a ring of the last changes ─▶ what each console may see, at most 4 times a second
 
 Guarantee: no change is missed from the moment `follow` is entered, or from `after` on; where that cannot be guaranteed
 the console gets `reread`. A change says only what has changed; the console reads it again, with its own rights.
@@ -11,7 +12,7 @@ Nothing is read while no console is open.
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,13 +26,16 @@ from core.model.history_key import HistoryKey
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import entry_fields
 
-TOPICS = ("deliveries", "queue", "jobs", "processes", "runs")
+TOPICS = ("deliveries", "queue", "jobs", "processes", "runs", "reply")
 REREAD = "reread"
 _KEPT = 2000
 _PAUSE = 0.25
 """Seconds between two deliveries of changes to one console."""
 _POLL = 1.0
+_READ = 1000
+"""Messages of threads that a poll reads of a shard: as many as their stream surely keeps."""
 _TUBES = {"jobs": "jobs.", "runs": "events"}
 """Topic → the prefix of the tubes whose changes belong to it. A run goes on when the task of its event does."""
 _PROCESS = "a process "
@@ -39,8 +43,20 @@ _PROCESS = "a process "
 
 
 @dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message that was added to a thread. `inbox`: as text. `side`: person or staff, who has written it."""
+
+    thread: str
+    inbox: str
+    number: int
+    side: str
+
+
+@dataclass(frozen=True, slots=True)
 class LiveChange:
-    """`number` grows by one with each change in this process. `key`: the delivery, for the topic deliveries."""
+    """`number` grows by one with each change in this process. `key`: the delivery, for the topic deliveries. `message`:
+    for the topic reply.
+    """
 
     number: int
     topic: str
@@ -48,6 +64,11 @@ class LiveChange:
     key: HistoryKey | None = None
     state: str = ""
     version: int = 0
+    message: NewMessage | None = None
+
+    @property
+    def subject(self) -> HistoryKey | str | None:
+        return self.message.thread if self.message else self.key
 
 
 class LiveEvents:
@@ -73,7 +94,8 @@ class LiveEvents:
         self, topics: Collection[str], sees: Callable[[LiveChange], bool], after: str | None
     ) -> AsyncIterator[AsyncGenerator[tuple[str, LiveChange], None]]:
         """Yield a generator of the changes of these topics that `sees` lets pass, each with its id; of several changes
-        of one delivery only the latest. `after`: the id to resume behind; None: from the moment the block is entered.
+        of one delivery or thread only the latest. `after`: the id to resume behind; None: from the moment the block is
+        entered.
         """
         async with self._opened() as changed:
             yield self._follow(self._number if after is None else self._position(after), topics, sees, changed)
@@ -102,7 +124,7 @@ class LiveEvents:
         new = [change for change in self._changes if change.number > position]
         if any(change.topic == REREAD for change in new):
             return [LiveChange(self._number, REREAD)]
-        latest = {(one.topic, one.key): one for one in new if one.topic in topics and sees(one)}
+        latest = {(one.topic, one.subject): one for one in new if one.topic in topics and sees(one)}
         return sorted(latest.values(), key=lambda one: one.number)
 
     @asynccontextmanager
@@ -129,16 +151,51 @@ class LiveEvents:
             with suppress(StoreError):
                 # A subscriber of its own: that of the reader before may still have to be taken away.
                 async with self._events.subscribe_all(partial(self._on_event)):
+                    newest = await self._newest_messages()
                     ready.set()
-                    await self._poll()
+                    await self._poll(newest)
             await asyncio.sleep(_POLL)
             self._on_event(None)
 
-    async def _poll(self) -> None:
+    async def _poll(self, newest: Sequence[str] | None) -> None:
         counts = await self._counts()
         while True:
             await asyncio.sleep(_POLL)
             counts = self._compare(counts, await self._counts())
+            newest = await self._read_messages(newest)
+
+    async def _newest_messages(self) -> list[str]:
+        """Return the id of the last entry of each shard's stream of thread events. Raises StoreError."""
+        keys = [KEYS["thread_events"].at(shard) for shard in range(self._store.shards)]
+        entries = [await self._store.command("XREVRANGE", key, "+", "-", "COUNT", 1) for key in keys]
+        return [found[0][0] if found else "0-0" for found in entries]
+
+    async def _read_messages(self, after: Sequence[str] | None) -> list[str] | None:
+        """Publish the messages of threads behind these entries; return the last ones. None: the store is, or was, away;
+        the consoles read again when it is back.
+        """
+        try:
+            if after is None:
+                newest = await self._newest_messages()
+                self._on_event(None)
+                return newest
+            return [await self._read_shard(shard, last) for shard, last in enumerate(after)]
+        except StoreError:
+            return None
+
+    async def _read_shard(self, shard: int, last: str) -> str:
+        key = KEYS["thread_events"].at(shard)
+        entries = await self._store.command("XRANGE", key, f"({last}", "+", "COUNT", _READ)
+        if len(entries) == _READ:  # more may have been trimmed
+            self._on_event(None)
+        for _, flat in entries:
+            self._on_message(entry_fields(flat))
+        return entries[-1][0] if entries else last
+
+    def _on_message(self, fields: Mapping[str, str]) -> None:
+        self._number += 1
+        message = NewMessage(fields["thread"], fields["inbox"], int(fields["number"]), fields["side"])
+        self._publish(LiveChange(self._number, "reply", fields["tenant"], message=message))
 
     def _on_event(self, event: HistoryEvent | None) -> None:
         self._number += 1

@@ -106,6 +106,14 @@ CONVERSATIONS = (
         "the threads of an inbox that have messages nobody has read, by last ms",
     ),
     Key(
+        "thread_events",
+        "threads:{s}:events",
+        "stream",
+        Lifetime.TTL,
+        "the messages of threads that were added in the last hour, for open consoles: tenant, inbox, thread, number and"
+        " side; trimmed by length",
+    ),
+    Key(
         "threads_of",
         "threads:{s}:of:<tenant>:<person>",
         "set",

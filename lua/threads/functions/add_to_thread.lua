@@ -2,10 +2,19 @@
 -- ARGV    packed: id, tenant, inbox, event, side, message, facts, most
 --         event: names what the author did, without spaces; side: person or staff; message: JSON; facts: field, value, … of the
 --         thread, which replace those before; most: the newest messages that are kept. A thread lives for the setting
---         threads_ms after its last message. What a muted person writes is not unread.
+--         threads_ms after its last message. What a muted person writes is not unread. The stream of thread events
+--         gets an entry without the words.
 -- RETURNS ["added", number of the message, its ms, 1 if the person is muted else 0]; "repeated" for an event that was added before
 -- EVENTS  none
 -- INVARIANT I31 a message is in one thread, once
+
+local EVENTS_KEPT_MS = 3600000
+
+local function announce(thread, tenant, inbox, number, side)
+  local entry = { 'tenant', tenant, 'inbox', inbox, 'thread', thread, 'number', number, 'side', side }
+  redis_call('XADD', Key.thread_events(), 'MAXLEN', '~', 1000, '*', unpack(entry))
+  redis_call('PEXPIRE', Key.thread_events(), EVENTS_KEPT_MS)
+end
 
 local function drop_message(thread, number)
   local stored = redis_call('HGET', thread, 'message:' .. number)
@@ -34,5 +43,6 @@ return function(id, tenant, inbox, event, side, message, facts, most)
   end
   redis_call('ZADD', Key.inbox(tenant, inbox), now, id)
   for _, key in ipairs({ thread, Key.inbox(tenant, inbox), Key.unread_threads(tenant, inbox) }) do redis_call('PEXPIRE', key, kept_ms) end
+  announce(id, tenant, inbox, number, side)
   return { 'added', number, string.format('%.0f', now), muted }
 end

@@ -3,10 +3,9 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
+import { follow } from "../lib/live.js";
 import { countUnread, tag } from "../lib/page.js";
 import { table } from "../lib/table.js";
-
-const PAUSE = 10000;
 
 export default {
   title: "page.inbox",
@@ -31,8 +30,7 @@ export default {
       },
       whenEmpty: { title: t("inbox.none"), text: t("inbox.none_text") },
     });
-    const timer = setInterval(() => document.visibilityState === "visible" && list.update(), PAUSE);
-    return () => clearInterval(timer);
+    follow(["reply"], () => list.update(), context.signal);
   },
 };
 

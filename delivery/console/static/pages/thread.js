@@ -4,10 +4,9 @@ import { field, h, newId } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api, randomKey } from "../lib/api.js";
 import { ask, confirm } from "../lib/dialog.js";
+import { follow } from "../lib/live.js";
 import { submits, toast, withStates } from "../lib/page.js";
 import { nameOf } from "./inbox.js";
-
-const PAUSE = 5000;
 
 export default {
   title: "page.inbox",
@@ -70,8 +69,7 @@ export default {
         thread.muted && h("p", { class: "quiet" }, t("inbox.is_muted")),
       ];
     });
-    const timer = setInterval(() => document.visibilityState === "visible" && show(), PAUSE);
-    return () => clearInterval(timer);
+    follow(["reply"], (events) => events.some(({ topic, data }) => topic === "reread" || data.thread === id) && show(), context.signal);
   },
 };
 
