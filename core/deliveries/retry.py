@@ -124,7 +124,8 @@ def _in_order(
 
 
 def _parcel(channel: str, group: int, entries: Sequence[Entry], *, is_personal: bool) -> list[object]:
-    encoded = dump_parcel(group + 1, entries, is_personal=is_personal)
+    rows = [entry if entry.hours else entry[:-1] for entry in entries]
+    encoded = dump_parcel(group + 1, rows, is_personal=is_personal)
     return [channel, encoded, [entry.item(Status.QUEUED) for entry in entries]]
 
 

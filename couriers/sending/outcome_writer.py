@@ -78,11 +78,15 @@ class OutcomeWriter:
             if not self.lost:
                 await written
 
-    async def _write(self, items: Sequence[Any], *, replicated: bool = False) -> None:
+    async def save(self, checkpoint: str) -> None:
+        """Write the checkpoint before the first attempt. Raises StoreError."""
+        await self._write((), checkpoint)
+
+    async def _write(self, items: Sequence[Any], checkpoint: str = "", *, replicated: bool = False) -> None:
         """Write outcomes now and extend the lease. Raises StoreError."""
         for start in range(0, max(1, len(items)), _PAGE):
             page = items[start : start + _PAGE]
-            extension = await self._queue.extend(self._task, self._lease, page, replicated=replicated)
+            extension = await self._queue.extend(self._task, self._lease, page, checkpoint, replicated=replicated)
             self.lost = self.lost or not extension.lease_valid
             self.cancelled = self.cancelled or extension.cancelled
             self.skip |= extension.skip

@@ -110,6 +110,10 @@ class ParcelExecutor:
         for pending, final in selected.ended:
             self._close(pending, final, pending.attempts)
         ready = selected.ready
+        if ready and self._entries.must_be_saved(selected.postponed):
+            ended = [pending for pending, _ in selected.ended]
+            # Also of those whose outcomes are not written yet: an entry that is missing here is taken for final.
+            await self._writer.save(checkpoint_of([*self._entries.unclear, *ended, *ready, *selected.postponed]))
         if self._most_texts:  # what can share a call stands together
             ready = sorted(ready, key=lambda pending: self._messages.values(pending.entry))
         self._ready.extend(ready)

@@ -3,6 +3,8 @@
 The previous claim left them in the task's checkpoint as `[place, not before ms, attempts, unclear since ms]`, so that
 the next claim continues exactly there.
 
+Before its first attempt a claim writes the checkpoint if more entries wait than the stored one shows.
+
 After a crash every entry that the lost claim may have attempted counts as unclear. With `sending` announced before each
 attempt (`NEVER`) these are the announced ones; otherwise all whose next attempt was due by now.
 `lua/delivery/modules/unclear.lua` has the same rule for parcels that are not claimed again.
@@ -68,17 +70,27 @@ class PendingEntries:
         self._task = task
         self._parcel = parcel
         self._remembers = remembers
-        rows = json.loads(task.checkpoint or "[]")
-        resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
         # Strategy `first`: of a later channel only what lua/delivery/modules/next_channel.lua has chosen is attempted.
         not_before = AWAITING_MS if parcel.place > 1 else 0
-        self.open = resumed or [
-            PendingEntry(place, entry, max(not_before, opens_at(entry, task.started)))
-            for place, entry in enumerate(parcel.entries)
+        rows = json.loads(task.checkpoint or "[]") or [[place, not_before] for place in range(len(parcel.entries))]
+        self._stored = {row[0]: row[1] for row in rows}
+        known = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
+        # A lost claim has attempted nobody whose hours had not begun when it started.
+        self.open = [
+            one._replace(not_before=max(one.not_before, opens_at(one.entry, task.started))) if one.entry.hours else one
+            for one in known
         ]
         self.unclear: list[PendingEntry] = []
         is_unclear = any(pending.unclear_since for pending in self.open)
         self._may_be_outdated = task.crashed or is_unclear or parcel.closed or task.left < len(self.open)
+
+    def must_be_saved(self, postponed: Iterable[PendingEntry]) -> bool:
+        """Return whether the stored checkpoint does not show that these entries wait: after a crash they would count
+        as attempted (lua/delivery/modules/unclear.lua). An announced attempt shows that without a checkpoint.
+        """
+        if self._remembers == NEVER:
+            return False
+        return any(pending.not_before != self._stored[pending.place] for pending in postponed)
 
     async def compare(self, reader: HistoryReader) -> None:
         """Remove the entries that are final in the history, after a crash, a cancellation or a delivery report, and

@@ -102,7 +102,7 @@ local function reminded_entries(suffix, channel, n, unwanted, taken)
   local parcel = cjson.decode(text)
   for _, entry in ipairs(parcel[2]) do
     local recipient, kind = Unclear.recipient_in(entry, text)
-    items[#items + 1] = { recipient, kind, entry[2], entry[3], entry[4], address = entry[5] }
+    items[#items + 1] = { recipient, kind, entry[2], entry[3], entry[4], address = entry[5], hours = entry[6] }
   end
   items = Parcels.own_items(suffix, channel, n, items)
   local answered, stored = answered_among(suffix, items), Outcome.stored_outcomes(suffix, channel, Outcome.read_items(items))
@@ -111,7 +111,8 @@ local function reminded_entries(suffix, channel, n, unwanted, taken)
     if is_reached and item.address ~= '' and not answered[item[3]] and not taken[item[3]] then
       taken[item[3]] = true
       local recipient = item[2] == 'i' and item[1] or cjson.encode(item[1])
-      found[#found + 1] = string.format('[%s,%d,%d,%d,%s]', recipient, item[3], item[4], item[5], cjson.encode(item.address))
+      local hours = item.hours and ',' .. cjson.encode(item.hours) or ''
+      found[#found + 1] = string.format('[%s,%d,%d,%d,%s%s]', recipient, item[3], item[4], item[5], cjson.encode(item.address), hours)
     end
   end
   return found, parcel[3]

@@ -2,7 +2,8 @@
 -- They are those that the last settle named, and those that a lost worker may have attempted. A worker that does not return leaves `lost`
 -- on the parcel: the ms at which its lease ended. It cannot have attempted an entry whose next attempt was due after that, nor, in a
 -- channel that writes `sending` before each attempt, an entry that is not `sending` (the same rule as in
--- couriers/sending/parcels/pending_entries.py).
+-- couriers/sending/parcels/pending_entries.py). An entry that waits is in the checkpoint, also in that of a first claim: a worker writes it
+-- before its first attempt.
 
 function Unclear.mark_lost(id) redis_call('HSET', Key.progress(id), 'lost', now) end
 
@@ -13,7 +14,7 @@ function Unclear.recipient_in(entry, text)
   return string.match(text, string.format('%%[(-?%%d+),%d,%d,%d,"', entry[2], entry[3], entry[4])), 'i'
 end
 
--- Returns the entries that could be attempted in the lost claim: those of the checkpoint, or all if it was the first claim.
+-- Returns the entries that could be attempted in the lost claim: those of the checkpoint, or all if there is none.
 local function entries_of_lost_claim(id, task, lost, checkpoint)
   local text = redis_call('HGET', Key.history(task.history), 'parcel:' .. Plan.label_in(id) .. ':' .. string.match(id, '(%d+)$'))
   local entries = text and cjson.decode(text)[2] or {}

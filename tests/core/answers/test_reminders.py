@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
+import msgspec
 import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
@@ -89,6 +90,23 @@ async def test_only_who_is_open_is_reminded_and_the_first_outcome_stays(stack: S
     await pass_time(stack, hours=48)
     assert len(texts(courier, "p2")) == 3
     assert (await stack.history(accepted.key)).reminders.next_at is None
+    await stack.audit()
+
+
+async def test_a_reminder_comes_in_the_hours_that_its_recipient_wants(stack: Stack) -> None:
+    courier = FakeCourier()
+    await stack.courier(courier)
+    begin = stack.now() - timedelta(minutes=30)
+    hours = f"{begin:%H:%M}-{begin + timedelta(hours=1):%H:%M} UTC"
+    daily = msgspec.structs.replace(person(1), hours=hours)
+    accepted = await stack.deliver(daily, person(2), question=PLAIN)
+    await stack.finished(accepted.key)
+    stack.advance_clock(timedelta(hours=2))
+    assert await Answers(stack.store).remind(accepted.key, TENANT, by="anna") == ("reminded", 2)
+    await until(lambda: is_reminded(stack, accepted, {2: [(1, Status.SENT, None)]}))
+    stack.advance_clock(timedelta(hours=22))
+    await stack.tick()
+    await until(lambda: len(texts(courier, "p1")) == 2)
     await stack.audit()
 
 

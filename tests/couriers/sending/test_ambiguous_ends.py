@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 
 from core.model.clock import Backoff
@@ -207,6 +208,42 @@ class TestAfterACrash:
         end = {"cancelled": "cancelled", "expired": "expired", "refused": "failed"}[ends]
         assert statuses(await stack.finished(key)) == {1: end, 2: "unknown"}
 
+    @pytest.mark.parametrize("ends", ["cancelled", "chosen", "expired", "retried", "claimed again"])
+    async def test_a_recipient_whose_hours_had_not_begun_was_not_attempted_in_a_lost_first_claim(
+        self, stack: Stack, ends: str
+    ) -> None:
+        stuck = FakeCourier(respond=Gate(), remembers=2 * HOUR)
+        runtime = await stack.courier(stuck)
+        later = msgspec.structs.replace(person(1), hours=hours_from(stack.now() + 3 * HOUR))
+        key = (await stack.deliver(later, person(2), expires_at=stack.now() + 5 * HOUR)).key
+        await self.crash(stack, key, stuck, runtime, 1)
+        await end_lease(stack)
+        if ends == "cancelled":
+            assert await stack.deliveries.cancel(key, TENANT) == Cancelled(1, [], [2])
+        elif ends == "chosen":
+            assert await stack.deliveries.cancel(key, TENANT, ["1"]) == Cancelled(1, [], [])
+            await stack.courier(FakeCourier())
+        elif ends == "expired":
+            stack.advance_clock(5 * HOUR)
+            await stack.tick()
+        elif ends == "retried":
+            await stack.courier(FakeCourier(respond=lambda message: BLOCKED))
+            await until(lambda: has_status(stack, key, 2, Status.UNKNOWN))
+            assert await stack.deliveries.retry(key, TENANT, [Status.UNKNOWN]) == 1
+            stack.advance_clock(3 * HOUR)
+        else:
+            await stack.courier(FakeCourier(remembers=2 * HOUR))
+            await until(lambda: has_status(stack, key, 2, Status.SENT))
+            stack.advance_clock(3 * HOUR)
+        expected = {
+            "cancelled": {1: "cancelled", 2: "unknown"},
+            "chosen": {1: "cancelled", 2: "sent"},
+            "expired": {1: "expired", 2: "unknown"},
+            "retried": {1: "failed", 2: "failed"},
+            "claimed again": {1: "sent", 2: "sent"},
+        }
+        assert statuses(await stack.finished(key)) == expected[ends]
+
     async def test_where_attempts_are_announced_only_these_recipients_are_unknown(self, stack: Stack) -> None:
         stuck = FakeCourier(respond=Gate(), remembers=NEVER)
         runtime = await stack.courier(stuck, replace(QUICK, concurrency=2))
@@ -248,6 +285,10 @@ class TestAfterACrash:
         (task,) = await stack.take("echo")
         await stack.queue.release(task)
         assert (await stack.deliveries.cancel(key, TENANT)).in_flight == [1]
+
+
+def hours_from(begin: datetime) -> str:
+    return f"{begin:%H:%M}-{begin + 2 * HOUR:%H:%M} UTC"
 
 
 async def end_lease(stack: Stack) -> None:

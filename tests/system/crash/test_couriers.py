@@ -6,10 +6,12 @@ after a blocked reply it has happened, and the courier does not know.
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from core.model.states import Status
 from sandbox.sms.providers import PASSWORD
+from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import CHANNELS, SMS, TELEGRAM, Channel, Installation, person
 
@@ -209,4 +211,28 @@ async def test_one_of_two_processes_is_killed_during_a_large_delivery_and_every_
     killed.kill()
     assert await installation.finished(accepted, within=40) == {("telegram", Status.SENT): MANY}
     assert set(installation.copies(TELEGRAM).values()) == {1}
+    await installation.audit()
+
+
+@pytest.mark.parametrize("end", [Status.CANCELLED, Status.EXPIRED])
+async def test_killed_in_its_first_claim_who_waits_for_its_hours_was_not_sent_to(
+    installation: Installation, end: Status
+) -> None:
+    link, settings = await installation.link_to(TELEGRAM)
+    courier = await installation.courier(TELEGRAM, **settings)
+    link.block_replies()
+    core = installation.core
+    begin = core.now() + timedelta(hours=3)
+    hours = f"{begin:%H:%M}-{begin + timedelta(hours=1):%H:%M} UTC"
+    later = msgspec.structs.replace(person(2, TELEGRAM), hours=hours)
+    accepted = await installation.deliver(person(1, TELEGRAM), later, expires_at=core.now() + timedelta(hours=1))
+    await until(lambda: installation.copies(TELEGRAM))
+    courier.kill()
+    link.cut()
+    core.advance_clock(timedelta(hours=1 if end is Status.EXPIRED else 0.5))
+    await core.tick()
+    if end is Status.CANCELLED:
+        await core.deliveries.cancel(accepted.key, TENANT)
+    expected = {("telegram", Status.UNKNOWN): 1, ("telegram", end): 1}
+    assert await installation.finished(accepted) == expected
     await installation.audit()
