@@ -164,7 +164,8 @@ def format_status(outcome: Mapping[str, Any]) -> str:
     words = ": ".join(filter(None, (outcome.get("reason"), outcome.get("detail"))))
     reason = f" ({words})" if words else ""
     not_shown = f" without {', '.join(map(format_feature, outcome['not_shown']))}" if outcome.get("not_shown") else ""
-    return f"{outcome['status']}{reason}{not_shown}"
+    waits = f", in its own hours from {outcome['not_before']}" if outcome.get("not_before") else ""
+    return f"{outcome['status']}{reason}{not_shown}{waits}"
 
 
 def format_feature(what: str) -> str:

@@ -17,7 +17,8 @@ class OutcomeRecord(Struct, frozen=True):
     """The outcome of one recipient in one channel. `version`: the version of the history with which it was written, 0
     if it was never written. `not_shown`: what the channel could not show of the delivery (C-91). `detail`: what the
     provider said, in one line (D-48); None if nothing is known. `parts`: in how many it was paid, all attempts
-    together; 0 if the channel is not paid in parts.
+    together; 0 if the channel is not paid in parts. `not_before`: when the hours begin in which the recipient wants
+    messages, of an outcome that waits for them.
     """
 
     status: Status
@@ -29,6 +30,7 @@ class OutcomeRecord(Struct, frozen=True):
     not_shown: Sequence[str] = ()
     detail: str | None = None
     parts: int = 0
+    not_before: datetime | None = None
 
 
 class RecipientRecord(Struct, frozen=True):

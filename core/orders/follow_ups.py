@@ -16,7 +16,7 @@ from core.deliveries.deliveries import Deliveries
 from core.deliveries.histories.encoding import StoredRecipient, load_leaves_out, load_links
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.histories.recipient_search import why_not_reached
+from core.deliveries.histories.recipient_search import STILL_COMING, why_not_reached
 from core.directory import Directory
 from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.delivery import Following, FollowUp, LeavesOut, NewDelivery, Recipient
@@ -173,7 +173,7 @@ class FollowUps:
         if found.fields["finished"] is not None:
             return 0
         records = await self._deliveries.recipients.records_of(found.key, tenant, numbers)
-        return sum(why_not_reached(one) == "waiting" for one in records)
+        return sum(why_not_reached(one) in STILL_COMING for one in records)
 
     # who they are now
 

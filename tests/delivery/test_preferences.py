@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from aiohttp import ClientSession
 
+from cli.client.format_history import format_history
 from core.deliveries.channels import ChannelFacts
 from core.directory.preferences import PreferenceTokens
 from couriers.sending.runtime import Runtime
@@ -180,3 +181,27 @@ async def test_a_person_chooses_when_messages_come_and_a_sender_sees_it_before(a
     assert (await api.call("POST", "/v1/deliveries/preview", {**body, "urgent": True})).json["later"] == 0
     assert await hours(("when", "any_time")) == ""
     assert (await api.call("PATCH", "/v1/users/m", {"hours": "at night"})).code == "HOURS_MALFORMED"
+
+
+async def test_a_message_says_that_its_recipient_gets_it_later_and_when(api: Api, path: str) -> None:
+    begin = (datetime.now(UTC) + timedelta(hours=3)).replace(second=0, microsecond=0)
+    hours = f"{begin:%H:%M}-{begin + timedelta(hours=1):%H:%M} UTC"
+    await api.call("PATCH", "/v1/users/m", {"hours": hours})
+    people = [{"id": "m"}, {"id": "x", "contacts": {"mail": ["x@example.org"]}}]
+    found = (await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=["mail"]))).json
+    where, opens = f"/v1/deliveries/{found['id']}", f"{begin:%Y-%m-%dT%H:%M:%SZ}"
+    history = (await api.call("GET", where)).json
+    waits = {"status": "queued", "not_before": opens}
+    assert [one["outcomes"]["mail"] for one in history["recipients"]] == [waits, {"status": "queued"}]
+    assert f"queued, in its own hours from {opens}" in format_history(history)
+    listed = (await api.call("GET", f"{where}/recipients")).json["recipients"]
+    assert {one["id"]: one["why"] for one in listed} == {"m": "later", "x": "waiting"}
+    assert (await api.call("GET", f"{where}/reasons")).json["reasons"] == {"later": 1, "waiting": 1}
+    table = (await api.call("GET", f"{where}/recipients.csv?excel&language=ru")).body.decode()
+    assert "ждёт отправки: в выбранные часы, с " in table
+    urgent = delivery_body(recipients=people[:1], channels=["mail"], urgent=True)
+    key = (await api.call("POST", "/v1/deliveries", urgent)).json["id"]
+    at_once = (await api.call("GET", f"/v1/deliveries/{key}")).json
+    assert at_once["recipients"][0]["outcomes"]["mail"] == {"status": "queued"}
+    await api.call("DELETE", where)
+    assert "not_before" not in str((await api.call("GET", where)).json)

@@ -93,6 +93,8 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
     fields += ("plan", ";".join(plan))
     if opted_out := _opted_out(delivery):
         fields += ("opted_out", compact_json(opted_out))
+    if hours := _hours(delivery):
+        fields += ("hours", compact_json(hours))
     if max(reached.values(), default=0) < len(recipients):
         fields += ("reachable", sum(any(contacts) for _, contacts, *_ in recipients))
     return fields
@@ -145,6 +147,21 @@ def _opted_out(delivery: NewDelivery) -> dict[str, list[int]]:
 def load_opted_out(text: str | None) -> dict[str, set[int]]:
     decoded: dict[str, set[int]] = msgspec.json.decode(text or "{}", type=dict[str, set[int]])
     return decoded
+
+
+def _hours(delivery: NewDelivery) -> dict[str, list[int]]:
+    """Return the hours in which recipients want messages → the numbers of these recipients."""
+    found: dict[str, list[int]] = {}
+    for number, one in enumerate(delivery.recipients):
+        if one.hours:
+            found.setdefault(one.hours, []).append(number)
+    return found
+
+
+def load_hours(text: str | None) -> dict[int, str]:
+    """Return the number of each recipient that wants messages in hours of its own, and these hours."""
+    decoded: dict[str, list[int]] = msgspec.json.decode(text or "{}", type=dict[str, list[int]])
+    return {number: hours for hours, numbers in decoded.items() for number in numbers}
 
 
 def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:

@@ -18,6 +18,7 @@ from core.deliveries.histories.encoding import (
     ChannelPlan,
     StoredRecipient,
     load_content,
+    load_hours,
     load_links,
     load_opted_out,
     load_plan,
@@ -47,6 +48,7 @@ from core.model.question import (
     shown_row,
 )
 from core.model.question import totals as answer_totals
+from core.model.receiving_hours import next_opening
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
 from core.model.text.personal import LANGUAGE, PersonalTemplate, load_texts, values_in
 
@@ -54,7 +56,7 @@ from core.model.text.personal import LANGUAGE, PersonalTemplate, load_texts, val
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out", "hours", "content", "personal", "rescheduled"),
     *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
     "answers_members",
     *("follows", "followed", "left_out", "texts", "refused_replies"),
@@ -179,18 +181,34 @@ def recipient_records(
     recipients: Sequence[StoredRecipient],
     fields: HistoryFields,
     outcomes: HistoryFields,
+    now: datetime,
     under_way: Collection[str] = frozenset(),
 ) -> list[RecipientRecord]:
     """Return one record per recipient. `fields`: also the rows of their answers. `outcomes`: outcome field → stored
     text. `under_way`: the outcome fields of the entries that are under way although the delivery was cancelled.
     """
     channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
+    hours, due = load_hours(fields["hours"]), max(now, from_ms(fields["due"] or 0))
     records = [
         _recipient_record(one, channels, _left_by(one, opted_out), fields, outcomes, under_way) for one in recipients
     ]
+    if hours and not is_being_cancelled(fields):
+        pairs = zip(recipients, records, strict=True)
+        records = [_with_opening(record, next_opening(hours.get(one.number, ""), due)) for one, record in pairs]
     if fields["personal"] is None:
         return records
     return [replace(record, text=text) for record, text in zip(records, _texts(recipients, fields), strict=True)]
+
+
+def _with_opening(record: RecipientRecord, opening: datetime | None) -> RecipientRecord:
+    """Return the record with the moment until which its queued outcomes wait."""
+    if opening is None:
+        return record
+    outcomes = {
+        channel: replace(one, not_before=opening) if one.status is Status.QUEUED else one
+        for channel, one in record.outcomes.items()
+    }
+    return replace(record, outcomes=outcomes)
 
 
 def _texts(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> Iterator[str | None]:

@@ -32,6 +32,9 @@ _TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Sta
 """Of several outcomes of a person who was not reached, the first of these is the reason."""
 
 
+STILL_COMING = ("waiting", "later")
+
+
 @dataclass(frozen=True, slots=True)
 class RecipientFilter:
     """None and "": all. `status`, `reason` and `channel` are of one outcome. `text`: a part of the name or id. `why`:
@@ -93,14 +96,15 @@ class RecipientPage(NamedTuple):
 
 
 def why_not_reached(record: RecipientRecord) -> str | None:
-    """Return why a person was not reached: a reason, a status, or `waiting` while a channel may still reach it; None if
-    it was reached, or is the member of a group chat.
+    """Return why a person was not reached: a reason, a status, or one of `STILL_COMING`: `waiting` while a channel may
+    still reach it, `later` if that waits for hours of its own; None if it was reached, or is the member of a group
+    chat.
     """
     if record.received_in or record.is_member:
         return None
     outcomes = record.outcomes.values()
-    if any(one.status in OPEN for one in outcomes):
-        return "waiting"
+    if still_open := [one for one in outcomes if one.status in OPEN]:
+        return "later" if all(one.not_before for one in still_open) else "waiting"
     for status in _TELLING:
         for one in outcomes:
             if one.status is status:

@@ -31,7 +31,8 @@ class OutcomeView(Struct):
 
     `not_shown`: what the channel could not show of the delivery; absent if it showed everything. `detail`: what the
     provider said, in one line, without secrets; absent if nothing is known. `parts`: in how many it was paid, all
-    attempts together; absent where nothing is paid in parts.
+    attempts together; absent where nothing is paid in parts. `not_before`: when the hours begin in which the recipient
+    wants messages; absent unless it waits for them.
     """
 
     status: Status
@@ -42,13 +43,16 @@ class OutcomeView(Struct):
     not_shown: list[str] | UnsetType = UNSET
     detail: str | UnsetType = UNSET
     parts: int | UnsetType = UNSET
+    not_before: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.OutcomeRecord) -> "OutcomeView":
+        not_before = write_optional_time(record.not_before) or UNSET
         if not record.version and record.at is None:
-            return cls(record.status, record.reason or UNSET)
+            return cls(record.status, record.reason or UNSET, not_before=not_before)
         known = record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at)
-        return cls(*known, list(record.not_shown) or UNSET, record.detail or UNSET, record.parts or UNSET)
+        optional = list(record.not_shown) or UNSET, record.detail or UNSET, record.parts or UNSET, not_before
+        return cls(*known, *optional)
 
 
 class ReminderView(Struct):

@@ -72,6 +72,9 @@ class OutcomeTable:
         said = console_word("status", outcome.status, self._language)
         reason = f": {console_word('reason', outcome.reason, self._language)}" if outcome.reason else ""
         detail = f" ({outcome.detail})" if outcome.detail else ""
+        if outcome.not_before:
+            waits = str(console_words(self._language)["message.not_before"])
+            return f"{said}: {waits.replace('{when}', self._time(outcome.not_before))}"
         return f"{said}{reason}{detail}{f', {self._time(outcome.at)}' if outcome.at else ''}"
 
 

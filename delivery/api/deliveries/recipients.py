@@ -76,8 +76,8 @@ class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
 
 
 class ListedRecipient(RecipientHistory, kw_only=True):
-    """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was. `member`: true for
-    the member of a group chat that has answered there and is no recipient itself; otherwise absent.
+    """A recipient. `why`: why it was not reached: a reason, a status, `waiting`, or `later`; null if it was. `member`:
+    true for the member of a group chat that has answered there and is no recipient itself; otherwise absent.
     """
 
     why: str | None = None
@@ -103,7 +103,9 @@ class ListedRecipients(Struct):
 
 
 class Reasons(Struct):
-    """Why people were not reached → how many, the most frequent first. `waiting`: a channel may still reach them."""
+    """Why people were not reached → how many, the most frequent first. `waiting`: a channel may still reach them;
+    `later`: it does so in hours of their own.
+    """
 
     not_reached: int
     reasons: dict[str, int]

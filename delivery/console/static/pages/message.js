@@ -1,7 +1,7 @@
 /** One message: who was not reached, why, and what can be done; every outcome, live. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
+import { comingMoment, currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, explain, fact, notice, plainOf, statusTag, toast, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
@@ -191,6 +191,7 @@ function outcomes(row, where) {
   return [
     used.map(([channel, one]) => [
       h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status)),
+      one.not_before && h("div", { class: "quiet small" }, t("message.not_before", { when: comingMoment(one.not_before) })),
       one.detail && h("div", { class: "quiet small", dir: "auto" }, one.detail)]),
     where && used.some(([, one]) => one.detail) && h("button", { class: "plain small", onclick: () => showExchange(where, row) }, t("message.exchange")),
     missing.length > 0 && h("details", { class: "quiet small" }, h("summary", {}, t("message.no_contact_more", { count: missing.length })),
