@@ -39,7 +39,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.uploads import Uploads
 
-PRESS, ON_BEHALF, NUMBER, TEXT = "press", "on_behalf", "number", "text"
+PRESS, ON_BEHALF, NUMBER, TEXT, MAIL = "press", "on_behalf", "number", "text", "mail"
 FILE_KEPT = timedelta(days=30)
 """Retention of the file of an answer."""
 

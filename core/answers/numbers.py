@@ -14,7 +14,16 @@ from datetime import timedelta
 import msgspec
 from msgspec import Struct
 
-from core.answers.answers import NUMBER, TEXT, AnsweredMessage, Answers, AskedRecipient, no_question, written_value
+from core.answers.answers import (
+    MAIL,
+    NUMBER,
+    TEXT,
+    AnsweredMessage,
+    Answers,
+    AskedRecipient,
+    no_question,
+    written_value,
+)
 from core.answers.values import wanted
 from core.answers.words import AskedInText, TextAnswer, meaning, written_answer
 from core.deliveries.choice_store import Choices
@@ -35,7 +44,7 @@ _DAY_MS = in_ms(timedelta(days=1))
 class TextMeaning(Struct, frozen=True, omit_defaults=True):
     """The answer in a text, as its event keeps it. `place`: "" if that is unclear. `option`: from 0. `is_number`: the
     text has said a number. `value`: what was written to a question without options, and whether it `is_wrong`.
-    `is_free_to_reply`: a reply to the address costs nothing.
+    `is_free_to_reply`: a reply to the address costs nothing. `is_mailed`: the text is a mail.
     """
 
     place: str = ""
@@ -47,6 +56,14 @@ class TextMeaning(Struct, frozen=True, omit_defaults=True):
     value: str = ""
     is_wrong: bool = False
     is_free_to_reply: bool = False
+    is_mailed: bool = False
+
+    @property
+    def by(self) -> str:
+        """How the question is answered: mail, number or text."""
+        if self.is_mailed:
+            return MAIL
+        return NUMBER if self.is_number else TEXT
 
 
 class NumberedQuestion(Struct, frozen=True):
@@ -133,13 +150,13 @@ class AnswerNumbers:
         in_text = AskedInText(place, question, range(1, len(question.options) + 1), is_open)
         row = NumberedQuestion(message.parcel, message.contact, 0)
         if not question.has_options:
-            return _as_meaning(written_answer(text, in_text), row)
+            return _as_meaning(written_answer(text, in_text), row, is_mailed=True)
         line, _, rest = text.strip().partition("\n")
         found = meaning(line, [in_text])
         if not isinstance(found, TextAnswer):
             return None
         note = "\n".join(filter(None, (found.note, rest.strip())))
-        return _as_meaning(found._replace(note=note), row)
+        return _as_meaning(found._replace(note=note), row, is_mailed=True)
 
     async def wanted(self, place: str) -> str:
         """Return what an answer to a question has to be. Raises NotFound QUESTION_NOT_FOUND."""
@@ -157,13 +174,13 @@ class AnswerNumbers:
         asked = await self._find(given.place)
         if asked is None or asked.tenant != tenant:
             raise no_question()
-        question, by = asked.question, NUMBER if given.is_number else TEXT
+        question = asked.question
         message, note = AnsweredMessage(channel, given.parcel, given.contact), given.note
         if question.has_options:
             value = question.options[given.option].key
         else:
             value, note = written_value(question, given.value)
-        return await self._answers.record(asked, event, value, by, text=note, arrival=message)
+        return await self._answers.record(asked, event, value, given.by, text=note, arrival=message)
 
     async def is_asked_by_bot(self, tenant: str, channel: str, user: str, chat: str) -> bool:
         """Return whether a bot has asked a person in a chat, and waits for a text."""
@@ -206,8 +223,8 @@ class AnswerNumbers:
             return None
 
 
-def _as_meaning(found: TextAnswer, row: NumberedQuestion) -> TextMeaning:
-    value = found.value, found.is_wrong, not row.numbers
+def _as_meaning(found: TextAnswer, row: NumberedQuestion, *, is_mailed: bool = False) -> TextMeaning:
+    value = found.value, found.is_wrong, not row.numbers, is_mailed
     return TextMeaning(found.place, row.parcel, row.contact, found.option, found.note, found.is_number, *value)
 
 

@@ -135,7 +135,7 @@ class Question(Struct, frozen=True, omit_defaults=False):
 
 
 class Revision(Struct, frozen=True, omit_defaults=True):
-    """An answer that another one has replaced. `by`: press, on_behalf. `channel`: "" if it came in none."""
+    """An answer that another one has replaced. `by`: as of an AnswerRow. `channel`: "" if it came in none."""
 
     value: str
     at: int
@@ -147,9 +147,9 @@ class Revision(Struct, frozen=True, omit_defaults=True):
 
 class AnswerRow(Struct, frozen=True):
     """The answer of a recipient, as the history stores it. `value`: the key of an option, a number, a date, the id
-    of a file; "" for a text. `text`: the words of a text, the name of a file, a note. `at`: Unix ms. `by`: press, or
-    on_behalf, then `who` has entered it. `waiting`: its ticket in the line for a place; 0 if it has one, or none is
-    needed.
+    of a file; "" for a text. `text`: the words of a text, the name of a file, a note. `at`: Unix ms. `by`: press,
+    number, text, mail, link, or on_behalf, then `who` has entered it. `waiting`: its ticket in the line for a place; 0
+    if it has one, or none is needed.
     """
 
     state: AnswerState

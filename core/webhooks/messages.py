@@ -88,7 +88,9 @@ class FinishedData(msgspec.Struct):
 
 
 class AnswerData(msgspec.Struct):
-    """An answer to the question of a delivery. `value`: the key of the option. `by`: press or on_behalf."""
+    """An answer to the question of a delivery. `value`: the key of the option. `by`: press, number, text,
+    mail, link or on_behalf.
+    """
 
     delivery: str
     history_key: str

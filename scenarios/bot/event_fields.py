@@ -101,7 +101,7 @@ FIELDS: Mapping[str, str] = {
     "answer_value": "of an answer to the question of a delivery: the number of the option, the number, the date, or the"
     " id of the file",
     "answer_state": "`answered` or `late`",
-    "answer_by": "`press`, `number`, `text`, `link` or `on_behalf`",
+    "answer_by": "`press`, `number`, `text`, `mail`, `link` or `on_behalf`",
     "delivery_id": "the delivery that was answered, or replied to",
     "delivery_text": "its text",
     "thread_id": "of a reply: the thread to which it was added",

@@ -14,6 +14,7 @@ import pytest
 
 from core.admission import reply_limit
 from core.errors import StoreUnavailable
+from core.queue import Worker
 from core.threads import ReplyWorker
 from core.threads.mailed_replies import MailedReplies, MailResult
 from core.updates.presses import Presses
@@ -383,10 +384,7 @@ async def without_store(raw: bytes, recipients: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("replies", ["sender", None])
 async def test_a_mail_answers_the_question_to_which_it_replies(school: School, replies: str | None) -> None:
-    presses = Presses(school.api.store, school.api.services.core.client)
-    await presses.open()
-    worker = presses.worker()
-    running = asyncio.create_task(worker.run())
+    worker, running = await _presses(school)
     options = [{"key": "yes", "text": "I come"}, {"key": "no", "text": "I do not come"}]
     delivery = await school.send("Skating?", replies, answer={"kind": "choice", "options": options})
     (mail,) = await school.mails(1)
@@ -397,16 +395,38 @@ async def test_a_mail_answers_the_question_to_which_it_replies(school: School, r
         await school.write(to, "I come, but later\n\nMaria\n\n> Skating?")
     await until(lambda: _answered(school, delivery, "yes"))
     (answer,) = await _answers(school, delivery)
-    assert (answer["channel"], answer["note"], answer["by"]) == ("email", "but later\nMaria", "text")
+    assert (answer["channel"], answer["note"], answer["by"]) == ("email", "but later\nMaria", "mail")
     assert await until(lambda: _notices_with(school, "I come"))
     await school.write(to, "2", message_id="<2@home.example>")
     await until(lambda: _answered(school, delivery, "no"))
+    (answer,) = await _answers(school, delivery)
+    assert [one["by"] for one in (answer, *answer["revisions"])] == ["mail", "mail"], "also the number of an option"
     await school.write(to, "Where do we meet?", message_id="<3@home.example>")
     if replies:
         await until(lambda: _has(school, 2))
         assert await school.words() == ["2", "Where do we meet?"], "the forged mail is a reply with a mark"
     worker.stop()
     await running
+
+
+async def test_a_number_that_is_mailed_answers_the_question_for_one(school: School) -> None:
+    worker, running = await _presses(school)
+    delivery = await school.send("How many come?", None, answer={"kind": "number"})
+    (mail,) = await school.mails(1)
+    await school.write(str(mail["Reply-To"]), "3\n\n> How many come?")
+    await until(lambda: _answered(school, delivery, "3"))
+    (answer,) = await _answers(school, delivery)
+    assert (answer["channel"], answer["by"]) == ("email", "mail")
+    worker.stop()
+    await running
+
+
+async def _presses(school: School) -> tuple[Worker, "asyncio.Task[None]"]:
+    """Count the answers of people."""
+    presses = Presses(school.api.store, school.api.services.core.client)
+    await presses.open()
+    worker = presses.worker()
+    return worker, asyncio.create_task(worker.run())
 
 
 async def _answers(school: School, delivery: str) -> list[dict[str, Any]]:

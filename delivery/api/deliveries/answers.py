@@ -177,8 +177,9 @@ class RevisionView(Struct):
 class AnswerView(Struct):
     """The state of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
     file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
-    number, text, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own words.
-    `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise absent.
+    number, text, mail, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own
+    words. `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise
+    absent.
     """
 
     state: AnswerState
