@@ -65,6 +65,10 @@ class _Request:
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
 
+def _reason_headers(reason: str) -> dict[str, str]:
+    return {"Ada-Reason": quote(reason)} if reason else {}
+
+
 class HttpClient:
     """Calls the API, each time over a new connection. An error response becomes CommandFailed with the message of the
     API.
@@ -89,7 +93,7 @@ class HttpClient:
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} if content else {}
         headers |= {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        headers |= {"Ada-Reason": quote(reason)} if reason else {}
+        headers |= _reason_headers(reason)
         async with self._response(_Request(method, path, query, content, headers)) as response:
             return read_response(response.status, await self._in_thread(response.read))
 
@@ -103,9 +107,12 @@ class HttpClient:
             problem: JsonObject = json.loads(content)
             return problem
 
-    async def download(self, path: str, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Emit the body as it arrives. Raises CommandFailed, and SetupError if it breaks off."""
-        async with self._stream(_Request("GET", path, query, silence=_SILENCE)) as response:
+    async def download(self, path: str, query: Mapping[str, str], reason: str = "") -> AsyncIterator[bytes]:
+        """Emit the body as it arrives. `reason`: as of `call`. Raises CommandFailed, and SetupError if it breaks
+        off.
+        """
+        request = _Request("GET", path, query, headers=_reason_headers(reason), silence=_SILENCE)
+        async with self._stream(request) as response:
             while chunk := await self._in_thread(lambda: response.read1(_CHUNK)):
                 yield chunk
 

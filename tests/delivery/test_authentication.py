@@ -170,6 +170,7 @@ RULES = [
     ("DELETE", "/v1/fields/{name}", "manage", "stored"),
     ("GET", "/v1/users/{id}/groups", "manage", "none"),
     ("GET", "/v1/users/{id}/deliveries", "manage", "none"),
+    ("GET", "/v1/users/{id}/export", "admin", "none"),
     ("POST", "/v1/contacts", "manage", "stored"),
     ("GET", "/v1/contacts", "manage", "none"),
     ("DELETE", "/v1/contacts/{user}/{channel}/{address}", "manage", "stored"),

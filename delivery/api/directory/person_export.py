@@ -1,0 +1,96 @@
+"""All that is stored of a person in the directory, in deliveries to it and in its threads, as one file for it."""
+
+from collections.abc import AsyncIterator
+
+from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
+
+from core.deliveries.of_person import PersonDelivery
+from core.errors import Forbidden, NotFound
+from core.threads import Thread
+from delivery.api.deliveries.answers import AnswerView
+from delivery.api.deliveries.of_person import PersonDeliveryView
+from delivery.api.directory.users import UserResponse
+from delivery.api.threads import MessageView, ThreadView
+from delivery.http.action_log import reason_of, write_reading
+from delivery.http.context import ApiRequest, Request, encode
+from delivery.http.input.reading import part
+from delivery.http.responses import ndjson
+from delivery.http.responses.csv import download_headers
+from delivery.http.route import NoParameters, Route, Routes
+
+_AT_ONCE = 100
+
+
+class PersonExportLine(Struct):
+    """A line: the person; a delivery to it, with its answer if it was asked; or a message of the thread in it."""
+
+    user: UserResponse | UnsetType = UNSET
+    delivery: PersonDeliveryView | UnsetType = UNSET
+    answer: AnswerView | UnsetType = UNSET
+    thread: ThreadView | UnsetType = UNSET
+    message: MessageView | UnsetType = UNSET
+
+    @classmethod
+    def of_delivery(cls, one: PersonDelivery) -> "PersonExportLine":
+        view, record, question = PersonDeliveryView.of(one, is_hidden=False), one.recipient, one.history.question
+        view.text = record.text or view.text
+        return cls(
+            delivery=view, answer=AnswerView.of(record.answer, question) if record.answer and question else UNSET
+        )
+
+
+async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
+    """Send all that is stored of a person as lines of JSON. A fault in the middle breaks the response off."""
+    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
+    if not reason_of(request.http):
+        raise Forbidden("REASON_MISSING", "Data of a person are exported only with a reason, in the header Ada-Reason.")
+    await write_reading(f"export {user.id}", request)
+    response = web.StreamResponse(headers=download_headers(f"{user.id}.ndjson", ndjson.CONTENT_TYPE))
+    await response.prepare(request.http)
+    await response.write(encode(PersonExportLine(user=UserResponse.of(user))) + b"\n")
+    for lines in (_deliveries(request), _threads(request)):
+        async for line in lines:
+            await response.write(encode(line) + b"\n")
+    await response.write_eof()
+    return response
+
+
+async def _deliveries(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
+    """Emit the deliveries to the person, newest first."""
+    page, person, cursor = request.services.core.deliveries.of_person.page, part(request, "id"), None
+    while True:
+        found, cursor = await page(request.tenant, person, cursor, _AT_ONCE, lambda _: True)
+        for one in found:
+            yield PersonExportLine.of_delivery(one)
+        if cursor is None:
+            return
+
+
+async def _threads(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
+    """Emit the threads of the person, each followed by its messages, newest first."""
+    threads = request.services.core.threads
+    for name in await threads.of_person(request.tenant, part(request, "id")):
+        try:
+            thread = await threads.find(request.tenant, name)
+        except NotFound:  # its retention has ended
+            continue
+        yield PersonExportLine(thread=ThreadView.of(thread))
+        async for message in _messages(request, thread):
+            yield PersonExportLine(message=message)
+
+
+async def _messages(request: ApiRequest, thread: Thread) -> AsyncIterator[MessageView]:
+    before = 0
+    while found := await request.services.core.threads.messages(thread, before, _AT_ONCE):
+        for one in found:
+            yield MessageView.of(one)
+        before = found[-1].number
+        if before == 1:
+            return
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/users/{id}/export", "Download what is stored of a person: its threads and deliveries, too",
+          "admin", export, 200, ndjson.CONTENT_TYPE),
+)  # fmt: skip
