@@ -26,7 +26,13 @@ async def lines(api: Api, where: str = WHERE) -> list[dict[str, Any]]:
 
 async def asked(api: Api, person: int) -> str:
     """A delivery to a person that asks a question."""
-    body = {"sender": {"id": 1}, "text": f"For P{person}", "recipients": [{"id": person}], "channels": ["sms"]}
+    body = {
+        "sender": {"id": 1},
+        "text": "For {name}",
+        "personal": True,
+        "recipients": [{"id": person}],
+        "channels": ["sms"],
+    }
     question = {"kind": "choice", "options": [{"key": "yes", "text": "I come"}, {"key": "no", "text": "No"}]}
     made = await api.call("POST", "/v1/deliveries", {**body, "answer": question})
     assert made.status == 202, made.body
