@@ -28,7 +28,7 @@ async def asked(api: Api, person: int) -> str:
     """A delivery to a person that asks a question."""
     body = {
         "sender": {"id": 1},
-        "text": "For {name}",
+        "text": "For {{name}}",
         "personal": True,
         "recipients": [{"id": person}],
         "channels": ["sms"],
