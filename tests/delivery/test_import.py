@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from openpyxl import Workbook
 
+from cli.commands.directory.imports import format_import
+from core.deliveries.channels import ChannelFacts
 from core.directory.importing.journal import Journal
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, ApiResponse
@@ -63,6 +65,29 @@ async def test_a_dry_run_shows_for_each_person_what_would_change(api: Api) -> No
     assert rows[2] == ("1", False, [{"field": "email", "old": "anna@example.org", "new": "new@example.org"}])
     assert rows[3] == ("2", False, [{"field": "name", "old": "Пётр", "new": ""}])
     assert rows[4][:2] == ("3", True)
+
+
+async def test_who_has_an_address_to_sign_in_and_none_for_messages_is_counted_and_gets_one_if_wanted(api: Api) -> None:
+    await api.services.core.channels.register("email", ChannelFacts(100))
+    await api.call("POST", "/v1/users", {"id": 3, "email": "vera@example.org", "opt_out": ["email"]})
+    rows = [CSV, "3,Вера,vera@example.org\n", "4,Глеб,gleb@example.org\n"]
+    checked = (await post(api, "users", "".join(rows), "&dry_run")).json
+    assert checked["not_mailed"] == 2, "Vera wants no mails"
+    assert "2 people have an address to sign in (email) but none to be written to" in format_import(checked)
+    assert (await post(api, "users", CSV)).json["not_mailed"] == 1
+    with_contacts = (await post(api, "users", "".join(rows), "&dry_run&mail_contact")).json
+    assert "not_mailed" not in with_contacts
+    assert "contacts.email: (none) → anna@example.org" in format_import(with_contacts)
+    assert (await post(api, "users", "".join(rows), "&mail_contact=1")).json["updated"] == 2
+    people = (await api.call("GET", "/v1/users")).json["users"]
+    found = {one["id"]: one["contacts"].get("email") for one in people}
+    assert found == {1: ["anna@example.org"], 2: None, 3: None, 4: ["gleb@example.org"]}
+    await post(api, "users", "id,contacts.email\n2,anna.p@example.org\n")
+    other = "id,email\n2,petr@example.org\n5,anna.p@example.org\n"
+    refused = await post(api, "users", other, "&mail_contact")
+    errors = {(one["row"], one["column"], one["code"]) for one in refused.json["errors"]}
+    assert errors == {(3, "contacts.email", "CONTACT_TAKEN")}
+    assert (await post(api, "groups", "id\n1\n", "&mail_contact")).code == "WRONG_VALUE"
 
 
 async def test_a_dry_run_of_a_large_file_shows_the_first_hundred_changes(api: Api) -> None:

@@ -45,8 +45,23 @@ def summary(result: Item) -> str:
 
 
 def format_import(result: Item) -> str:
-    """Return the changes, if it is a dry run, and the summary."""
-    return "\n".join([*_change_lines(result), summary(result)])
+    """Return the changes, if it is a dry run, the summary, and that people have no address for messages."""
+    return "\n".join([*_change_lines(result), summary(result), *_not_mailed_lines(result)])
+
+
+def _not_mailed_lines(result: Item) -> Iterator[str]:
+    if count := result.get("not_mailed"):
+        people = "1 person has" if count == 1 else f"{count:,} people have"
+        yield f"{people} an address to sign in (email) but none to be written to (contacts.email):"
+        yield "mails do not reach them; --mail-contact uses the address for messages, too"
+
+
+def declare_mail_contact(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--mail-contact",
+        action="store_true",
+        help="write to people without a contact of e-mail at the address with which they sign in",
+    )
 
 
 def _change_lines(result: Item) -> Iterator[str]:
@@ -91,6 +106,7 @@ def declare(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="import the right rows, and write the wrong ones with the reasons to a file",
     )
+    declare_mail_contact(parser)
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
@@ -98,6 +114,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     _check(arguments)
     query = {"kind": arguments.kind}
     query |= {name: given for name in ("encoding", "sheet", "columns") if (given := getattr(arguments, name))}
+    query |= {"mail_contact": "1"} if arguments.mail_contact else {}
     upload = ClientUpload(read_input(arguments.file, Options().import_limit), "text/csv")
     if arguments.create_groups:
         await create_groups(api, upload, query)
@@ -116,6 +133,8 @@ def _check(arguments: Namespace) -> None:
     """Check that no two options exclude each other. Raises CommandFailed."""
     if arguments.create_groups and arguments.dry_run:
         raise CommandFailed("--dry-run writes nothing, so it cannot have --create-groups", WRONG_USAGE)
+    if arguments.mail_contact and arguments.kind != "users":
+        raise CommandFailed("--mail-contact is for an import of users", WRONG_USAGE)
     if arguments.wrong_rows == STDOUT:
         raise CommandFailed("--wrong-rows needs the name of a file", WRONG_USAGE)
 

@@ -15,7 +15,7 @@ from typing import Any
 from cli.client.http_client import ClientUpload, HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.commands.directory.imports import create_groups, format_import, print_errors
+from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
 from cli.files import read_input
 from core.directory.csv_cells import CONTACTS, FileKind, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
@@ -74,6 +74,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--many-leave", action="store_true", help="block the missing ones also if they are half of the people"
     )
+    declare_mail_contact(parser)
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
@@ -88,6 +89,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     source = SyncSource.of(arguments.source, [one async for one in items(api, "/v1/users", "users", {})])
     missing = missing_of(source, rows, may_be_many=arguments.many_leave)
     query = {"kind": "users", **({"dry_run": "1"} if arguments.dry_run else {})}
+    query |= {"mail_contact": "1"} if arguments.mail_contact else {}
     for table in [table_of(source, rows), *([table_of_left(source, missing)] if missing else [])]:
         upload = ClientUpload(table.encode(), "text/csv")
         if arguments.create_groups and not arguments.dry_run:

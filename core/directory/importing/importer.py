@@ -54,7 +54,8 @@ MOST_WRONG = 1_000
 
 class Imported(Struct, frozen=True):
     """The numbers of rows about something new, of changes, and of rows that change nothing. `changes`: the
-    first ones, of a dry run. `header`, `wrong`: of a file whose wrong rows are left out.
+    first ones, of a dry run. `header`, `wrong`: of a file whose wrong rows are left out. `not_mailed`: the people of
+    the file with an address to sign in and none for messages.
     """
 
     created: int
@@ -63,6 +64,7 @@ class Imported(Struct, frozen=True):
     changes: Sequence[RowChange] = ()
     header: Sequence[str] = ()
     wrong: Sequence[WrongRow] = ()
+    not_mailed: int = 0
 
 
 class Importing:
@@ -83,10 +85,12 @@ class Importing:
         encoding: str = "",
         columns: Sequence[str] = (),
         leave_out_wrong: bool = False,
+        mails_to_sign_in: bool = False,
     ) -> Imported:
         """Import a file. With `dry_run` it is only checked. `channels`: the known ones; None if they are not checked.
         `encoding`: as in `decoded`; `columns`: what each column is, "-" for none, in place of the header.
-        `leave_out_wrong`: rows with errors are returned, and the others are imported.
+        `leave_out_wrong`: rows with errors are returned, and the others are imported. `mails_to_sign_in`: people
+        without a contact of e-mail get messages at the address with which they sign in.
 
         Raises ImportRefused with the errors by row, ImportRunning, StoreError. After StoreUnavailable it is unknown
         whether the file is imported; a repeat is safe.
@@ -94,7 +98,9 @@ class Importing:
         own_fields = await self._directory.own_fields.all(tenant)
         table = await asyncio.to_thread(read_rows, file, columns_with(kind, own_fields), encoding, columns)
         rows, errors = await asyncio.to_thread(_right, kind, table)
-        reader = RowReader(self._store, self._directory, tenant, channels, own_fields)
+        reader = RowReader(
+            self._store, self._directory, tenant, channels, own_fields, mails_to_sign_in=mails_to_sign_in
+        )
         checking = _Checking(kind, reader, rows)
         if dry_run or errors or leave_out_wrong:
             await checking.run(None)
@@ -200,7 +206,8 @@ class _Checking:
 
     @property
     def result(self) -> Imported:
-        return Imported(self._total.created, self._total.updated, self._total.unchanged)
+        total = self._total
+        return Imported(total.created, total.updated, total.unchanged, not_mailed=total.not_mailed)
 
     async def run(self, pages: Journal | None) -> None:
         """Check all rows. `pages` is aborted at the first error: what follows is checked for the report only."""
@@ -219,6 +226,7 @@ class _Checking:
         self._total.created += page.created
         self._total.updated += page.updated
         self._total.unchanged += page.unchanged
+        self._total.not_mailed += page.not_mailed
 
     async def _journal(self, pages: Journal, page: CheckedPage) -> None:
         for steps in _parts(page.steps):

@@ -31,6 +31,8 @@ Candidate = tuple[CsvRow, User | None, User]
 """A row, the person as it is stored, and as it will be."""
 
 
+_EMAIL = "email"
+"""The channel of mails."""
 _BLANK = user_cells(User(0))
 
 
@@ -84,6 +86,7 @@ async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterato
         for one in joining:
             groups[one.number].append(one.cells["group"])
         for row, old, new in candidates:
+            page.not_mailed += _is_not_mailed(reader, new)
             after = {**user_cells(new), "groups": joined(groups[row.number])}
             if page.note(row, id_text(new.id), user_cells(old) if old else None, after, blank=_BLANK):
                 page.steps.append(("user", id_text(new.id), encode_record(new)))
@@ -106,6 +109,9 @@ def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPa
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
     own, faults = typed_fields(reader.own_fields, field_cells(row))
     new = replace(base, **fields, contacts=contacts, fields={**base.fields, **own})
+    if reader.mails_to_sign_in and new.email and _is_not_mailed(reader, new):
+        given = {**given, _EMAIL: [new.email]}
+        new = replace(new, contacts={**contacts, _EMAIL: [new.email]})
     written = {channel: some for channel, some in given.items() if some}
     errors = list(
         as_row_errors(
@@ -117,6 +123,14 @@ def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPa
     )
     page.errors += errors
     return None if errors else (row, old, canonical_user(new))
+
+
+def _is_not_mailed(reader: RowReader, user: User) -> bool:
+    """Return whether a person has an address to sign in, and none for messages, although there is a channel of mails
+    in which it wants them.
+    """
+    is_offered = reader.channels is not None and _EMAIL in reader.channels
+    return is_offered and bool(user.email) and _EMAIL not in user.contacts and _EMAIL not in user.opt_out
 
 
 def _channels(reader: RowReader, user: User) -> Collection[str] | None:

@@ -33,7 +33,8 @@ def in_pages(items: Iterable[T]) -> Iterable[list[T]]:
 
 class RowReader:
     """Reads the directory of one tenant. Ids are given as text. `channels`: the known ones, None if all are allowed.
-    `own_fields`: those that have a type.
+    `own_fields`: those that have a type. `mails_to_sign_in`: who has no contact of e-mail gets messages at the address
+    with which it signs in.
     """
 
     def __init__(
@@ -43,9 +44,12 @@ class RowReader:
         tenant: str,
         channels: Collection[str] | None,
         own_fields: OwnFieldsByName = NO_TYPES,
+        *,
+        mails_to_sign_in: bool = False,
     ) -> None:
         self.channels = channels
         self.own_fields = own_fields
+        self.mails_to_sign_in = mails_to_sign_in
         self._store = store
         self._directory = directory
         self._tenant = tenant
@@ -132,7 +136,9 @@ class RowChange(Struct, frozen=True):
 
 @dataclass(slots=True)
 class CheckedPage:
-    """The checked rows: what is to be written for them, or their errors. `rows`: how many were checked."""
+    """The checked rows: what is to be written for them, or their errors. `rows`: how many were checked. `not_mailed`:
+    the people with an address to sign in and none for messages.
+    """
 
     rows: int = 0
     steps: list[Step] = field(default_factory=list)
@@ -141,6 +147,7 @@ class CheckedPage:
     created: int = 0
     updated: int = 0
     unchanged: int = 0
+    not_mailed: int = 0
 
     def note(
         self,

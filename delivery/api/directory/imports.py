@@ -20,6 +20,7 @@ from core.directory.importing.csv_rows import read_beginning, written_records
 from core.directory.importing.errors import MOST_ERRORS
 from core.directory.importing.kinds import columns_with
 from core.directory.importing.russian import in_russian
+from core.errors import Invalid
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
 from core.orders.tables.workbook import read_sheet
@@ -72,15 +73,31 @@ class ImportQuery(ImportFileQuery, frozen=True, kw_only=True):
         | UnsetType
     ) = UNSET
 
+    mail_contact: (
+        Annotated[
+            Literal["", "1", "true", "0", "false"],
+            Meta(
+                description="of people: who has no contact of e-mail gets messages at the address with which it signs "
+                "in; the name alone means true"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
     @property
     def only_checks(self) -> bool:
         return self.dry_run in ("", "1", "true")
+
+    @property
+    def mails_to_sign_in(self) -> bool:
+        return self.mail_contact in ("", "1", "true")
 
 
 class ImportResult(Struct):
     """The numbers of rows that created a record, changed one, or changed nothing. `dry_run`: they would have, and
     `changes` are the first of them; `more_changes`: the number of others. `header`, `wrong`: of a file whose wrong rows
-    are left out.
+    are left out. `not_mailed`: how many people of the file have an address to sign in and none for messages, absent if
+    nobody.
     """
 
     created: int
@@ -91,11 +108,13 @@ class ImportResult(Struct):
     more_changes: int
     header: Sequence[str] | UnsetType = UNSET
     wrong: Sequence[WrongRow] | UnsetType = UNSET
+    not_mailed: int | UnsetType = UNSET
 
     @classmethod
     def of(cls, result: Imported, *, dry_run: bool, leaves_out: bool) -> "ImportResult":
         more = result.created + result.updated - len(result.changes) if dry_run else 0
-        found = cls(result.created, result.updated, result.unchanged, dry_run, result.changes, more)
+        counts, not_mailed = (result.created, result.updated, result.unchanged), result.not_mailed or UNSET
+        found = cls(*counts, dry_run, result.changes, more, not_mailed=not_mailed)
         return replace(found, header=result.header, wrong=result.wrong) if leaves_out else found
 
 
@@ -154,6 +173,8 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     file = await _as_csv(file, request.query.sheet or "")
     kind, only_checks = FileKind(request.query.kind), request.query.only_checks
     leaves_out, columns = request.query.wrong_rows == "leave_out", request.query.columns or ""
+    if request.query.mails_to_sign_in and kind is not FileKind.USERS:
+        raise Invalid("WRONG_VALUE", "Only an import of people has addresses to sign in.", "mail_contact")
     register = await request.services.core.channels.current()
     result = await request.services.importing.run(
         request.tenant,
@@ -164,6 +185,7 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
         encoding=_encoding(file, request.query),
         columns=columns.split(",") if columns else (),
         leave_out_wrong=leaves_out,
+        mails_to_sign_in=request.query.mails_to_sign_in,
     )
     return Response(ImportResult.of(result, dry_run=only_checks, leaves_out=leaves_out))
 

@@ -96,6 +96,20 @@ async def test_a_table_is_imported_after_its_changes_were_shown(person: Person) 
     assert "people-4;Курт" in exported
 
 
+async def test_who_could_not_be_mailed_is_named_and_one_tick_mends_it(person: Person, axe_source: str) -> None:
+    await person.visit("import")
+    await chooses_file(person, "id,email\npeople-8,kurt@example.org\n")
+    await person.sees("1 person has an address to sign in, but none to be written to.")
+    await person.keeps_picture("import-not-mailed")
+    assert await person.barriers(axe_source) == []
+    await person.browser.run("document.querySelector('.check input').click()")
+    await person.sees_no("but none to be written to")
+    await person.presses("Import 1 row")
+    await person.sees("Imported. New: 1.")
+    made = await person.running.call("GET", "/v1/users/people-8")
+    assert made["contacts"] == {"email": ["kurt@example.org"]}
+
+
 async def test_errors_of_a_table_are_shown_by_row_and_nothing_can_be_imported(person: Person) -> None:
     await person.visit("import")
     await chooses_file(person, "id,email\npeople-5,nonsense\n")

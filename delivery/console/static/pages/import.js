@@ -50,7 +50,7 @@ async function showCheck(result, chosen, signal, form) {
   try {
     chosen.columns ||= await api.post("/v1/import/columns", chosen.content, { query: chosen.query, headers: TABLE, signal });
     const found = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, ...RIGHT_ROWS, dry_run: "1" }, headers: TABLE, signal });
-    paint(result, mapping(chosen, again), wrongRows(found, chosen, again), changes(found, chosen, result, signal, form));
+    paint(result, mapping(chosen, again), wrongRows(found, chosen, again), mailContact(found, chosen, again), changes(found, chosen, result, signal, form));
   } catch (error) {
     if (!isAboutRows(error)) throw error;
     paint(result, chosen.columns && mapping(chosen, again), errors(error, chosen, again));
@@ -68,6 +68,14 @@ function mapping(chosen, again) {
     h("form", { onchange: choose }, columns.map(({ heading, column, value }, place) => field({ label: heading || "–", hint: value.slice(0, 50) },
       h("select", { name: String(place) }, [...new Set([column ?? UNKNOWN, ...names, LEFT_OUT])].map((one) => h("option", { value: one, selected: one === column },
         one === LEFT_OUT ? t("import.left_out") : one === UNKNOWN ? "–" : columnName(one))))))));
+}
+
+/** Says who could not be mailed, and uses the address to sign in for messages, too, if that is ticked. */
+function mailContact({ not_mailed: count = 0 }, chosen, again) {
+  const { mail_contact: isChosen, ...query } = chosen.query;
+  return (count > 0 || isChosen) && notice(isChosen ? "info" : "warn",
+    count > 0 && h("p", {}, t("import.not_mailed", { count })),
+    h("label", { class: "check" }, h("input", { type: "checkbox", checked: Boolean(isChosen), onchange: ({ target }) => again({ query: target.checked ? { ...query, mail_contact: "1" } : query }) }), t("import.mail_contact")));
 }
 
 const wrongRows = (found, chosen, again) => found.wrong.length > 0 && [errors({ errors: found.wrong.flatMap((one) => one.errors) }, chosen, again),
