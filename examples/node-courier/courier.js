@@ -40,6 +40,21 @@ async function textsOf(suffix, text, entries) {
   };
 }
 
+const minuteIn = (zone, at) => {
+  const [hour, minute] = new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(at).split(":");
+  return hour * 60 + Number(minute);
+};
+
+// Returns the ms at which a person wants messages next, 0 if it does at `at`. Hours: `08:00-22:00 Europe/Moscow`; two equal times: half an hour a day.
+function opening(hours, at) {
+  const [, h, m, endH, endM, zone] = /^(\d\d):(\d\d)-(\d\d):(\d\d) (.+)$/.exec(hours);
+  const begin = h * 60 + Number(m), length = (endH * 60 + Number(endM) - begin + 1440) % 1440 || 30;
+  const past = (minuteIn(zone, at) - begin + 1440) % 1440;
+  if (past < length) return 0;
+  const next = (Math.floor(at / 60_000) + 1440 - past) * 60_000;
+  return next - ((minuteIn(zone, next) - begin + 2160) % 1440 - 720) * 60_000; // the clock may be changed until then
+}
+
 async function deliver([id, token, , , , checkpoint, , , , expires, , , suffix, parcel, text, , place], now) {
   const [, entries, isPersonal] = JSON.parse(parcel), textFor = isPersonal ? await textsOf(suffix, text, entries) : () => text;
   const clock = now - Date.now(), outcomes = [], postponed = [];
@@ -48,7 +63,8 @@ async function deliver([id, token, , , , checkpoint, , , , expires, , , suffix, 
   const stored = fields.length ? await redis.hmget(`history:${SHARD}:${suffix}:outcomes`, ...fields) : [];
   let skip = [], cancelled = 0;
   for (const [n, row] of rows.entries()) {
-    const [person, number, contact, contacts, address] = entries[row[0]], [, notBefore, attempts] = row;
+    const [person, number, contact, contacts, address, hours] = entries[row[0]], attempts = row[2];
+    const notBefore = Math.max(row[1], hours ? opening(hours, clock + Date.now()) : 0);
     const outcome = (status, reason = "", count = attempts) =>
       [String(person), typeof person === "number" ? "i" : "s", number, contact, contacts, status, reason, "", count];
     const before = (stored[n] ?? "queued").split("|")[0];
@@ -56,7 +72,7 @@ async function deliver([id, token, , , , checkpoint, , , , expires, , , suffix, 
     if (before === "sending") outcomes.push(outcome("unknown", "crashed"));
     else if (skip.includes(String(person))) outcomes.push(outcome("cancelled"));
     else if (expires && clock + Date.now() >= expires) outcomes.push(outcome("expired", "too_late"));
-    else if (cancelled || stopping || notBefore > clock + Date.now()) postponed.push(row);
+    else if (cancelled || stopping || notBefore > clock + Date.now()) postponed.push([row[0], notBefore, attempts, row[3]]);
     else {
       // Written before the request: a courier that finds `sending` after a crash does not send a second time.
       const written = JSON.stringify([...outcomes.splice(0), outcome("sending", "", attempts + 1)]);
@@ -70,7 +86,7 @@ async function deliver([id, token, , , , checkpoint, , , , expires, , , suffix, 
     }
   }
   const due = postponed.length ? Math.min(...postponed.map((row) => row[1])) : 0;
-  await ada("settle", id, token, "done", due, postponed.length ? JSON.stringify(postponed) : "", "", JSON.stringify(outcomes), "", "");
+  await ada("settle", id, token, "done", due, postponed.length ? JSON.stringify(postponed) : "", "", JSON.stringify(outcomes), "", "", "");
 }
 
 const ring = () => { woken++; wake(); };

@@ -12,7 +12,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 
 from core.model.delivery import Recipient
@@ -33,6 +35,7 @@ from sandbox.state import SandboxState
 from tests.couriers.relay import Relay
 from tests.support.paths import ROOT
 from tests.support.stack import LEASE, Stack
+from tests.support.stored_tasks import stored_facts
 from tests.support.waiting import until
 
 MAGIC = {fault.name: address for address, fault in MAGIC_RECIPIENTS["sms"].items()}
@@ -220,6 +223,36 @@ async def test_what_the_gateway_refuses_fails_and_what_it_leaves_open_is_unknown
     assert len(gateway.texts(MAGIC["accepted_then_cut"])) == 1
 
 
+async def test_who_wants_messages_at_other_hours_waits_for_them(
+    stack: Stack, gateway: Gateway, start_courier: StartCourier
+) -> None:
+    process = await start_courier()
+    later, now, daily = numbers(3)
+    opens = stack.now() + timedelta(hours=2)
+    zone = ZoneInfo("Asia/Kathmandu")  # three quarters of an hour from the full one
+    hours = {
+        later: f"{opens.astimezone(zone):%H:%M}-{opens.astimezone(zone) + timedelta(hours=1):%H:%M} Asia/Kathmandu",
+        now: f"{stack.now() - timedelta(hours=1):%H:%M}-{stack.now() + timedelta(hours=1):%H:%M} UTC",
+        daily: f"{opens:%H:%M}-{opens:%H:%M} UTC",
+    }
+    people = [msgspec.structs.replace(one, hours=hours[str(one.id)]) for one in recipients(later, now, daily)]
+    key = (await stack.deliver(*people, channels=("sms",))).key
+    await until(lambda: waits(stack, key))
+    assert [len(gateway.texts(one)) for one in (later, now, daily)] == [0, 1, 0]
+    due = int((await stored_facts(stack.redis, f"{key.ns}.{key.sender}.sms.0"))["due"])
+    assert due == int(opens.replace(second=0, microsecond=0).timestamp()) * 1000
+    process.terminate()
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    stack.advance_clock(timedelta(hours=2))
+    async with our_courier(stack, gateway):
+        assert set(outcomes(await stack.finished(key)).values()) == {(Status.SENT, None)}
+    assert [len(gateway.texts(one)) for one in (later, now, daily)] == [1, 1, 1]
+
+
+async def waits(stack: Stack, key: HistoryKey) -> bool:
+    return (await stored_facts(stack.redis, f"{key.ns}.{key.sender}.sms.0")).get("state") == "waiting"
+
+
 async def test_what_a_busy_gateway_did_not_take_is_sent_later_by_any_courier(
     stack: Stack, gateway: Gateway, start_courier: StartCourier
 ) -> None:
@@ -229,7 +262,7 @@ async def test_what_a_busy_gateway_did_not_take_is_sent_later_by_any_courier(
     key = await deliver(stack, busy)
     await until(lambda: is_attempted(stack, key))
     process.terminate()
-    await asyncio.wait_for(process.wait(), 20)
+    assert await asyncio.wait_for(process.wait(), 20) == 0
     stack.advance_clock(timedelta(seconds=6))
     async with our_courier(stack, gateway):
         assert outcomes(await stack.finished(key)) == {busy: (Status.SENT, None)}
