@@ -198,7 +198,7 @@ async def test_a_message_says_that_its_recipient_gets_it_later_and_when(api: Api
     assert {one["id"]: one["why"] for one in listed} == {"m": "later", "x": "waiting"}
     assert (await api.call("GET", f"{where}/reasons")).json["reasons"] == {"later": 1, "waiting": 1}
     table = (await api.call("GET", f"{where}/recipients.csv?excel&language=ru")).body.decode()
-    assert "ждёт отправки: в выбранные часы, с " in table
+    assert "ждёт отправки: в выбранные часы — " in table
     urgent = delivery_body(recipients=people[:1], channels=["mail"], urgent=True)
     key = (await api.call("POST", "/v1/deliveries", urgent)).json["id"]
     at_once = (await api.call("GET", f"/v1/deliveries/{key}")).json
