@@ -112,6 +112,7 @@ REFERENCE = (
         "answers",
         "architecture",
         "cluster",
+        "coming-from",
         "console",
         "dependencies",
         "events",
