@@ -26,7 +26,14 @@ class Office:
 
     async def sync(self, *rows: str, source: str = "1c", header: str = HEADER, **more: Any) -> int:
         self.file.write_text("\n".join([header, *rows]))
-        options = {"dry_run": False, "many_leave": False, "create_groups": False, "json": False, **more}
+        options = {
+            "dry_run": False,
+            "many_leave": False,
+            "create_groups": False,
+            "mail_contact": False,
+            "json": False,
+            **more,
+        }
         return await self.run(Namespace(source=source, file=str(self.file), **options))
 
     async def run(self, arguments: Namespace) -> int:
@@ -135,7 +142,8 @@ async def test_a_workbook_does_as_well(office: Office, tmp_path: Path) -> None:
     for row in (["ИД", "Фамилия", "Имя", "Почта", "Группа"], ["00042", "Петрова", "Анна", "anna@example.org", "PHY-9"]):
         book.active.append(row)
     book.save(file)
-    arguments = Namespace(source="1c", file=str(file), dry_run=False, many_leave=False, create_groups=True, json=True)
+    options = {"dry_run": False, "many_leave": False, "create_groups": True, "mail_contact": False, "json": True}
+    arguments = Namespace(source="1c", file=str(file), **options)
     assert await office.run(arguments) == 0
     assert (await office.people())["1c-00042"]["name"] == "Петрова Анна"
     assert await office.group("PHY-9") == {"1c-00042"}
