@@ -48,6 +48,8 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "set",
         "ask",
         "for_each",
+        "form",
+        "group",
         "http_request",
         "cancel",
         "choose_addressees",
