@@ -60,7 +60,7 @@ class TextMeaning(Struct, frozen=True, omit_defaults=True):
 
     @property
     def by(self) -> str:
-        """How the question is answered: mail, number or text."""
+        """Return how the question is answered: mail, number or text."""
         if self.is_mailed:
             return MAIL
         return NUMBER if self.is_number else TEXT

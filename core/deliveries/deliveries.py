@@ -277,7 +277,7 @@ class Deliveries:
         return await self._canceller.cancel(key, tenant, recipients)
 
     async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None) -> int:
-        """As `Canceller.leave_out`."""
+        """Skip what has not been sent to a person over these channels (`Canceller.leave_out`)."""
         return await self._canceller.leave_out(tenant, person, channels)
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:

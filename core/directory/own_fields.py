@@ -23,7 +23,7 @@ from core.model.people import MAX_FIELDS, User, canonical_fields
 from core.model.text.personal import field_name
 
 _NAMED = 10
-"""People whom a refusal names."""
+"""The number of people that an error lists."""
 
 _decode = msgspec.json.Decoder(OwnField).decode
 

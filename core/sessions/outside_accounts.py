@@ -53,8 +53,8 @@ class OutsideAccount(Struct, frozen=True):
 
 
 class EndedLogin(Struct, frozen=True):
-    """What an issuer has ended: all sessions of a subject, or with `login` those of one sign-in. `token`: the id of the
-    message, which counts once.
+    """A logout at the issuer: it ends all sessions of a subject, or with `login` those of one sign-in. `token`: the id
+    of the message, which counts once.
     """
 
     tenant: str

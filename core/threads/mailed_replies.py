@@ -98,7 +98,7 @@ class MailedReplies:
         return result
 
     async def put(self, raw: Mapping[str, Any]) -> bool:
-        """Take a mail of a mailbox, which has nobody to tell of a refusal. Returns False for one that is no reply."""
+        """Take a mail from a mailbox; a refusal is logged. Returns False for a mail that is no reply."""
         try:
             return await self.take(raw["mail"], is_whole=raw["is_whole"]) is not MailResult.AUTOMATIC
         except Refused:

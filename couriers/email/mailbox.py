@@ -86,7 +86,7 @@ class ImapServer:
 
 
 class Mailbox:
-    """One per process. `pause`: seconds between two looks into a folder without new mails."""
+    """One per process. `pause`: seconds between two polls of a folder without new mails."""
 
     faults: tuple[type[Exception], ...] = (MailboxFault,)
 
@@ -189,7 +189,7 @@ class Mailbox:
         if self._client is None:
             self._open()
         else:
-            self._client.noop()  # some servers tell of new mails only then
+            self._client.noop()  # some servers report new mails only then
         validity, _, rest = position.partition(":")
         last, _, day = rest.partition(":")
         today = datetime.now(UTC).date()

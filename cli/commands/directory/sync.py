@@ -35,8 +35,8 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SyncSource:
-    """The people that a source has brought, by their ids there. `left`: those among them that have left it. `others`:
-    people whom it has not brought yet, by their e-mail addresses.
+    """The people of a source in the directory. `known`: by their ids in the source; `left`: those of them that have
+    left it; `others`: people without an id of this source, by their e-mail addresses.
     """
 
     name: str

@@ -75,7 +75,7 @@ class PendingEntries:
         rows = json.loads(task.checkpoint or "[]") or [[place, not_before] for place in range(len(parcel.entries))]
         self._stored = {row[0]: row[1] for row in rows}
         known = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
-        # A lost claim has attempted nobody whose hours had not begun when it started.
+        # A lost claim attempted no entry whose hours began after its start.
         self.open = [
             one._replace(not_before=max(one.not_before, opens_at(one.entry, task.started))) if one.entry.hours else one
             for one in known

@@ -67,7 +67,7 @@ def list_all(context: ApiContext) -> Handler:
 
 
 def begin(context: ApiContext) -> Handler:
-    """Lead the browser to the provider, and give it the secret without which nobody finishes this sign-in."""
+    """Redirect the browser to the provider, and set the cookie that the callback requires."""
 
     async def step(request: web.Request, providers: ProviderSignIn, name: str) -> web.Response:
         browser = secrets.token_urlsafe(32)
