@@ -82,11 +82,11 @@ ACKNOWLEDGED = frozenset(
     {
         *("enqueue", "cancel", "cancel_scheduled", "reschedule", "retry", "record_report"),
         *("put", "put_once", "cancel_tasks", "kick", "bury", "pause", "resume", "purge"),
-        *("create_user", "update_user", "delete_user", "confirm_link", "withdraw_link"),
+        *("create_user", "update_user", "delete_user", "merge_users", "confirm_link", "withdraw_link"),
         *("create_collection", "update_collection", "delete_collection", "add_members", "remove_member"),
         *("own", "disown", "begin_import", "commit_import", "write_import", "abort_import"),
         *("save_job", "begin_iteration", "store_promo", "store_webhook", "remove_webhook", "note_replay"),
-        *("answer", "close_answers", "add_to_thread"),
+        *("answer", "close_answers", "reopen_answers", "remind", "add_to_thread", "mark_thread"),
         *("reserve_upload", "write_upload_part", "delete_upload"),
     }
 )

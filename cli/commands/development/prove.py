@@ -48,11 +48,11 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         (*PYTEST, *(f"tests/system/crash/test_{name}.py" for name in SCENARIOS)),
     ),
     "answers": (
-        "20,000 presses of 10,000 people count once while processes are killed",
+        "20,000 presses of 10,000 people count once while processes are killed and primaries are lost",
         ("-m", "pytest", "-q", "-n", "0", "--long", "--no-skips", "tests/system/crash/test_storm_of_answers.py"),
     ),
     "replies": (
-        "20,000 replies of 5,000 people reach their teachers once, and nobody else, while processes are killed",
+        "20,000 replies of 5,000 people reach their teachers once, and nobody else, under kills and fail-overs",
         ("-m", "pytest", "-q", "-n", "0", "--long", "--no-skips", "tests/system/crash/test_storm_of_replies.py"),
     ),
     "jobs": (

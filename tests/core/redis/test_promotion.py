@@ -13,7 +13,9 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from core.answers import Answers
 from core.errors import StoreRefuses, StoreUnavailable
+from core.model.content import Feature
 from core.model.durability import Durability
 from core.model.history_key import HistoryKey
 from core.model.states import Status
@@ -28,9 +30,10 @@ from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 from couriers.sending.interface import NEVER
 from couriers.sending.parcels.parcel import Parcel
+from tests.core.answers.test_answers import COMING, asking
 from tests.support.delivery_progress import Gate, statuses
 from tests.support.servers import Server
-from tests.support.stack import FLOOR, HOUR, LEASE, FakeCourier, Stack, people
+from tests.support.stack import FLOOR, HOUR, LEASE, TENANT, FakeCourier, Stack, people, person
 from tests.support.waiting import until
 from tests.system.crash.cuttable_link import CuttableLink
 
@@ -154,6 +157,37 @@ async def test_an_outcome_that_only_the_lost_primary_had_is_written_again_and_no
     last.opened.set()
     assert statuses(await stack.finished(key)) == {1: "sent", 2: "sent"}
     assert len(courier.attempted) == 2
+    await stack.close()
+
+
+async def test_presses_that_only_the_lost_primary_had_counted_are_counted_once_and_the_silent_are_reminded(
+    pair: Pair,
+) -> None:
+    """One press was counted before; another one, its count and a wave of reminders were not replicated."""
+    store = await Store.open(pair.url)
+    await sign_layout(store)
+    stack = Stack(store, pair.primary)
+    async with asking(stack, FakeCourier("telegram-bot", shows=frozenset({Feature.INLINE, Feature.ANSWER}))) as asked:
+        accepted = await asked.ask(COMING, *(person(number, "telegram-bot") for number in range(1, 4)))
+        await asked.press("p1", asked.button("p1"))
+        await store.command("SET", "mark", "")
+        await until(lambda: pair.plain.exists("mark"))
+        await pair.lose_writes()
+        await asked.press("p2", asked.button("p2"), "lost")
+        assert await asked.totals(accepted) == {"answered": 2, "open": 1, "yes": 2}
+        assert await Answers(store).remind(accepted.key, TENANT) == ("reminded", 1)
+        pair.primary.kill()
+        pair.replica.resume()
+        await pair.promote()
+        pair.link.redirect(pair.replica.place.port)
+        assert await asked.totals(accepted) == {"answered": 1, "open": 2, "yes": 1}
+        await asked.press("p2", asked.button("p2"), "lost")  # the provider repeats what was not confirmed
+        assert await asked.totals(accepted) == {"answered": 2, "open": 1, "yes": 2}
+        assert await Answers(store).remind(accepted.key, TENANT, 1) == ("reminded", 1)
+        await until(lambda: asked.courier.addresses.count("p3") > 1)
+        reminded = [len(one.reminders) for one in (await stack.history(accepted.key)).recipients]
+        assert reminded == [0, 0, 1]
+        await store.command("DEL", "mark")
     await stack.close()
 
 

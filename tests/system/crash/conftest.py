@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.sandbox import Sandbox
+from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 from tests.support.serving import serving
 from tests.system.crash.installation import Installation
@@ -35,5 +36,15 @@ async def installation(server: Server, sandbox: Sandbox, tmp_path: Path) -> Asyn
 async def own_installation(own_server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Installation]:
     """On its own server, which a test may kill."""
     opened = await Installation.open(own_server, sandbox, tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def available_installation(
+    replica_set: ReplicaSet, sandbox: Sandbox, tmp_path: Path
+) -> AsyncIterator[Installation]:
+    """On a primary that may be lost: Sentinels promote one of its replicas."""
+    opened = await Installation.open_behind_sentinels(replica_set, sandbox, tmp_path)
     yield opened
     await opened.close()

@@ -9,16 +9,21 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import cast
 from urllib.parse import urlsplit
 
 from aiohttp import ClientSession
 
 from core.model.delivery import Accepted, Recipient
+from core.model.durability import Durability
 from core.model.states import Status
 from core.redis.server_checks import sign_layout
+from core.redis.store import Store
 from sandbox.sandbox import Sandbox
 from sandbox.state import SandboxState
 from tests.support.audited import dump
+from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 from tests.support.stack import Stack as Core
 from tests.support.waiting import until
@@ -62,10 +67,13 @@ def person(number: int, *channels: Channel) -> Recipient:
 class Installation:
     """`close` kills all processes that still run."""
 
-    def __init__(self, core: Core, sandbox: Sandbox, directory: Path) -> None:
+    def __init__(
+        self, core: Core, sandbox: Sandbox, directory: Path, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.core = core
         self.sandbox = sandbox
         self._directory = directory
+        self._settings = settings
         self._session = ClientSession()
         self._processes: list[AdaProcess] = []
         self._wires: list[CuttableLink] = []
@@ -75,6 +83,14 @@ class Installation:
         core = await Core.open(server)
         await sign_layout(core.store)  # the tests enqueue before a courier starts
         return cls(core, sandbox, directory)
+
+    @classmethod
+    async def open_behind_sentinels(cls, servers: ReplicaSet, sandbox: Sandbox, directory: Path) -> "Installation":
+        """Whose processes and whose `core` go on after a promotion."""
+        store = await Store.open(servers.url, durability=Durability.REPLICA)
+        await sign_layout(store)
+        settings = {"ADA_REDIS_URL": servers.url, "ADA_DURABILITY": "replica", "ADA_LEASE": "5s"}
+        return cls(Core(store, cast(Server, servers.primary)), sandbox, directory, settings)
 
     async def close(self) -> None:
         for process in self._processes:
@@ -103,7 +119,7 @@ class Installation:
             "ADA_LEASE": f"{LEASE}s",
         }
         log = self._directory / f"{len(self._processes)}-{args[-1]}.log"
-        process = AdaProcess(args, {**own, **self.sandbox.environment, **settings}, log)
+        process = AdaProcess(args, {**own, **self.sandbox.environment, **self._settings, **settings}, log)
         self._processes.append(process)
         return process
 

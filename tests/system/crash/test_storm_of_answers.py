@@ -1,6 +1,7 @@
 """Thousands of people press buttons in two channels at once, press again and change their minds; presses are repeated,
-and the processes that count them are killed. The book of the judge has every press: each counts once, the last of a
-person counts, and the totals are the sum (R-06).
+and the processes that count them are killed, or primaries are lost. The book of the judge has every press: each counts
+once, the last of a person counts, and the totals are the sum (R-06). A reminder reaches all who are silent, once, and
+nobody who has answered before it was made.
 
 Printed is how long a press takes from its arrival until it counts. The seed is in the name of each test. The short form
 is in tests/core/answers/test_answers.py: 60 people in one process.
@@ -8,26 +9,34 @@ is in tests/core/answers/test_answers.py: 60 people in one process.
 
 import asyncio
 import json
+import logging
 import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
-from core.answers import AnswerTokens
+from core.answers import Answers, AnswerTokens
+from core.errors import StoreError
 from core.model.delivery import Accepted
 from core.model.history_key import code_of
-from core.model.question import AnswerKind, AnswerState, Option, Pressed, Question, row_field
+from core.model.question import MOST_REMINDERS_BY_HAND, AnswerKind, AnswerState, Option, Pressed, Question, row_field
+from core.model.states import Status
 from core.queue import QueueClient
 from core.updates.events import Events
 from couriers.sending import Feature
+from tests.support.replica_set import ReplicaSet
 from tests.support.stack import TENANT, FakeCourier, sent
 from tests.support.waiting import until
 from tests.system.crash.installation import TELEGRAM_BOT, VK, Installation, person
 from tests.system.crash.process import AdaProcess
+from tests.system.failover.replica_set_blows import ReplicaSetBlows
+
+log = logging.getLogger(__name__)
 
 QUESTION = Question(
     AnswerKind.CHOICE, [Option("yes", "Приду"), Option("no", "Не приду"), Option("later", "Позже")], "ru"
@@ -40,16 +49,23 @@ WITHIN = 600.0
 
 
 class AnswerStorm:
-    """`book`: person → channel → the options that it has pressed there, in order."""
+    """`book`: person → channel → the options that it has pressed there, in order. `silent`: people who press nothing.
+    `reminded`: who had answered before each wave of reminders.
+    """
 
-    def __init__(self, installation: Installation, people: int, presses: int, seed: int, processes: int) -> None:
+    def __init__(
+        self, installation: Installation, people: int, presses: int, seed: int, processes: int, silent: int = 0
+    ) -> None:
         self._processes = processes
         self._installation = installation
         self._random = random.Random(seed)
         self._people = people
+        self._silent = silent
         self._store = installation.core.store
         self._events = Events(QueueClient(self._store), TENANT)
         self._tokens = AnswerTokens(self._store)
+        self._answers = Answers(self._store)
+        self.reminded: list[set[int]] = []
         self._running: list[AdaProcess] = []
         self._put_at: dict[tuple[int, str], float] = {}
         self.pressed = 0
@@ -64,7 +80,7 @@ class AnswerStorm:
             await process.ready()
         for channel in CHANNELS:
             await self._installation.core.courier(FakeCourier(channel.name, sent, shows=SHOWS))
-        people = [person(number, *CHANNELS) for number in range(1, self._people + 1)]
+        people = [person(number, *CHANNELS) for number in range(1, self._people + self._silent + 1)]
         names = tuple(channel.name for channel in CHANNELS)
         accepted = await self._installation.core.deliver(*people, channels=names, question=QUESTION)
         await self._installation.core.finished(accepted.key, within=WITHIN)
@@ -91,17 +107,28 @@ class AnswerStorm:
                  "chat_id": address, "callback_data": token}  # fmt: skip
         self._put_at[number, channel] = time.time()
         for _ in range(1 + (number % 4 == 0)):
-            await self._events.put(TENANT, event)
+            await repeated(lambda: self._events.put(TENANT, event))
         self.pressed += 1
 
-    async def rage(self, kills: int) -> None:
-        """Kill processes, each after some more presses; another one takes the place at once."""
+    async def rage(self, times: int, strike: Callable[[], Awaitable[None]]) -> None:
+        """Strike, each time after some more presses."""
         total = sum(len(options) for by in self.book.values() for options in by.values())
-        for number in range(kills):
-            wanted = total * (number + 1) // (kills + 2)
+        for number in range(times):
+            wanted = total * (number + 1) // (times + 2)
             await until(lambda: self.pressed >= wanted, within=WITHIN)  # noqa: B023 - awaited at once
-            self._running.pop(self._random.randrange(len(self._running))).kill()
-            self._running.append(self._installation.start_api())
+            await strike()
+
+    async def kill(self, _accepted: Accepted) -> None:
+        """Kill a process; another one takes the place at once."""
+        self._running.pop(self._random.randrange(len(self._running))).kill()
+        self._running.append(self._installation.start_api())
+
+    async def remind(self, accepted: Accepted) -> None:
+        """Remind those who have not answered, as often as may be."""
+        if len(self.reminded) < MOST_REMINDERS_BY_HAND:
+            self.reminded.append({number for number, row in (await self._rows(accepted)).items() if row})
+            wave = len(self.reminded)
+            await repeated(lambda: self._answers.remind(accepted.key, TENANT, wave, "anna"))
 
     async def judge(self, accepted: Accepted) -> Sequence[float]:
         """See that all is as in the book; return how many seconds presses have taken, in order."""
@@ -109,6 +136,7 @@ class AnswerStorm:
         rows = await self._rows(accepted)
         for number, by_channel in self.book.items():
             row = rows[number]
+            assert row, f"the answer of {number} was lost"
             last = {QUESTION.options[options[-1]].key for options in by_channel.values()}
             assert row["value"] in last, (number, by_channel, row)
             handled = [line.split()[0] for line in row["events"]]
@@ -119,14 +147,25 @@ class AnswerStorm:
         values = [row["value"] for row in rows.values()]
         assert history.answers.options == {one.key: values.count(one.key) for one in QUESTION.options}
         assert history.answers.states[AnswerState.ANSWERED] == self._people
+        await self._judge_reminders(accepted)
         await self._installation.audit()
         return self._latencies(rows)
 
+    async def _judge_reminders(self, accepted: Accepted) -> None:
+        history = await self._installation.core.history(accepted.key, limit=self._people + self._silent)
+        assert len(history.reminders.sent) == len(self.reminded)
+        for number, recipient in enumerate(history.recipients, 1):
+            waves = [one.wave for one in recipient.reminders]
+            assert len(set(waves)) == len(waves), (number, waves)
+            assert not [wave for wave in waves if number in self.reminded[wave - 1]], (number, waves)
+            if number > self._people:
+                assert [one.outcome.status for one in recipient.reminders] == [Status.SENT] * len(self.reminded)
+
     async def _rows(self, accepted: Accepted) -> Mapping[int, Mapping[str, Any]]:
+        """Return the answers of those who press, {} for who has not yet."""
         names = [row_field(number) for number in range(self._people)]
-        texts = await self._store.command("HMGET", str(accepted.key), *names)
-        assert None not in texts, "an answer was lost"
-        return {number: json.loads(text) for number, text in enumerate(texts, 1)}
+        texts = await repeated(lambda: self._store.command("HMGET", str(accepted.key), *names))
+        return {number: json.loads(text) if text else {} for number, text in enumerate(texts, 1)}
 
     def _latencies(self, rows: Mapping[int, Mapping[str, Any]]) -> Sequence[float]:
         """Return how long the presses of people took that have pressed once."""
@@ -134,19 +173,46 @@ class AnswerStorm:
         return sorted(rows[number]["at"] / 1000 - self._put_at[number, next(iter(by))] for number, by in once.items())
 
 
+async def repeated(call: Callable[[], Awaitable[Any]]) -> Any:
+    """Call until the store takes it, as callers do that are told to try again."""
+    while True:
+        try:
+            return await call()
+        except StoreError as fault:
+            log.info("again: %s", fault)
+
+
 async def storm(
     installation: Installation, people: int, presses: int, kills: int, seed: int, processes: int = 2
 ) -> str:
     """Return what it was like, in a line."""
     one = AnswerStorm(installation, people, presses, seed, processes)
+    return f"{await played(one, kills, one.kill)}, {kills} kills, seed {seed}\n"
+
+
+async def storm_of_lost_primaries(
+    installation: Installation, servers: ReplicaSet, people: int, presses: int, lost: int, seed: int
+) -> str:
+    """Return what it was like, in a line. Before each loss those who have not answered are reminded."""
+    one = AnswerStorm(installation, people, presses, seed, processes=2, silent=people // 10)
+    blows = ReplicaSetBlows(servers, seed, log.info, lambda promotion: None)
+
+    async def strike(accepted: Accepted) -> None:
+        await asyncio.gather(one.remind(accepted), blows.strike())
+
+    line = await played(one, lost, strike)
+    return f"{line}, {dict(blows.counts)}, seed {seed}\n"
+
+
+async def played(one: AnswerStorm, times: int, strike: Callable[[Accepted], Awaitable[None]]) -> str:
     accepted = await one.start()
     began = time.monotonic()
-    await asyncio.gather(one.press(accepted), one.rage(kills))
+    await asyncio.gather(one.press(accepted), one.rage(times, partial(strike, accepted)))
     pressed = time.monotonic() - began
     took = await one.judge(accepted)
     p50, p99 = took[len(took) // 2], took[len(took) * 99 // 100]
-    spent = f"{one.pressed} presses in {pressed:.0f} s, {kills} kills, seed {seed}"
-    return f"{spent}: a press counts after {p50:.3f} s (p50), {p99:.3f} s (p99)\n"
+    spent = f"{one.pressed} presses in {pressed:.0f} s"
+    return f"{spent}: a press counts after {p50:.3f} s (p50), {p99:.3f} s (p99)"
 
 
 @pytest.mark.long
@@ -156,5 +222,17 @@ async def test_twenty_thousand_presses_of_ten_thousand_people_count_once(
     installation: Installation, capfd: pytest.CaptureFixture[str], kills: int, seed: int
 ) -> None:
     line = await storm(installation, people=10_000, presses=20_000, kills=kills, seed=seed)
+    with capfd.disabled():
+        sys.stdout.write(line)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [4, 5])
+async def test_twenty_thousand_presses_count_once_while_primaries_are_lost(
+    available_installation: Installation, replica_set: ReplicaSet, capfd: pytest.CaptureFixture[str], seed: int
+) -> None:
+    size = {"people": 10_000, "presses": 20_000, "lost": 10}
+    line = await storm_of_lost_primaries(available_installation, replica_set, seed=seed, **size)
     with capfd.disabled():
         sys.stdout.write(line)

@@ -1,16 +1,17 @@
 """Thousands of people reply to their teachers at once, some twice with one event, while the processes that pass replies
-on are killed. The book of the judge has every reply: each is in one thread, once, and its teacher gets it once; nobody
-else does (R-34).
+on are killed, or primaries are lost. The book of the judge has every reply: each is in one thread, once, and its
+teacher gets it once; nobody else does (R-34).
 
 The seed is in the name of each test. Points at which a process dies are in test_replies.py, one by one.
 """
 
 import asyncio
+import logging
 import random
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -22,10 +23,15 @@ from core.threads import Inbox, Threads
 from core.threads.limits import MOST
 from core.updates.events import Events
 from couriers.sending import Feature
+from tests.support.replica_set import ReplicaSet
 from tests.support.stack import TENANT, FakeCourier, sent
 from tests.support.waiting import until
 from tests.system.crash.installation import TELEGRAM_BOT, Installation, person
 from tests.system.crash.process import AdaProcess
+from tests.system.crash.test_storm_of_answers import repeated
+from tests.system.failover.replica_set_blows import ReplicaSetBlows
+
+log = logging.getLogger(__name__)
 
 AT_ONCE = 200
 """People who write at the same time."""
@@ -83,24 +89,31 @@ class ReplyStorm:
                      "user_id": address, "chat_id": address, "event_text": words}  # fmt: skip
             async with limit:
                 for _ in range(1 + (writer % 4 == 0)):
-                    await self._events.put_reply(event)
+                    await repeated(lambda: self._events.put_reply(event))
             self.written += 1
 
         await asyncio.gather(*(reply(*order) for order in orders))
 
-    async def rage(self, kills: int) -> None:
-        """Kill processes, each after some more replies were relayed; another one takes the place at once."""
+    async def rage(self, times: int, strike: Callable[[], Awaitable[None]]) -> None:
+        """Strike, each time after some more replies were relayed."""
         total = len(self._writers)
-        for number in range(kills):
-            wanted = total * (number + 1) // (kills + 1)
+        for number in range(times):
+            wanted = total * (number + 1) // (times + 1)
             await until(lambda: len(self._relayed()) >= wanted, within=WITHIN, every=0.05)  # noqa: B023 - awaited at once
-            self._running.pop(self._random.randrange(len(self._running))).kill()
-            self._running.append(self._installation.start_api())
-            await self._installation.end_leases()
+            await strike()
+
+    async def kill(self) -> None:
+        """Kill a process; another one takes the place at once."""
+        self._running.pop(self._random.randrange(len(self._running))).kill()
+        self._running.append(self._installation.start_api())
+        await self._installation.end_leases()
 
     def _relayed(self) -> Sequence[tuple[str, str]]:
-        """Return account and words of each message that has brought words to somebody."""
-        texts = [(one.address, one.text) for one in self._courier.attempted]
+        """Return account and words of each message that has brought words to somebody. The provider recognises a
+        repeat.
+        """
+        received = {(one.seed, one.recipient): one for one in self._courier.attempted}
+        texts = [(one.address, one.text) for one in received.values()]
         return [(address, f"<{text.partition('<')[2].partition('>')[0]}>") for address, text in texts if "<" in text]
 
     async def judge(self) -> None:
@@ -124,18 +137,22 @@ class ReplyStorm:
         return said
 
 
-async def storm(installation: Installation, people: int, replies: int, kills: int, seed: int, processes: int) -> str:
+async def storm(installation: Installation, people: int, replies: int, kills: int, seed: int) -> str:
     """Return what it was like, in a line."""
     one = ReplyStorm(installation, people, replies, seed, teachers=max(2, people // 500))
-    await one.start(processes)
+    return f"{await played(one, kills, one.kill)}, {kills} kills, seed {seed}\n"
+
+
+async def played(one: ReplyStorm, times: int, strike: Callable[[], Awaitable[None]]) -> str:
+    await one.start(processes=2)
     began = time.monotonic()
-    await asyncio.gather(one.write(), one.rage(kills))
+    await asyncio.gather(one.write(), one.rage(times, strike))
     await one.judge()
-    return f"{one.written} replies in {time.monotonic() - began:.0f} s, {kills} kills, seed {seed}\n"
+    return f"{one.written} replies in {time.monotonic() - began:.0f} s"
 
 
 async def test_a_hundred_replies_and_a_kill_lose_double_and_confuse_none(installation: Installation) -> None:
-    await storm(installation, people=25, replies=100, kills=1, seed=1, processes=2)
+    await storm(installation, people=25, replies=100, kills=1, seed=1)
 
 
 @pytest.mark.long
@@ -144,6 +161,19 @@ async def test_a_hundred_replies_and_a_kill_lose_double_and_confuse_none(install
 async def test_twenty_thousand_replies_lose_double_and_confuse_none(
     installation: Installation, capfd: pytest.CaptureFixture[str], kills: int, seed: int
 ) -> None:
-    line = await storm(installation, people=5_000, replies=20_000, kills=kills, seed=seed, processes=2)
+    line = await storm(installation, people=5_000, replies=20_000, kills=kills, seed=seed)
     with capfd.disabled():
         sys.stdout.write(line)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", [3, 4])
+async def test_twenty_thousand_replies_reach_their_teachers_once_while_primaries_are_lost(
+    available_installation: Installation, replica_set: ReplicaSet, capfd: pytest.CaptureFixture[str], seed: int
+) -> None:
+    one = ReplyStorm(available_installation, people=5_000, replies=20_000, seed=seed, teachers=10)
+    blows = ReplicaSetBlows(replica_set, seed, log.info, lambda promotion: None)
+    line = await played(one, 10, blows.strike)
+    with capfd.disabled():
+        sys.stdout.write(f"{line}, {dict(blows.counts)}, seed {seed}\n")
