@@ -1,6 +1,6 @@
 """Events: what happened in a chat, as the scenarios get it, and their way into the queue.
 
-An event is one flat mapping: the fields of docs/scenarios.md, and `id`, `channel`, `kind` and `source`, the bot,
+An event is one flat mapping: the fields of docs/events-fields.md, and `id`, `channel`, `kind` and `source`, the bot,
 gateway or client in which the id is unique.
 
 Guarantees: an event is put once for its tenant, channel, source and id (for a day). The events of one person with one

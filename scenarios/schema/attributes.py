@@ -46,12 +46,13 @@ class Attributes(Struct, frozen=True):
 class Own(Struct, frozen=True):
     """A field that is read in the action itself. `help`: a sentence for authors; without one it is no field that they
     write. `default`: what authors read as the default, if it is not that of the struct. `key`: its name in the action,
-    if it has another one in the struct.
+    if it has another one in the struct. `alias_of`: the field of which this is the name in Coreness.
     """
 
     help: str = ""
     default: Default = None
     key: str = ""
+    alias_of: str = ""
 
 
 class Seen(Own, frozen=True):
@@ -65,12 +66,15 @@ class Seen(Own, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """One field, as it was declared. `default`: what a missing field means, as authors read it; None if nothing."""
+    """One field, as it was declared. `default`: what a missing field means, as authors read it; None if nothing.
+    `alias_of`: the field of which this is the name in Coreness (docs/scenarios-coreness.md).
+    """
 
     name: str
     type: Type
     help: str
     default: Default = None
+    alias_of: str = ""
 
 
 class _Reader(Struct, frozen=True):
@@ -122,4 +126,6 @@ def _reader(name: str, annotation: Any, default: Any) -> _Reader:
     shown = about.default
     if shown is None and default != "" and isinstance(default, str | int | timedelta):
         shown = as_written(default) if isinstance(default, timedelta) else default
-    return _Reader(name, Field(about.key or name.rstrip("_"), kind, about.help, shown), convert, about)
+    help_text = f"The same as `{about.alias_of}`." if about.alias_of else about.help
+    field = Field(about.key or name.rstrip("_"), kind, help_text, shown, about.alias_of)
+    return _Reader(name, field, convert, about)

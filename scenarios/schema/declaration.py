@@ -51,6 +51,7 @@ class ActionType(Struct, frozen=True):
     ends if it is refused, by default with code and detail. `message`: what it sends, of the bot, its step and its
     attributes. `hearing`: of an action that hears a person several times. `tube`: that of a slow action, which delays
     no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
+    `alias_of`: the action of which this is the name in Coreness.
 
     `rehearse`: what it does in a dry run and in tests; by default it returns what the author wrote under the names of
     its results, otherwise `samples`. `from_person`: the results that a person, or a model for a person, has written.
@@ -73,6 +74,7 @@ class ActionType(Struct, frozen=True):
     hearing: Hearing | None = None
     tube: str = ""
     needs: tuple[str, ...] = ()
+    alias_of: str = ""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -142,7 +144,7 @@ COMMON_FIELDS = (
         " does not hold or it does not apply.",
     ),
     Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action: yes, unless it is `false`."),
-    Field("placeholders", types.FLAG, "The same as `placeholder`."),
+    Field("placeholders", types.FLAG, "The same as `placeholder`.", alias_of="placeholder"),
     Field(
         "when",
         CONDITION,

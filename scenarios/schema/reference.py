@@ -8,13 +8,14 @@ from scenarios.schema.declaration import COMMON_FIELDS, ActionType
 
 def reference(types: Iterable[ActionType]) -> str:
     """Return Markdown: the fields that all actions have, then each action."""
-    return "\n".join([_INTRODUCTION, *table(COMMON_FIELDS), "", *(section(one) for one in types)]).rstrip() + "\n"
+    sections = [section(one) for one in types if not one.alias_of]
+    return "\n".join([_INTRODUCTION, *table(COMMON_FIELDS), "", *sections]).rstrip() + "\n"
 
 
 _INTRODUCTION = """# Actions of scenarios
 
 How scenarios, chains and triggers work: [scenarios.md](scenarios.md). A field of any type may be a text
-with placeholders.
+with placeholders. Other names that bots of Coreness use: [scenarios-coreness.md](scenarios-coreness.md#other-names).
 
 ## All actions
 """
@@ -24,8 +25,12 @@ def section(kind: ActionType) -> str:
     lines = [f"## {kind.name}", "", kind.help, ""]
     if kind.fields:
         lines += [*table(kind.fields), ""]
-    if kind.one_of:
-        lines += [f"One of these is required: {', '.join(f'`{name}`' for name in kind.one_of)}.", ""]
+    aliases = [field.name for field in kind.fields if field.alias_of]
+    if required := [f"`{name}`" for name in kind.one_of if name not in aliases]:
+        lines += [
+            f"One of these is required: {', '.join(required)}." if required[1:] else f"{required[0]} is required.",
+            "",
+        ]
     if kind.placeholder is False:
         lines += ["Placeholders are replaced only with `placeholder: true`.", ""]
     if kind.returns:
@@ -38,7 +43,7 @@ def section(kind: ActionType) -> str:
 
 
 def table(fields: Iterable[Field]) -> list[str]:
-    rows = [(f"`{field.name}`", str(field.type.name), default(field), field.help) for field in fields]
+    rows = [(f"`{one.name}`", str(one.type.name), default(one), one.help) for one in fields if not one.alias_of]
     lines = [("field", "type", "default", "meaning"), ("---",) * 4, *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 

@@ -23,7 +23,7 @@ from scenarios.inspection.scenario_graph import ScenarioGraph
 VersionName = Annotated[str, Meta(pattern="^[0-9a-f]{1,64}$", description="as `GET /v1/runs/{id}` has it")]
 FieldName = Annotated[str, Meta(pattern="^[a-z0-9_]{1,64}$")]
 EventFields = Annotated[
-    dict[FieldName, Any], Meta(min_length=1, max_length=100, description="one flat event: docs/scenarios.md")
+    dict[FieldName, Any], Meta(min_length=1, max_length=100, description="one flat event: docs/events-fields.md")
 ]
 Named = Annotated[list[ShortText], Meta(max_length=100, description="types of actions, or ids of nodes")]
 

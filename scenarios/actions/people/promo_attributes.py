@@ -52,7 +52,7 @@ class PromoAttributes(Attributes, frozen=True):
         TextOrEmpty,
         Own('The only person who may use it, by default that of the event; `any` or `""`: all people.'),
     ] = None
-    target_user_id: Annotated[TextOrEmpty, Own("The same as `user_id`.")] = None
+    target_user_id: Annotated[TextOrEmpty, Own(alias_of="user_id")] = None
     started_at: Annotated[Moment, Own("When it begins to be valid; without it, now.")] = None
     expired_at: Annotated[End, Own("When it stops being valid; a day counts to its end. Without it, never.")] = None
     expire: Annotated[Duration, Own("How long it is valid, instead of `expired_at`.")] = None

@@ -31,7 +31,7 @@ class PromoManagementAttributes(Attributes, frozen=True):
     promo_code: Annotated[Text, Own("The code, in capitals or not.")] = ""
     promo_id: Annotated[Whole, Own("`details`: the number of the promo, instead of its code.")] = None
     user_id: Annotated[Text, Own("Only codes of this person.")] = ""
-    user_filter: Annotated[Text, Own("The same as `user_id`.")] = ""
+    user_filter: Annotated[Text, Own(alias_of="user_id")] = ""
     expired_before: Annotated[Moment, Own("Only codes that expire before this date.")] = None
     expired_after: Annotated[Moment, Own("Only codes that are valid beyond this date.")] = None
     limit: Annotated[Whole, Own(f"At most so many codes, up to {MOST_LISTED}.", default=MOST_LISTED)] = None

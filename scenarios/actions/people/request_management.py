@@ -26,7 +26,7 @@ class RequestManagementAttributes(Attributes, frozen=True):
     request_name: Annotated[Texts, Seen("Only requests of these kinds.")] = ()
     from_date: Annotated[Moment, Seen("Only requests since this date.")] = None
     unexpired: Annotated[Duration, Seen("Only requests that are not older.")] = None
-    time_before: Annotated[Duration, Seen("The same as `unexpired`.")] = None
+    time_before: Annotated[Duration, Seen(alias_of="unexpired")] = None
     limit: Annotated[Whole, Seen(f"At most so many requests, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
     event_text: Annotated[Text, Seen("The id of the request to show, instead of the text of the event.")] = ""
     empty_text: Annotated[TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.')] = NOTHING

@@ -7,5 +7,6 @@ from scenarios.actions.speech import completion
 ACTION = replace(
     completion.ACTION,
     name="gigachat",
+    alias_of="completion",
     help="The same as `completion`: it asks the model of ADA_MODEL_…, which may be GigaChat or another one.",
 )

@@ -2,6 +2,8 @@
 
 import re
 
+from scenarios.actions import own_actions
+from scenarios.schema.declaration import COMMON_FIELDS
 from tests.support.paths import ROOT
 
 
@@ -14,6 +16,15 @@ def test_the_guide_explains_every_code_of_a_problem() -> None:
         code for text in sources for code in re.findall(r'"([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)*)"', text) if len(code) > 4
     }
     codes |= {"MODIFIER_UNKNOWN", "MODIFIER_PARAMETER", "NOT_UTF8"}
-    explained = re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / "docs" / "scenarios.md").read_text())
+    explained = re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / "docs" / "scenarios-check.md").read_text())
     assert codes - set(explained) == set()
     assert len(codes) > 30
+
+
+def test_names_of_coreness_stand_on_their_page_and_not_in_the_reference() -> None:
+    aliases = [("all", field) for field in COMMON_FIELDS if field.alias_of]
+    aliases += [(f"`{one.name}`", field) for one in own_actions().values() for field in one.fields if field.alias_of]
+    rows = {f"| {action} | `{field.name}` | `{field.alias_of}` |" for action, field in aliases}
+    assert rows <= set((ROOT / "docs" / "scenarios-coreness.md").read_text().splitlines())
+    assert "The same as `" not in (ROOT / "docs" / "scenarios-actions.md").read_text()
+    assert len(rows) > 4

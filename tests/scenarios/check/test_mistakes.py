@@ -247,7 +247,7 @@ def test_the_dialect_of_coreness_1_is_named_once_with_what_to_do(tmp_path: Path)
     assert problem.message.startswith(
         "4 scenarios in the dialect of Coreness 1.x (trigger, step), which Ada does not read"
     )
-    assert "## From Coreness 1.x" in (ROOT / "docs" / "scenarios.md").read_text()
+    assert "## From Coreness 1.x" in (ROOT / "docs" / "scenarios-coreness.md").read_text()
 
 
 @pytest.mark.parametrize("example", ["examples/school-bot", "examples/job-hunter/bot"])

@@ -67,6 +67,11 @@ IN_ONE_INSTALLATION = (
     Guide("docs/other-languages.md"),
     Guide("docs/sandbox.md", found={"localhost:8090": r"127\.0\.0\.1:\d+(?=/\.)"}),
     Guide("docs/plugins.md"),
+    Guide("docs/scenarios-flow.md"),
+    Guide("docs/scenarios-messages.md"),
+    Guide("docs/scenarios-running.md"),
+    Guide("docs/scenarios-check.md"),
+    Guide("docs/scenarios-coreness.md"),
     Guide("docs/bots.md", settings=("ADA_BOT_TOKEN", "ADA_BOT_API_URL", "ADA_SMTP_URL")),
 )
 """What their commands add can be there side by side, in any order."""
