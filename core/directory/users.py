@@ -1,6 +1,6 @@
 """The people of the directory: create, change, delete, find by id, e-mail address, contact, group and role."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -36,6 +36,7 @@ from core.model.people import (
     faults_of_contacts,
     faults_of_user,
     id_text,
+    is_external_id,
 )
 from core.model.text.characters import nfc
 
@@ -153,6 +154,18 @@ class Users:
     async def by_external_id(self, tenant: str, external_id: str) -> User | None:
         """Return the person that another system calls by this id."""
         return await self._indexed(tenant, "external_ids", nfc(external_id))
+
+    async def own_ids(self, tenant: str, ids: Iterable[Id]) -> dict[str, str]:
+        """Return external id → id of the person, for those of `ids` that are external ids and nobody's own id."""
+        given = [one for one in dict.fromkeys(map(id_text, ids)) if is_external_id(one)]
+        people = await self.lookup(tenant, given) if given else ()
+        unknown = [one for one, user in zip(given, people, strict=True) if user is None]
+        key, found = self._records.store.tenant_key("external_ids", tenant), dict[str, str]()
+        for start in range(0, len(unknown), PAGE):
+            page = unknown[start : start + PAGE]
+            owners = await self._records.store.command("HMGET", key, *page)
+            found |= {one: owner for one, owner in zip(page, owners, strict=True) if owner is not None}
+        return found
 
     async def add_external_id(self, tenant: str, user: Id, external_id: str) -> User:
         """Add an external id to a person, who may have it already; return the person as it is now.

@@ -228,12 +228,17 @@ def _faults_of_external_ids(external_ids: Sequence[str]) -> Iterator[Invalid]:
     if len(external_ids) > MAX_EXTERNAL_IDS:
         yield Invalid("TOO_LONG", f"At most {MAX_EXTERNAL_IDS} external ids are allowed.", "external_ids")
     for number, one in enumerate(external_ids):
-        system, _, own = one.partition(":")
         path = f"external_ids.{number}"
-        if not _SYSTEM.fullmatch(system) or not own or len(one) > _ADDRESS_LENGTH:
+        if not is_external_id(one):
             yield Invalid("EXTERNAL_ID_MALFORMED", "An external id looks like 1c:00042.", path)
-        elif refused := refusal(own):
+        elif refused := refusal(one):
             yield Invalid("NOT_PRINTABLE", refused, path)
+
+
+def is_external_id(text: str) -> bool:
+    """Return whether a text has the form of an external id: `system:id`."""
+    system, _, own = text.partition(":")
+    return bool(_SYSTEM.fullmatch(system) and own) and len(text) <= _ADDRESS_LENGTH
 
 
 def _faults_of_fields(fields: Mapping[str, str]) -> Iterator[Invalid]:

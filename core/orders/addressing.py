@@ -4,9 +4,9 @@ Each refusal names the place of the addressee, and leaves no trace: nothing is w
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from core.admission.quotas import ADMIN
@@ -20,7 +20,7 @@ from core.model.people import ObjectKind, User, canonical_id
 from core.model.text.characters import nfc, without_marks
 from core.model.text.personal import field_name
 from core.orders.merging import each_once
-from core.orders.order import Addressee, Placed
+from core.orders.order import Addressee, AnyAddressee, Placed
 
 NO_VALUES: Mapping[str, str] = {}
 GroupRefs = Mapping[str, Addressee]
@@ -33,6 +33,19 @@ class Addressing:
     def __init__(self, directory: Directory, max_recipients: int) -> None:
         self._directory = directory
         self._max_recipients = max_recipients
+
+    async def by_own_ids(
+        self, tenant: str, addressees: Sequence[AnyAddressee], channels: Collection[str]
+    ) -> Sequence[AnyAddressee]:
+        """Return the addressees with the ids of people in place of their external ids, such as `1c:00042`. An id that
+        belongs to a person is that person's, and the name of a channel begins an address.
+        """
+        named = {number: _external(one, channels) for number, one in enumerate(addressees)}
+        owns = await self._directory.users.own_ids(tenant, [one for one in named.values() if one])
+        return [
+            replace(one, id=owns[named[number]], contacts=UNSET) if named[number] in owns else one
+            for number, one in enumerate(addressees)
+        ]
 
     async def mentions(self, tenant: str, addressees: Placed, sender: Id, role: str | None) -> Sequence[Recipient]:
         """Return the people who are addressed, a person perhaps more than once. Raises Invalid USER_NOT_FOUND,
@@ -118,6 +131,17 @@ def _with_readable_fields(person: Recipient, types: OwnFieldsByName) -> Recipien
 def is_in_directory(given: Addressee) -> bool:
     """Return whether it is a person whose contacts the directory knows."""
     return not given.is_group and not given.has_contacts
+
+
+def _external(given: AnyAddressee, channels: Collection[str]) -> str:
+    """Return what may be the external id by which an addressee is named, "" if nothing is. In a line of text it looks
+    like a contact.
+    """
+    if isinstance(given, Recipient) or not isinstance(given.id, str):
+        return ""
+    system, _, own = given.id.partition(":")
+    is_line = given.contacts == {system: [own]} and system not in channels
+    return nfc(given.id) if is_line or is_in_directory(given) else ""
 
 
 def _groups_in(addressees: Placed) -> GroupRefs:

@@ -91,4 +91,4 @@ async def _check_people(
     allowed = await allowed_people(directory, tenant, person, open_to_staff)
     for place, user in named:
         if allowed is not None and user not in allowed:
-            raise Forbidden("NOT_OWNER", f"The person {user!r} is in no group of the sender.", f"{place}.id")
+            raise Forbidden("NOT_OWNER", "The person is in no group of the sender.", f"{place}.id")

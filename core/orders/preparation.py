@@ -76,6 +76,8 @@ class Preparation:
     async def prepare(self, order: Order, caller: Caller) -> PreparedOrder:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         channels = (await self._channels.current()).names
+        named = await self._addressing.by_own_ids(caller.tenant, order.addressees, channels)
+        order = replace(order, addressees=named)
         refuse(check(order, channels, self._clock()))
         followed = await self._follow_ups.people(order, caller)
         addressees = followed.addressees if followed else await self._rows.expanded(order.addressees, caller)

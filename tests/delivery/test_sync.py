@@ -137,6 +137,23 @@ async def test_two_sources_share_a_person_and_an_account_of_a_provider_stays_bou
     assert [row["external_ids"] for row in rows if row["id"] == "7"] == ["oidc:x-1;1c:00042;isu:7001"]
 
 
+async def test_the_ids_of_the_source_name_recipients_in_sending_and_cancelling(office: Office) -> None:
+    await office.sync(ANNA, BORIS)
+    given = {
+        "sender": {"id": "dean"},
+        "text": "Hi",
+        "recipients": ["1c:00042", {"id": "1c:00043"}],
+        "channels": ["sms"],
+    }
+    sent = await office.api.call("POST", "/v1/deliveries", {**given, "deliver_at": "2031-01-01T12:00:00Z", "far": True})
+    where = sent.headers["Location"]
+    cancelled = (await office.api.call("DELETE", f"{where}?recipient=1c:00042")).json
+    people = (await office.api.call("GET", where)).json["recipients"]
+    assert [one["id"] for one in people] == ["1c-00042", "1c-00043"]
+    statuses = [one["outcomes"]["sms"]["status"] for one in people]
+    assert (cancelled["cancelled"], statuses) == (1, ["cancelled", "no_contact"])
+
+
 async def test_a_workbook_does_as_well(office: Office, tmp_path: Path) -> None:
     book, file = Workbook(), tmp_path / "people.xlsx"
     for row in (["ИД", "Фамилия", "Имя", "Почта", "Группа"], ["00042", "Петрова", "Анна", "anna@example.org", "PHY-9"]):

@@ -3,6 +3,7 @@
     7                                     the recipient with the id 7
     7=telegram:100001,sms:+79991112233    the same, with contacts given here
     telegram:100001                       a recipient known only by contacts; the text is the id
+    1c:00042                              the person with this external id: `core.orders.addressing`
     group:ИВТ-21    supergroup:1 курс     all members
 
 Blanks around ids, channels and addresses do not count. An id that contains `:` or `=` needs the JSON object.

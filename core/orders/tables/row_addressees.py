@@ -81,7 +81,8 @@ class RowAddressees:
         columns = meanings(table)
         rows = [_row(table, number, cells, columns, errors) for number, cells in table.rows]
         wrong = {error.row for error in errors}
-        rows = [row for row in rows if row.number not in wrong]
+        owns = await self._directory.users.own_ids(caller.tenant, [row.id for row in rows if row.id is not None])
+        rows = [row._replace(id=owns.get(str(row.id), row.id)) for row in rows if row.number not in wrong]
         is_limited = caller.person is not None and caller.person.role != ADMIN
         named = await self._people(caller.tenant, rows, errors, by_address=is_limited)
         if errors:

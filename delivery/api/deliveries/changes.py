@@ -1,6 +1,7 @@
 """Changes of deliveries: reschedule, cancel, retry."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -90,9 +91,15 @@ async def reschedule(request: Request[RescheduleRequest, NoParameters]) -> Respo
 
 async def cancel(request: Request[None, CancelQuery]) -> Response:
     """Cancel a delivery, for all recipients or the given ones."""
-    recipients = list(map(nfc, request.query.recipient or ()))
+    recipients = await _own_ids(request, request.query.recipient or ())
     cancelled = await request.services.core.deliveries.cancel(request.history_key, request.tenant, recipients)
     return Response(DeliveryCancelled.of(cancelled))
+
+
+async def _own_ids(request: Request[Any, Any], given: Sequence[Id]) -> Sequence[str]:
+    """Return the ids of recipients, of people in place of their external ids."""
+    owns = await request.services.core.directory.users.own_ids(request.tenant, given)
+    return [owns.get(one, one) for one in map(id_text, given)]
 
 
 async def cancel_by(request: Request[CancellationRequest, NoParameters]) -> Response:
@@ -119,7 +126,7 @@ async def retry(request: Request[RetryRequest | None, NoParameters]) -> Response
         request.history_key,
         request.caller,
         list(dict.fromkeys(statuses)),
-        [id_text(one) for one in request.body.recipients or ()] if request.body else (),
+        await _own_ids(request, request.body.recipients or ()) if request.body else (),
         urgent=request.body is not None and request.body.urgent is True,
     )
     return Response(Retried(queued), 202)

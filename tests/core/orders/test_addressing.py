@@ -202,3 +202,28 @@ async def test_orders_of_a_batch_are_prepared_each_by_itself(office: Office) -> 
     assert isinstance(second, Refused)
     assert second.code == "USER_NOT_FOUND"
     assert not isinstance(third, Exception)
+
+
+async def test_ids_of_other_systems_name_people_of_the_directory(office: Office) -> None:
+    await office.people(3)
+    users = office.directory.users
+    for number in (1, 2):
+        await users.update(TENANT, number, UserChange(external_ids=(f"1c:0000{number}", f"isu:{number}")))
+    await users.create(TENANT, User("isu:1", "Own id", contacts={"echo": ["own"]}))
+    await office.group("all", 1)
+    line = Addressee("1c:00002", contacts={"1c": ["00002"]})
+    accepted = await office.send(Addressee("1c:00001"), line, Addressee("isu:2"), Addressee(group="all"))
+    preview = await office.sending.preview(order(Addressee("1c:00001"), Addressee("isu:1")), ADMIN)
+    history = await office.stack.deliveries.read(accepted.key, TENANT)
+    assert [one.id for one in history.recipients] == ["1", "2"], "each once, by the id of the person"
+    names = [one.name for one in preview.delivery.recipients]
+    assert names == ["Person 1", "Own id"], "an id of a person is no external one"
+    unknown = await refusal(office, Addressee("1c:00009"))
+    assert (unknown.code, unknown.path) == ("USER_NOT_FOUND", "recipients.0.id")
+    for contacts in ({"1c": ["00009"]}, {"1c": ["00001"], "echo": ["d"]}):
+        assert (await refusal(office, Addressee("1c:00001", contacts=contacts))).code == "UNKNOWN_CHANNEL"
+    person = await users.find(TENANT, 3)
+    teacher = Caller(TENANT, person=person)
+    for one in (Addressee("1c:00001"), Addressee("1c:00009")):
+        refused = await refusal(office, one, caller=teacher, sender=Sender(3))
+        assert (refused.code, refused.detail) == ("NOT_OWNER", "The person is in no group of the sender.")

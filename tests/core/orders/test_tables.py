@@ -15,7 +15,7 @@ from openpyxl.styles.numbers import FORMAT_PERCENTAGE
 
 from core.directory.importing.errors import TableRefused
 from core.model.delivery import NewDelivery, Recipient, Sender
-from core.model.people import Group, User
+from core.model.people import Group, User, UserChange
 from core.orders import Addressee, Caller
 from core.orders.tables import workbook_program
 from core.orders.tables.table_reader import MOST_COLUMNS
@@ -221,7 +221,11 @@ async def test_a_signed_in_person_writes_to_people_of_the_directory_that_rows_na
     await office.directory.ownerships.own(TENANT, 42, "group", "8А")
     header = ("Фамилия имя", "Телефон", "Почта", "Оценка")
     rows = (header, ("", "8 999 000-00-01", "", 5), ("", "", "B@example.org", 4))
-    delivery = await prepared(office, csv(*rows), "{{оценка}}", Caller(TENANT, person=teacher), Sender(42))
+    caller = Caller(TENANT, person=teacher)
+    delivery = await prepared(office, csv(*rows), "{{оценка}}", caller, Sender(42))
+    await office.directory.users.update(TENANT, "b", UserChange(external_ids=("1c:00042",)))
+    by_id = await prepared(office, csv(("id", "Оценка"), ("1c:00042", 4)), "{{оценка}}", caller, Sender(42))
+    assert [one.id for one in by_id.recipients] == ["b"]
     assert [(one.id, one.name) for one in delivery.recipients] == [("a", "Анна"), ("b", "Борис Б")]
     assert delivery.recipients[0] == Recipient(
         "a", "Анна", {"sms": ["+79990000001"]}, values={"телефон": "8 999 000-00-01", "оценка": "5"},
