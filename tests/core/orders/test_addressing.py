@@ -220,7 +220,8 @@ async def test_ids_of_other_systems_name_people_of_the_directory(office: Office)
     assert names == ["Person 1", "Own id"], "an id of a person is no external one"
     unknown = await refusal(office, Addressee("1c:00009"))
     assert (unknown.code, unknown.path) == ("USER_NOT_FOUND", "recipients.0.id")
-    for contacts in ({"1c": ["00009"]}, {"1c": ["00001"], "echo": ["d"]}):
+    given: list[dict[str, str | list[str]]] = [{"1c": ["00009"]}, {"1c": ["00001"], "echo": ["d"]}]
+    for contacts in given:
         assert (await refusal(office, Addressee("1c:00001", contacts=contacts))).code == "UNKNOWN_CHANNEL"
     person = await users.find(TENANT, 3)
     teacher = Caller(TENANT, person=person)
