@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 from msgspec import Struct, inspect
 
+from core.model.json_form import JsonSchema
 from delivery.api.deliveries.tracking import AnswerChanged, ClosingChanged, OutcomeChanged, StateChanged
 from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
@@ -16,7 +16,6 @@ from delivery.http.responses.problems import ProblemDocument
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
 
-Schema = dict[str, Any]
 AnyRoute = Route | OpenRoute
 
 _PROBLEM = {"$ref": "#/components/responses/Refused"}
@@ -28,12 +27,12 @@ def encode(routes: Sequence[AnyRoute], version: str) -> bytes:
     return json.dumps(build(routes, version), ensure_ascii=False, indent=1).encode()
 
 
-def build(routes: Sequence[AnyRoute], version: str) -> Schema:
+def build(routes: Sequence[AnyRoute], version: str) -> JsonSchema:
     """Return the document. `x-codes` lists every code of a problem document, with its status and title;
     `x-beyond-schema` those of requests that match the schema.
     """
     schemas, components = _schemas(routes)
-    paths: dict[str, Schema] = {}
+    paths: dict[str, JsonSchema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     _link_new_objects(paths)
@@ -66,7 +65,7 @@ _ABOUT = (
 # schemas
 
 
-def _schemas(routes: Sequence[AnyRoute]) -> tuple[dict[type, Schema], dict[str, Schema]]:
+def _schemas(routes: Sequence[AnyRoute]) -> tuple[dict[type, JsonSchema], dict[str, JsonSchema]]:
     """Return the schema of each type (a reference) and the components that the schemas refer to."""
     types = list(dict.fromkeys(_types(routes)))
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -92,8 +91,8 @@ def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
 # operations
 
 
-def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
-    operation: Schema = {
+def _operation(route: AnyRoute, schemas: Mapping[type, JsonSchema]) -> JsonSchema:
+    operation: JsonSchema = {
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [*_path_parameters(route.path), *_query_parameters(route.query), *_headers(route)],
@@ -110,7 +109,7 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     return {**operation, "x-scope": route.scope}
 
 
-def _refusal(route: AnyRoute) -> Schema:
+def _refusal(route: AnyRoute) -> JsonSchema:
     """Return the response to what is refused: a problem document; a page refuses with a page, too."""
     if isinstance(route.response, str) and route.response.startswith("text/html"):
         content = {**_problem_response()["content"], "text/html": {"schema": {"type": "string"}}}
@@ -132,20 +131,20 @@ def _statuses(route: AnyRoute) -> list[str]:
     return [str(status) for status in (_status(route), repeat) if status]
 
 
-def _path_parameters(path: str) -> list[Schema]:
+def _path_parameters(path: str) -> list[JsonSchema]:
     return [
         {"name": found[1], "in": "path", "required": True, "schema": _path_schema(path[: found.end()])}
         for found in re.finditer(r"\{(\w+)\}", path)
     ]
 
 
-def _path_schema(path: str) -> Schema:
+def _path_schema(path: str) -> JsonSchema:
     """Return the schema of a parameter. `path`: up to and with the parameter."""
     pattern = PATH_PATTERNS.get(path)
     return {"type": "string", "minLength": 1, **({"pattern": pattern} if pattern else {})}
 
 
-def _link_new_objects(paths: Mapping[str, Schema]) -> None:
+def _link_new_objects(paths: Mapping[str, JsonSchema]) -> None:
     """Link each POST to the GET that reads the new object; the response has its id."""
     for path, operations in paths.items():
         shown = paths.get(path + "/{id}", {}).get("get")
@@ -157,7 +156,7 @@ def _link_new_objects(paths: Mapping[str, Schema]) -> None:
                 response["links"] = {"read": {"operationId": shown["operationId"], "parameters": parameters}}
 
 
-def _query_parameters(query: type[Struct]) -> list[Schema]:
+def _query_parameters(query: type[Struct]) -> list[JsonSchema]:
     """Return one per field. A list is given by repeating the parameter, which is OpenAPI's default."""
     return [
         {"name": field.encode_name, "in": "query", "required": field.required, "schema": _schema_of(query, field)}
@@ -170,14 +169,14 @@ def _fields(shape: type[Struct]) -> Iterable[inspect.Field]:
     return info.fields if isinstance(info, inspect.StructType) else ()
 
 
-def _schema_of(query: type[Struct], field: inspect.Field) -> Schema:
+def _schema_of(query: type[Struct], field: inspect.Field) -> JsonSchema:
     definitions = msgspec.json.schema(query)["$defs"]
     schema = next(iter(definitions.values()))["properties"][field.encode_name]
     reference = schema.get("$ref", "").rpartition("/")[2]
     return dict(definitions[reference] if reference else schema)
 
 
-def _headers(route: AnyRoute) -> list[Schema]:
+def _headers(route: AnyRoute) -> list[JsonSchema]:
     if isinstance(route, OpenRoute):
         return []
     names = ["Idempotency-Key"] * (route.repeats is not Repeats.NONE)
@@ -193,11 +192,11 @@ def _headers(route: AnyRoute) -> list[Schema]:
     ]
 
 
-def _upload(media_type: str) -> Schema:
+def _upload(media_type: str) -> JsonSchema:
     return {"required": True, "content": {media_type: {"schema": {"type": "string", "minLength": 1}}}}
 
 
-def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
+def _request_body(route: Route, schemas: Mapping[type, JsonSchema]) -> JsonSchema:
     if route.upload:
         return _upload(route.upload)
     if route.lines:
@@ -207,12 +206,12 @@ def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
     return {**_json_body(route.body, schemas), "required": not route.body_is_optional}
 
 
-def _json_body(body: type[Struct], schemas: Mapping[type, Schema]) -> Schema:
+def _json_body(body: type[Struct], schemas: Mapping[type, JsonSchema]) -> JsonSchema:
     return {"required": True, "content": {"application/json": {"schema": schemas[body]}}}
 
 
-def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
-    response: Schema = {"description": route.summary}
+def _response(route: AnyRoute, schemas: Mapping[type, JsonSchema]) -> JsonSchema:
+    response: JsonSchema = {"description": route.summary}
     if _status(route) != NO_CONTENT:
         response["content"] = _content(route, schemas)
     if isinstance(route, Route) and route.headers:
@@ -220,7 +219,7 @@ def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     return response
 
 
-def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
+def _content(route: AnyRoute, schemas: Mapping[type, JsonSchema]) -> JsonSchema:
     if isinstance(route, Route) and route.lines:
         alternatives = [schemas[route.lines[1]], schemas[ProblemDocument]]
         return {str(route.response): _lines({"anyOf": alternatives})}
@@ -232,7 +231,7 @@ def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-def _event(schemas: Mapping[type, Schema]) -> Schema:
+def _event(schemas: Mapping[type, JsonSchema]) -> JsonSchema:
     """Return one event of a stream."""
     kinds = (OutcomeChanged, StateChanged, AnswerChanged, ClosingChanged)
     data = {"anyOf": [schemas[kind] for kind in kinds]}
@@ -244,7 +243,7 @@ def _event(schemas: Mapping[type, Schema]) -> Schema:
     return {"type": "object", "properties": properties, "required": ["id", "event", "data"]}
 
 
-def _lines(line: Schema) -> Schema:
+def _lines(line: JsonSchema) -> JsonSchema:
     """Return the schema of NDJSON. Each line has a response of its own, so every body is accepted. `itemSchema` is of
     OpenAPI 3.2; here its name is that of an extension.
     """
@@ -253,6 +252,6 @@ def _lines(line: Schema) -> Schema:
     return {"schema": schema, "x-itemSchema": line}
 
 
-def _problem_response() -> Schema:
+def _problem_response() -> JsonSchema:
     schema = {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}
     return {"description": "Refused: see the code", "content": {problems.CONTENT_TYPE: {"schema": schema}}}

@@ -4,20 +4,18 @@ Called by `delivery.openapi`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
 from core.model.field_types import PRINTABLE, UPLOAD_ID
+from core.model.json_form import JsonSchema
 from core.orders import Addressee
 from delivery.api.deliveries import changes, content, delivery_request, sending
 from delivery.api.jobs.jobs import JobFilter
 from delivery.api.queue import tasks
 from delivery.api.sessions import SessionRequest
 from delivery.http.fields import DELIVERY_ID
-
-Schema = dict[str, Any]
 
 # Every text of a request is refused with a NUL character.
 _NO_NUL = {"pattern": r"^[^\u0000]*$"}
@@ -40,7 +38,7 @@ def _required(*names: str) -> list[dict[str, list[str]]]:
     return [{"required": [name]} for name in names]
 
 
-_SHOWS_SOMETHING: Mapping[str, object] = {
+_SHOWS_SOMETHING: JsonSchema = {
     "anyOf": [
         {"required": ["text"]},
         {
@@ -50,7 +48,7 @@ _SHOWS_SOMETHING: Mapping[str, object] = {
     ]
 }
 
-_COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
+_COMBINATIONS: Mapping[type[Struct], JsonSchema] = {
     delivery_request.DeliveryRequest: _SHOWS_SOMETHING,
     sending.BulkLine: _SHOWS_SOMETHING,
     content.ButtonRequest: {"oneOf": _required("data", "url")},
@@ -74,7 +72,9 @@ _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
 """Which fields a request needs together, in JSON Schema. The handlers check them."""
 
 
-def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inputs: Iterable[type[Struct]]) -> None:
+def state_limits(
+    paths: Mapping[str, JsonSchema], components: dict[str, JsonSchema], inputs: Iterable[type[Struct]]
+) -> None:
     """State the limits of all texts and names. `inputs`: the types of all bodies."""
     for shape, combination in _COMBINATIONS.items():
         components.get(shape.__name__, {}).update(combination)
@@ -85,7 +85,7 @@ def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inp
     _refuse_nul(sent, components, set())
 
 
-def _refuse_nul(schema: object, components: Mapping[str, Schema], seen: set[str]) -> None:
+def _refuse_nul(schema: object, components: Mapping[str, JsonSchema], seen: set[str]) -> None:
     """State that NUL is refused for every text of these schemas, and of the components that they refer to, that has no
     limit yet.
     """
@@ -114,7 +114,7 @@ def _structs(types: Iterable[inspect.Type]) -> Iterator[inspect.StructType]:
             yield from _structs([one.item_type])
 
 
-def _state_names(struct: inspect.StructType, component: Schema) -> None:
+def _state_names(struct: inspect.StructType, component: JsonSchema) -> None:
     """State the limits of the names of an object, which msgspec leaves out."""
     for field in struct.fields:
         for mapping in _mappings(field.type):
@@ -133,13 +133,13 @@ def _mappings(expected: inspect.Type) -> Iterator[inspect.DictType]:
             yield from _mappings(member)
 
 
-def _object_in(schema: Schema) -> Schema | None:
+def _object_in(schema: JsonSchema) -> JsonSchema | None:
     """Return the schema of an object, or the one among its alternatives."""
     found = [one for one in (schema, *schema.get("anyOf", ())) if one.get("type") == "object"]
     return found[0] if found else None
 
 
-def _limits(key: inspect.Type) -> Schema:
+def _limits(key: inspect.Type) -> JsonSchema:
     while isinstance(key, inspect.Metadata):
         key = key.type
     if isinstance(key, inspect.LiteralType):

@@ -3,9 +3,17 @@ value.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+"""A value of JSON. The field of a struct cannot have this type: msgspec has no recursive types."""
+JsonObject = Mapping[str, Any]
+"""An object of JSON with any fields, as the field of a struct."""
+JsonSchema = dict[str, Any]
+"""A JSON Schema."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -4,7 +4,7 @@ provider of a profile calls is read as the profile says.
 A report has no API key. The opaque token in its address is the secret; core checks it.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import parse_qsl
 
 from aiohttp import hdrs, web
@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound
 from core.model.field_types import INT64
+from core.model.json_form import Json
 from core.model.states import Status
 from couriers.sms import CHANNEL
 from couriers.sms.profile import Profile, read_reports
@@ -109,9 +110,9 @@ async def _record(context: ApiContext, request: web.Request, profile: Profile, r
         await deliveries.record_report_by_reference(CHANNEL, profile.name, reference, status)
 
 
-async def _fields(request: web.Request, options: Options) -> dict[str, Any]:
+async def _fields(request: web.Request, options: Options) -> dict[str, Json]:
     """Return the parameters of the address and those of the body: a form or a JSON object."""
-    fields: dict[str, Any] = dict(await _pairs(request, options))
+    fields: dict[str, Json] = dict(await _pairs(request, options))
     if request.method == hdrs.METH_POST and request.content_type == "application/json":
         body = parse(await receive(request, FORM_LIMIT, options.body_timeout))
         fields |= body if isinstance(body, dict) else {}

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
+from core.model.json_form import Json
 from couriers.channel import Callback, receiving
 from delivery.http.context import ApiContext
 from delivery.http.input.decoding import QueryReader, parse
@@ -116,7 +116,7 @@ def receive_updates(channel: str, context: ApiContext) -> Handler:
     return handle
 
 
-async def _event(request: web.Request, options: Options) -> dict[str, Any]:
+async def _event(request: web.Request, options: Options) -> dict[str, Json]:
     event = parse(await receive(request, EVENT_LIMIT, options.body_timeout))
     if not isinstance(event, dict):
         raise invalid_field("", "WRONG_TYPE", "An event is a JSON object.")

@@ -1,12 +1,12 @@
 """Says who makes the request, and what the console offers."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from core.admission.quotas import ADMIN
-from core.directory.collections import Collections
+from core.directory.collections import Groups, Supergroups
 from core.model.field_types import IdField
 from core.model.people import ObjectKind, id_text
 from core.sessions import Identity
@@ -123,7 +123,7 @@ async def _owned(identity: Identity, services: ApiServices) -> tuple[list[OwnedG
     return groups, await _with_sizes(directory.supergroups, tenant, found["supergroup"])
 
 
-async def _with_sizes(collections: Collections[Any, Any], tenant: str, ids: Sequence[str]) -> list[OwnedGroup]:
+async def _with_sizes(collections: Groups | Supergroups, tenant: str, ids: Sequence[str]) -> list[OwnedGroup]:
     found = [one for one in await collections.lookup(tenant, ids) if one]
     sizes = await collections.sizes(tenant, [one.id for one in found])
     return [OwnedGroup(one.id, one.title, size) for one, size in zip(found, sizes, strict=True)]

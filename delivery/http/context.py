@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlencode
 
 from aiohttp import hdrs, web
@@ -115,6 +115,10 @@ class Request(ApiRequest, Generic[B, Q]):
     body: B
     query: Q
     repeat: Repeat | None = None  # set if there is an Idempotency-Key and the route handles it itself
+
+
+AnyRequest = Request[Any, Any]
+"""The request of a route of which only the table knows the types."""
 
 
 def parse_history_key(text: str) -> HistoryKey:

@@ -5,7 +5,6 @@ Called inside `delivery.http.responses.middleware`; calls the endpoint of the ro
 
 from collections.abc import Awaitable, Callable
 from functools import cache
-from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -13,7 +12,7 @@ from msgspec import Struct
 
 from delivery.http.action_log import is_logged, write_action
 from delivery.http.authentication import authenticate
-from delivery.http.context import ApiContext, Request, Response
+from delivery.http.context import AnyRequest, ApiContext, Request, Response
 from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
 from delivery.http.input.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.input.receiving import read_body
@@ -67,8 +66,8 @@ def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:
     return lambda http: reader.read(http.rel_url.query.items())
 
 
-async def _respond(route: Route, request: Request[Any, Any], raw: bytes) -> web.StreamResponse:
-    async def endpoint(request: Request[Any, Any]) -> Response | web.StreamResponse:
+async def _respond(route: Route, request: AnyRequest, raw: bytes) -> web.StreamResponse:
+    async def endpoint(request: AnyRequest) -> Response | web.StreamResponse:
         response = await route.endpoint(request)
         if is_logged(route, request):
             await write_action(route, request, response)

@@ -2,14 +2,13 @@
 
 import hashlib
 import logging
-from typing import Any
 
 from aiohttp import web
 
 from core.errors import StoreFull, StoreRefuses
 from core.model.delivery import Repeat
 from core.sessions import Identity
-from delivery.http.context import Request, Response
+from delivery.http.context import AnyRequest, Response
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import Endpoint
 
@@ -39,7 +38,7 @@ def fingerprint(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-async def respond_once(request: Request[Any, Any], repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
+async def respond_once(request: AnyRequest, repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
     """Call the endpoint on the first request; return the stored response on a repeat.
 
     While the endpoint runs, however long, a repeat is refused as IDEMPOTENCY_IN_PROGRESS. A caller that disconnects
@@ -57,7 +56,7 @@ async def respond_once(request: Request[Any, Any], repeat: Repeat, endpoint: End
     return await _respond_and_store(request, repeat, endpoint)
 
 
-async def _respond_and_store(request: Request[Any, Any], repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
+async def _respond_and_store(request: AnyRequest, repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
     idempotency = request.services.idempotency
     try:
         async with idempotency.in_progress(request.tenant, repeat.key):

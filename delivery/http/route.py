@@ -5,13 +5,12 @@ from that one table.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
-from delivery.http.context import ApiContext, Request, Response
+from delivery.http.context import AnyRequest, ApiContext, Response
 from delivery.http.responses import csv, ndjson, sse
 
 _QUESTIONS = frozenset(
@@ -21,7 +20,7 @@ _QUESTIONS = frozenset(
 
 _STREAMS = frozenset({csv.CONTENT_TYPE, ndjson.CONTENT_TYPE, sse.CONTENT_TYPE})
 
-Endpoint = Callable[[Request[Any, Any]], Awaitable[Response | web.StreamResponse]]
+Endpoint = Callable[[AnyRequest], Awaitable[Response | web.StreamResponse]]
 
 
 class Repeats(Enum):
@@ -54,7 +53,7 @@ class Route:
     scope: str
     endpoint: Endpoint
     status: int = 200
-    response: type[Any] | str = ""  # a Struct, dict for no fixed fields, the media type of a stream; none with 204
+    response: type | str = ""  # a Struct, dict for no fixed fields, the media type of a stream; none with 204
     body: type[Struct] | None = None
     body_is_optional: bool = False
     query: type[Struct] = NoParameters
@@ -84,7 +83,7 @@ class OpenRoute:
     path: str
     summary: str
     make_handler: Callable[[ApiContext], Handler]
-    response: type[Any] | str
+    response: type | str
     query: type[Struct] = NoParameters
     body: type[Struct] | None = None  # for the document; the handler reads the body itself
     status: int = 200

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from core.admission.quotas import ADMIN
 from core.deliveries.histories.sent_message import SentMessage
 from core.model import delivery, history
-from core.model.clock import write_optional_time
+from core.model.clock import write_optional_time, write_time
 from core.model.field_types import Label, Name, ShortText
 from core.model.history_key import Id
+from core.model.json_form import JsonObject
 from core.model.people import id_text
 from core.model.question import Question
 from core.model.states import DeliveryState, Status, Verdict
@@ -132,7 +134,7 @@ class DeliverySummary(Struct, kw_only=True):
 
     id: str
     history_key: str
-    sender: Mapping[str, Any]
+    sender: JsonObject
     text: str
     origin: str
     state: DeliveryState
@@ -166,8 +168,49 @@ class DeliverySummary(Struct, kw_only=True):
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
-    def of(cls, history: history.History, *, is_hidden: bool = False) -> "DeliverySummary":
-        return cls(**_summary(without_texts(history) if is_hidden else history), text_hidden=is_hidden or UNSET)
+    def of(cls, delivery: history.History, *, is_hidden: bool = False) -> "DeliverySummary":
+        shown = without_texts(delivery) if is_hidden else delivery
+        follows, asked = shown.follows, shown.question if shown.answers is not None else None
+        return DeliverySummary(
+            id=shown.key.id,
+            history_key=str(shown.key),
+            sender=shown.sender,
+            text=shown.text,
+            origin=shown.origin,
+            state=shown.state,
+            version=shown.version,
+            created_at=write_time(shown.created_at),
+            deliver_at=write_time(shown.deliver_at),
+            moved_from=write_optional_time(shown.moved_from),
+            expires_at=write_optional_time(shown.expires_at),
+            released_at=write_optional_time(shown.released_at),
+            finished_at=write_optional_time(shown.finished_at),
+            verdict=shown.verdict,
+            counts=shown.counts,
+            channels={name: _channel(one) for name, one in shown.channels.items()},
+            reported=shown.reported,
+            kind=shown.kind,
+            tags=list(shown.tags),
+            lane=shown.lane,
+            priority=shown.priority,
+            strategy=shown.strategy,
+            wait=None if shown.wait is None else write_duration(shown.wait),
+            content=ContentResponse.of(shown.content) if shown.content is not None else UNSET,
+            personal=list(shown.personal) or UNSET,
+            answer=QuestionView.of(asked) if asked else UNSET,
+            answers=AnswerCounts.of(shown.answers) if asked and shown.answers else UNSET,
+            reminders=RemindersView.of(shown.reminders) if asked else UNSET,
+            follows=DeliveryLink.to(follows) if follows else UNSET,
+            followed_by=[DeliveryLink.to(one) for one in shown.followed_by] or UNSET,
+            left_out=shown.left_out or UNSET,
+            texts=shown.texts or UNSET,
+            refused_replies=shown.refused_replies or UNSET,
+            text_hidden=is_hidden or UNSET,
+        )
+
+
+def _channel(record: history.ChannelRecord) -> dict[str, str | int]:
+    return {"state": record.state, **{status.value: count for status, count in record.counts.items()}}
 
 
 class HistoryResponse(DeliverySummary, kw_only=True):
@@ -177,44 +220,11 @@ class HistoryResponse(DeliverySummary, kw_only=True):
     next: str | None
 
     @classmethod
-    def of(cls, history: history.History, *, is_hidden: bool = False) -> "HistoryResponse":
-        shown = without_texts(history) if is_hidden else history
+    def of(cls, delivery: history.History, *, is_hidden: bool = False) -> "HistoryResponse":
+        summary = asdict(DeliverySummary.of(delivery, is_hidden=is_hidden))
+        shown = without_texts(delivery) if is_hidden else delivery
         recipients = [RecipientHistory.of(one, shown.question) for one in shown.recipients]
-        hidden = is_hidden or UNSET
-        return cls(**_summary(shown), recipients=recipients, next=history.next, text_hidden=hidden)
-
-
-_COPIED = (
-    "sender", "text", "origin", "state", "version", "verdict", "counts", "reported", "kind", "lane", "priority",
-    "strategy",
-)  # fmt: skip
-_TIMES = ("created_at", "deliver_at", "moved_from", "expires_at", "released_at", "finished_at")
-
-
-def _summary(history: history.History) -> dict[str, Any]:
-    copied = {name: getattr(history, name) for name in _COPIED}
-    times = {name: write_optional_time(getattr(history, name)) for name in _TIMES}
-    channels = {name: {"state": one.state, **one.counts} for name, one in history.channels.items()}
-    further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
-    wait = None if history.wait is None else write_duration(history.wait)
-    content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
-    personal: dict[str, Any] = {"personal": list(history.personal)} if history.personal else {}
-    personal |= {"texts": history.texts} if history.texts else {}
-    personal |= {"refused_replies": history.refused_replies} if history.refused_replies else {}
-    return copied | times | further | {"wait": wait} | content | personal | _asked(history) | _linked(history)
-
-
-def _linked(history: history.History) -> dict[str, Any]:
-    follows = {"follows": DeliveryLink.to(history.follows)} if history.follows else {}
-    followed = {"followed_by": [DeliveryLink.to(one) for one in history.followed_by]} if history.followed_by else {}
-    return follows | followed | ({"left_out": history.left_out} if history.left_out else {})
-
-
-def _asked(history: history.History) -> dict[str, Any]:
-    if history.question is None or history.answers is None:
-        return {}
-    counts, reminders = AnswerCounts.of(history.answers), RemindersView.of(history.reminders)
-    return {"answer": QuestionView.of(history.question), "answers": counts, "reminders": reminders}
+        return cls(**summary, recipients=recipients, next=delivery.next)
 
 
 class DeliveryPage(Struct):

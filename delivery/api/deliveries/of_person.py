@@ -1,12 +1,12 @@
 """Deliveries to a person."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
 from core.deliveries import of_person
 from core.model.clock import write_time
+from core.model.json_form import JsonObject
 from core.model.states import DeliveryState
 from delivery.api.deliveries.histories import OutcomeView
 from delivery.api.deliveries.recipients import ListedRecipient
@@ -24,7 +24,7 @@ class PersonDeliveryView(Struct):
 
     id: str
     created_at: str
-    sender: Mapping[str, Any]
+    sender: JsonObject
     text: str
     state: DeliveryState
     outcomes: Mapping[str, OutcomeView]

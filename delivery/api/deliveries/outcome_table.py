@@ -6,7 +6,6 @@ import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from importlib import resources
-from typing import Any
 
 import msgspec
 
@@ -25,11 +24,15 @@ _PERSON = ("people.id", "message.person", "page.groups", "message.why")
 
 
 @functools.cache
-def console_words(language: str) -> Mapping[str, Any]:
+def console_words(language: str) -> Mapping[str, str | Mapping[str, str]]:
     """Return the words of the console."""
     folder = resources.files("delivery").joinpath("console/static/words")
     texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
-    return {key: text for one in texts for key, text in msgspec.json.decode(one).items()}
+    return {
+        key: text
+        for one in texts
+        for key, text in msgspec.json.decode(one, type=dict[str, str | dict[str, str]]).items()
+    }
 
 
 def console_word(table: str, value: str, language: str) -> str:

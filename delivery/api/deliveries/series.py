@@ -12,6 +12,7 @@ from core.errors import Invalid
 from core.model.clock import from_ms, to_ms, write_time
 from core.model.cron import cron_of
 from core.model.history_key import Id
+from core.model.json_form import JsonObject
 from core.model.people import canonical_id, id_text
 from core.orders import Addressee, Order
 from core.orders.series import TAG, Series, SeriesState, SeriesStore
@@ -85,7 +86,7 @@ class SeriesView(Struct, frozen=True):
     tag: str
     created_at: str
     sender: Id
-    message: dict[str, Any]
+    message: JsonObject
 
     @classmethod
     def of(cls, one: Series) -> "SeriesView":

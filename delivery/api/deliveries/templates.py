@@ -1,11 +1,12 @@
 """Templates: a person has its own, and uses those of its tenant; a key keeps those of the tenant."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from core.model.history_key import Id
+from core.model.json_form import JsonObject
 from core.orders.templates import MessageTemplate, MessageTemplates
 from delivery.api.deliveries.content import ContentRequest
 from delivery.api.deliveries.delivery_request import ChannelNames, Strategy, Text
@@ -35,7 +36,7 @@ class TemplateView(Struct, frozen=True):
 
     id: str
     title: str
-    message: Mapping[str, Any]
+    message: JsonObject
     shared: bool
 
     @classmethod

@@ -1,9 +1,9 @@
 """Tracking a delivery: one wait for reported channels, and the stream of all changes (server-sent events)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -122,7 +122,7 @@ async def track(request: Request[TrackRequest, NoParameters]) -> Response:
     return Response(TrackResponse(HistoryResponse.of(history) if history else None, timed_out))
 
 
-async def _unless_closing(waiting: Coroutine[Any, Any, T], context: ApiContext) -> T:
+async def _unless_closing(waiting: Awaitable[T], context: ApiContext) -> T:
     """Return the result of `waiting`. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
     wait, closing = asyncio.ensure_future(waiting), asyncio.ensure_future(context.closing.wait())
     try:

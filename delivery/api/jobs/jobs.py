@@ -14,6 +14,7 @@ from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.states import JobState
 from core.jobs.views import JobView, Wanted, view_of
 from core.model.field_types import IdField, ShortText
+from core.model.json_form import JsonObject
 from delivery.api.deliveries.tracking import forced_end
 from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, read_time
@@ -59,7 +60,7 @@ def wanted_by(given: JobFilter) -> Wanted:
 
 
 Parameters = Annotated[
-    dict[str, Any], Meta(description="what the job works with; at most 64 KiB; absent: as before, or none")
+    JsonObject, Meta(description="what the job works with; at most 64 KiB; absent: as before, or none")
 ]
 TimeZone = Annotated[
     str, Meta(max_length=64, description="the user's, for example Europe/Moscow; absent: as before, or UTC")

@@ -9,6 +9,7 @@ from core.jobs.queries import ask
 from core.jobs.steps import StepView, point_of
 from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
+from core.model.json_form import JsonObject
 from delivery.api.jobs.jobs import By, actor, job_id
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel
@@ -68,7 +69,7 @@ class StepPage(Struct):
 class JobQuestion(RequestModel, frozen=True):
     """The parameters of a query, by their names."""
 
-    parameters: Annotated[dict[str, Any], Meta(description="at most 64 KiB")] | UnsetType = UNSET
+    parameters: Annotated[JsonObject, Meta(description="at most 64 KiB")] | UnsetType = UNSET
 
 
 class JobAnswer(Struct):

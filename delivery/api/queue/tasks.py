@@ -3,8 +3,8 @@ own tenant; others do not exist for it.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
@@ -12,6 +12,7 @@ from core.errors import Forbidden, NotFound
 from core.jobs.storage import job_id_of
 from core.model.field_types import Name, ShortText
 from core.model.history_key import HistoryKey
+from core.model.json_form import JsonObject
 from core.model.states import TaskState
 from core.monitoring import BulkChanges, TaskChanges, TaskCount, check_selection
 from core.queue import TaskFilter, TaskPage, TaskView
@@ -48,7 +49,7 @@ class TaskCancellationRequest(TaskCountQuery, frozen=True):
 class ListedTasks(Struct):
     """A page of tasks of the queue. `next`: the cursor of the next page."""
 
-    tasks: Sequence[Mapping[str, Any]]
+    tasks: Sequence[JsonObject]
     next: str | None
 
 

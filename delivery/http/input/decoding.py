@@ -10,12 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 from aiohttp import hdrs, web
 
 from core.errors import Refused
+from core.model.json_form import Json
 from delivery.http.input.validation import field_errors
 from delivery.http.responses.problems import InvalidFields, invalid_field
 
@@ -67,12 +68,13 @@ class BodyReader(Generic[T]):
         return msgspec.convert(value, self._shape)  # cannot fail: validation is stricter
 
 
-def parse(raw: bytes) -> Any:
+def parse(raw: bytes) -> Json:
     """Parse strict JSON (RFC 8259; names are unique as in I-JSON, RFC 7493). Raises `InvalidFields` JSON_…"""
     if raw.startswith(b"\xef\xbb\xbf"):
         raise invalid_field("", "JSON_BYTE_ORDER_MARK", "The body begins with a byte order mark.")
     try:
-        return _PARSER.decode(raw.decode())
+        value: Json = _PARSER.decode(raw.decode())
+        return value
     except UnicodeDecodeError as error:
         raise invalid_field("", "JSON_NOT_UTF8", f"Byte {error.start} is not UTF-8.") from None
     except RecursionError:
@@ -84,7 +86,7 @@ def parse(raw: bytes) -> Any:
         raise invalid_field("", "JSON_MALFORMED", "A number in the body has too many digits.") from None
 
 
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     names = dict(pairs)
     if len(names) < len(pairs):
         name = Counter(name for name, _ in pairs).most_common(1)[0][0][:64]
@@ -124,13 +126,14 @@ class QueryReader(Generic[T]):
             raise InvalidFields(errors)
         return msgspec.convert(values, self._shape, strict=False)
 
-    def _collect(self, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
+    def _collect(self, pairs: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
+        values: dict[str, str] = {}
+        lists: dict[str, list[str]] = {}
         for name, value in pairs:
             if name in self._lists:
-                values.setdefault(name, []).append(value)
+                lists.setdefault(name, []).append(value)
             elif name in values:
                 raise invalid_field(name, "PARAMETER_REPEATED", f"{name} is given more than once.")
             else:
                 values[name] = value
-        return values
+        return {**values, **lists}

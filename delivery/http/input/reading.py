@@ -1,7 +1,7 @@
 """Parts that many handlers share: ids in addresses, checked values, conversions of bodies."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from msgspec import UNSET, Struct, UnsetType
@@ -11,6 +11,8 @@ from core.model.history_key import Id
 from delivery.http.context import ApiRequest
 from delivery.http.input.validation import MAX_ERRORS
 from delivery.http.responses.problems import FieldError, InvalidFields
+
+T = TypeVar("T")
 
 PAGE = 100
 """Items of a page whose `limit` is not given."""
@@ -27,7 +29,7 @@ def given(body: Struct) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not UNSET}
 
 
-def optional(value: Any) -> Any:
+def optional(value: T | UnsetType) -> T | None:
     """Return a parameter; None if it was not sent."""
     return None if isinstance(value, UnsetType) else value
 

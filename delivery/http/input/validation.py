@@ -7,14 +7,14 @@ Called by `delivery.http.input.decoding`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 from msgspec import inspect
 
+from core.model.json_form import Json
 from core.model.text.characters import refusal
 from delivery.http.responses.problems import FieldError
 
@@ -37,7 +37,7 @@ _TYPE_NAMES = {
 Errors = Iterator[FieldError]
 
 
-def field_errors(value: object, shape: type, *, numbers_are_text: bool = False) -> list[FieldError]:
+def field_errors(value: Json, shape: type, *, numbers_are_text: bool = False) -> list[FieldError]:
     """Return the first `MAX_ERRORS` errors of `value`, none if it is valid. In a query numbers are text."""
     return list(islice(_walk(value, _FieldPlace(_type_info(shape), numbers_are_text=numbers_are_text)), MAX_ERRORS))
 
@@ -55,7 +55,7 @@ class _FieldPlace:
     numbers_are_text: bool = False
     description: str = ""
 
-    def child(self, name: object, expected: inspect.Type) -> "_FieldPlace":
+    def child(self, name: str | int, expected: inspect.Type) -> "_FieldPlace":
         path = f"{self.path}.{name}" if self.path else str(name)
         return _FieldPlace(expected, path, None, self.numbers_are_text)
 
@@ -69,7 +69,7 @@ def _quotable(text: str) -> str:
     return text[:200].encode(errors="backslashreplace").decode()
 
 
-def _walk(value: object, place: _FieldPlace) -> Errors:
+def _walk(value: Json, place: _FieldPlace) -> Errors:
     if isinstance(place.expected, inspect.Metadata):
         meta = place.expected
         description = (meta.extra_json_schema or {}).get("description", "")
@@ -89,7 +89,7 @@ def _name(expected: inspect.Type) -> str:
     return _TYPE_NAMES[type(expected)]
 
 
-def _has_type(value: object, expected: inspect.Type, numbers_are_text: bool) -> bool:
+def _has_type(value: Json, expected: inspect.Type, numbers_are_text: bool) -> bool:
     if isinstance(expected, inspect.Metadata):
         return _has_type(value, expected.type, numbers_are_text)
     if isinstance(expected, inspect.IntType):
@@ -102,11 +102,11 @@ def _has_type(value: object, expected: inspect.Type, numbers_are_text: bool) -> 
 _PYTHON_TYPES: dict[str, type] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
 
 
-def _is_integer(value: object) -> bool:
+def _is_integer(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_integer_text(value: object) -> bool:
+def _is_integer_text(value: Json) -> bool:
     """Return whether a text is an integer: ASCII digits with an optional minus sign, at most as many as a 64-bit number
     has.
     """
@@ -114,7 +114,7 @@ def _is_integer_text(value: object) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) <= 19
 
 
-def _union(value: object, place: _FieldPlace, expected: inspect.UnionType) -> Errors:
+def _union(value: Json, place: _FieldPlace, expected: inspect.UnionType) -> Errors:
     for member in expected.types:
         if _has_type(value, member, place.numbers_are_text):
             return _walk(value, replace(place, expected=member))
@@ -122,7 +122,7 @@ def _union(value: object, place: _FieldPlace, expected: inspect.UnionType) -> Er
     return iter([place.error("WRONG_TYPE", f"It must be of type {names}.")])
 
 
-def _struct(value: dict[str, Any], place: _FieldPlace, expected: inspect.StructType) -> Errors:
+def _struct(value: Mapping[str, Json], place: _FieldPlace, expected: inspect.StructType) -> Errors:
     known = {field.encode_name: field for field in expected.fields}
     for name in value:
         if name not in known and expected.forbid_unknown_fields:
@@ -135,23 +135,23 @@ def _struct(value: dict[str, Any], place: _FieldPlace, expected: inspect.StructT
             yield place.child(name, field.type).error("REQUIRED", f"{name} is missing.")
 
 
-def _mapping(value: dict[str, Any], place: _FieldPlace, expected: inspect.DictType) -> Errors:
+def _mapping(value: Mapping[str, Json], place: _FieldPlace, expected: inspect.DictType) -> Errors:
     yield from _length(value, place, expected)
     for name, item in value.items():
         yield from _walk(name, place.child(name, expected.key_type))
         yield from _walk(item, place.child(name, expected.value_type))
 
 
-def _list(value: list[Any], place: _FieldPlace, expected: inspect.ListType) -> Errors:
+def _list(value: Sequence[Json], place: _FieldPlace, expected: inspect.ListType) -> Errors:
     yield from _length(value, place, expected)
     for number, item in enumerate(value):
         yield from _walk(item, place.child(number, expected.item_type))
 
 
-_Sized = inspect.StrType | inspect.ListType | inspect.DictType
+_Bounded = inspect.StrType | inspect.ListType | inspect.DictType
 
 
-def _length(value: Any, place: _FieldPlace, expected: _Sized) -> Errors:
+def _length(value: Sized, place: _FieldPlace, expected: _Bounded) -> Errors:
     if expected.min_length is not None and len(value) < expected.min_length:
         place_with_codes = replace(place, codes=_codes_of_bound(place, "short"))
         yield place_with_codes.error("TOO_SHORT", f"The minimum length is {expected.min_length}.")
@@ -177,8 +177,8 @@ def _string(value: str, place: _FieldPlace, expected: inspect.StrType) -> Errors
         yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {wanted}.")
 
 
-def _number(value: Any, place: _FieldPlace, expected: inspect.IntType | inspect.FloatType) -> Errors:
-    number = int(value) if place.numbers_are_text else value
+def _number(value: str | float, place: _FieldPlace, expected: inspect.IntType | inspect.FloatType) -> Errors:
+    number = int(value) if isinstance(value, str) else value
     low, high = expected.ge, expected.le
     if (low is not None and not number >= low) or (high is not None and not number <= high):
         yield place.error("OUT_OF_RANGE", f"The range is {low} to {high}.")
@@ -190,7 +190,7 @@ def _choice(value: str, place: _FieldPlace, expected: inspect.LiteralType | insp
         yield place.error("WRONG_VALUE", f"Allowed values: {', '.join(map(str, allowed))}.")
 
 
-def _no_check(value: object, place: _FieldPlace, expected: inspect.Type) -> Errors:
+def _no_check(value: Json, place: _FieldPlace, expected: inspect.Type) -> Errors:
     return iter(())
 
 
