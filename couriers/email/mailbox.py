@@ -37,7 +37,7 @@ _REFUSED_PAUSE = 300.0
 ACCOUNT_REMEDY = (
     "check user, password and folder; large providers want an app password, and IMAP switched on in their settings"
 )
-_CERTIFICATE = "the certificate of {host} is not trusted: set ADA_SMTP_CA, or use the server's full name"
+CERTIFICATE_REMEDY = "set ADA_SMTP_CA to a file with the certificate of its authority, or write the server's full name"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _T = TypeVar("_T")
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
@@ -51,6 +51,10 @@ class MailboxFault(AdaError):
 
 class MailboxRefused(MailboxFault):
     """The server refuses the user, or has no such folder."""
+
+
+class MailboxUntrusted(MailboxFault):
+    """The certificate of the server is of no known authority, or has another name."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +152,8 @@ class Mailbox:
             raise
         except SetupError as fault:
             raise MailboxFault(str(fault)) from None
-        except ssl.SSLCertVerificationError:
-            raise MailboxFault(_CERTIFICATE.format(host=server.host)) from None
+        except ssl.SSLCertVerificationError as fault:
+            raise MailboxUntrusted(f"the certificate of {server.host} is not trusted: {fault.verify_message}") from None
         except (OSError, imaplib.IMAP4.error) as fault:
             place = f"{server.host}:{server.port}"
             raise MailboxFault(f"the mailbox at {place} cannot be read: {_words(fault)}") from None

@@ -37,6 +37,8 @@ def read_arrival(event: Json, now: datetime) -> Arrival | None:
         match event.get("type"):
             case "message_new":
                 return _message(event_id[:128], content["message"])
+            case "message_edit":
+                return _edit(event_id[:128], content.get("message") or content)
             case "message_event":
                 return _press(event_id[:128], content, now)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError):
@@ -49,8 +51,27 @@ def _message(event_id: str, message: Json) -> Arrival | None:
         return None  # another community
     if "action" in message:
         return _member(event_id, message, message["action"])
-    event = {
-        **_head(event_id, "text", message["from_id"], message["peer_id"]),
+    event = _written(event_id, "text", message)
+    payload = _payload(message.get("payload"))
+    if payload.get("command") == "start":
+        event["event_text"] = "/start"  # the button with which a dialog begins
+    elif (data := _data(payload)) is not None:
+        event |= {"kind": "callback", "callback_data": data}
+    return Arrival(event)
+
+
+def _edit(event_id: str, message: Json) -> Arrival | None:
+    """Return the event of an edit of a person; VK also reports those of the community."""
+    if int(message["from_id"]) <= 0 or "action" in message:
+        return None
+    event, edited = _written(event_id, "edited", message), message.get("update_time") or message["date"]
+    return Arrival({**event, "event_date": _date(edited), "edit_date": _date(edited)})
+
+
+def _written(event_id: str, kind: str, message: Json) -> dict[str, Any]:
+    """Return what a person has written, or edited."""
+    return {
+        **_head(event_id, kind, message["from_id"], message["peer_id"]),
         "message_id": _number(message),
         "event_text": message.get("text") or "",
         "event_date": _date(message["date"]),
@@ -58,12 +79,6 @@ def _message(event_id: str, message: Json) -> Arrival | None:
         **_reply(message.get("reply_message")),
         **_forward(message.get("fwd_messages")),
     }
-    payload = _payload(message.get("payload"))
-    if payload.get("command") == "start":
-        event["event_text"] = "/start"  # the button with which a dialog begins
-    elif (data := _data(payload)) is not None:
-        event |= {"kind": "callback", "callback_data": data}
-    return Arrival(event)
 
 
 def _member(event_id: str, message: Json, action: Json) -> Arrival | None:

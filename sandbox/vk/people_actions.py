@@ -29,6 +29,7 @@ class PeopleActions:
         self._community = community
         self._events = events
         self.with_files: dict[tuple[str, int], dict[str, Any]] = {}
+        self._newest: dict[str, dict[str, Any]] = {}
         self._denied: set[str] = set()
         self._presses: dict[str, tuple[str, str]] = {}
         self._answers: dict[str, deque[dict[str, str]]] = {}
@@ -46,6 +47,14 @@ class PeopleActions:
         self._state.count("vk", "written")
         self._state.write("vk", peer, text)
         return number
+
+    def edit(self, peer: str, number: int, text: str) -> None:
+        """Edit the newest message of a person in its dialog. Raises LookupError if it is another one."""
+        message = self._newest.get(peer)
+        if message is None or message["conversation_message_id"] != number:
+            raise LookupError(f"{number} is not the newest message of {peer}")
+        self._newest[peer] = edited = {**message, "text": text, "update_time": int(time.time())}
+        self._events.push("message_edit", edited)
 
     def _quoted(self, peer: str, number: int) -> dict[str, Any]:
         message = self._community.dialogs.get(peer, number)
@@ -84,6 +93,8 @@ class PeopleActions:
         actions = ["text", "callback", "open_link"]
         client = {"keyboard": True, "inline_keyboard": True, "button_actions": actions, "lang_id": 0}
         self._events.push("message_new", {"message": message, "client_info": client})
+        if peer == person:
+            self._newest[peer] = message
         if message["attachments"]:
             self.with_files[peer, number] = message
         return number

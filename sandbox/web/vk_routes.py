@@ -24,6 +24,7 @@ class VkRoutes:
             web.get("/chat/vk", self._show),
             web.get("/vk/files/{attachment}", self._file),
             web.post("/write/vk", self._write),
+            web.post("/edit/vk", self._edit),
             web.post("/press/vk", self._press),
             web.post("/read/vk", self._read),
             web.post("/allow/vk", self._allow),
@@ -50,6 +51,13 @@ class VkRoutes:
         quoted = fields.integer("reply_to", 1, 2**31) or 0
         fields.check()
         return web.json_response({"message": found(self._people.write, user, text, reply_to=quoted)})
+
+    async def _edit(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, message, text = str(read_user(fields)), fields.integer("message", 1, 2**31) or 0, fields.text("text")
+        fields.check()
+        found(self._people.edit, user, message, text)
+        return web.Response(status=204)
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from core.threads.threads import Inbox, ThreadMessage
+from scenarios.schema.variables import Change
+from scenarios.stores.forms import FormAnswer, Forms
+from scenarios.stores.variables import Variables
 from tests.delivery.conftest import Api, Couriers
 from tests.delivery.test_directory_commands import Ada, ada
 from tests.delivery.test_people_signed_in import people
@@ -60,6 +63,21 @@ async def test_the_export_of_a_person_has_its_deliveries_answers_and_threads(api
     assert sorted(texts) == sorted(["Hello", "Good day", *(f"To P2: {number}" for number in range(120))])
     first = next(place for place, one in enumerate(rest) if one.get("thread", {}).get("inbox") == "user:1")
     assert [one["message"]["text"] for one in rest[first + 1 : first + 3]] == ["Good day", "Hello"]
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_export_has_the_inbox_of_the_person_and_what_bots_have_stored(api: Api) -> None:
+    await written(api)
+    store, contacts = api.services.core.store, (await api.call("GET", "/v1/users/1")).json["contacts"]
+    channel, (address, *_) = next(iter(contacts.items()))
+    asked = {"color": FormAnswer(0, "red", 1)}
+    await Forms(store).note("default", "survey", f"{channel}:{address}", asked)
+    change = Change("person", "course", "set", "physics", 0)
+    await Variables(store, "default").change("s", {"channel": channel, "user_id": address}, [change])
+    _, thread, message, remembered = await lines(api, "/v1/users/1/export")
+    assert (thread["thread"]["inbox"], message["message"]["text"]) == ("user:1", "Hello")
+    stored = {"variables": {"course": "physics"}, "forms": {"survey": {"color": "red"}}}
+    assert remembered == {"remembered": {"person": f"{channel}:{address}", **stored}}
 
 
 @pytest.mark.usefixtures("people")

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import trustme
+
 from tests.support.waiting import await_sync
 
 USER, PASSWORD = "reply@school.example", "pass word-ü"
@@ -35,7 +37,7 @@ userdb {{
   driver = static
   args = uid={uid} gid={gid} home={base}
 }}
-ssl = no
+{tls}
 disable_plaintext_auth = no
 auth_failure_delay = 0
 service anvil {{
@@ -50,7 +52,7 @@ service imap-login {{
     port = {port}
   }}
   inet_listener imaps {{
-    port = 0
+    port = {tls_port}
   }}
 }}
 service stats {{
@@ -62,9 +64,11 @@ service stats {{
 class Dovecot:
     """One mailbox. Mails are put where a mail server puts them, into the folder of the new ones."""
 
-    def __init__(self, base: Path, port: int) -> None:
+    def __init__(self, base: Path, port: int, tls_port: int) -> None:
         self._base, self.port, self._mails = base, port, 0
-        self.url = f"imap://reply%40school.example:pass%20word-%C3%BC@127.0.0.1:{port}?starttls=off"
+        account = "reply%40school.example:pass%20word-%C3%BC@127.0.0.1"
+        self.url = f"imap://{account}:{port}?starttls=off"
+        self.tls_urls = f"imaps://{account}:{tls_port}", f"imap://{account}:{port}"
 
     def put(self, mail: bytes, received: str = "") -> None:
         """Put a mail. `received`: when, such as 20240101T1200, "" for now."""
@@ -93,10 +97,10 @@ class Dovecot:
 
 
 @contextmanager
-def dovecot() -> Iterator[Dovecot]:
-    """Run a server."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def dovecot(certificate: trustme.LeafCert | None = None) -> Iterator[Dovecot]:
+    """Run a server. `certificate`: for TLS from the beginning and STARTTLS, None for neither."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        port, tls_port = one.getsockname()[1], other.getsockname()[1] if certificate else 0
     with tempfile.TemporaryDirectory(prefix="dovecot") as short:  # the paths of its sockets have at most 100 characters
         base = Path(short)
         (base / "users").write_text(f"{USER}:{PASSWORD}\n")
@@ -105,16 +109,24 @@ def dovecot() -> Iterator[Dovecot]:
             (base / name).mkdir()
             os.chown(base / name, *_owner())
         uid, gid = _owner()
-        values = {"users": _users(), "base": base, "port": port, "uid": uid, "gid": gid}
+        values = {"users": _users(), "base": base, "port": port, "tls_port": tls_port, "uid": uid, "gid": gid}
+        values["tls"] = _tls(base / "tls.pem", certificate)
         (base / "dovecot.conf").write_text(_CONFIGURATION.format(**values))
         command = ["/usr/sbin/dovecot", "-F", "-c", str(base / "dovecot.conf")]
         process = subprocess.Popen(command, start_new_session=True)
         try:
             await_sync(lambda: _is_open(port), "dovecot listens")
-            yield Dovecot(base, port)
+            yield Dovecot(base, port, tls_port)
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # it waits a second for its parts otherwise
             process.wait()
+
+
+def _tls(file: Path, certificate: trustme.LeafCert | None) -> str:
+    if certificate is None:
+        return "ssl = no"
+    certificate.private_key_and_cert_chain_pem.write_to_path(str(file))
+    return f"ssl = yes\nssl_cert = <{file}\nssl_key = <{file}"
 
 
 def _owner() -> tuple[int, int]:

@@ -28,7 +28,15 @@ from core.redis.server_checks import check_channels, check_layout, check_setting
 from core.redis.store import Store
 from core.webhooks.registry import stored_webhooks
 from couriers.channel import channels
-from couriers.email.mailbox import ACCOUNT_REMEDY, ImapServer, Mailbox, MailboxFault, MailboxRefused
+from couriers.email.mailbox import (
+    ACCOUNT_REMEDY,
+    CERTIFICATE_REMEDY,
+    ImapServer,
+    Mailbox,
+    MailboxFault,
+    MailboxRefused,
+    MailboxUntrusted,
+)
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from providers.sign_in.services import read_services
 from scenarios.inspection.bots import BotReader
@@ -323,10 +331,10 @@ async def check_mailbox(settings: Settings, sign_in: bool) -> Finding:
         if not sign_in:
             return Finding("mail replies", True, "ADA_IMAP_URL is complete (use --sign-in to try it)")
         mails = await Mailbox(server).check()
-    except MailboxRefused as fault:
-        return Finding("mail replies", False, str(fault), ACCOUNT_REMEDY)
     except MailboxFault as fault:
-        return Finding("mail replies", False, str(fault), "check the name, the port and imaps:// in ADA_IMAP_URL")
+        remedies = {MailboxRefused: ACCOUNT_REMEDY, MailboxUntrusted: CERTIFICATE_REMEDY}
+        remedy = remedies.get(type(fault), "check the name, the port and imaps:// in ADA_IMAP_URL")
+        return Finding("mail replies", False, str(fault), remedy)
     except SetupError as fault:
         return Finding("mail replies", False, str(fault))
     return Finding("mail replies", True, f"signed in as {server.account}, mails there: {mails}")

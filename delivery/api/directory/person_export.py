@@ -7,7 +7,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from core.deliveries.of_person import PersonDelivery
 from core.errors import Forbidden, NotFound
-from core.threads import Thread
+from core.model.people import User, id_text
+from core.threads import Inbox, Thread
+from core.threads.relay import USER
 from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.of_person import PersonDeliveryView
 from delivery.api.directory.users import UserResponse
@@ -18,18 +20,22 @@ from delivery.http.input.reading import part
 from delivery.http.responses import ndjson
 from delivery.http.responses.csv import download_headers
 from delivery.http.route import NoParameters, Route, Routes
+from scenarios.stores.forms import Forms, Remembered
 
 _AT_ONCE = 100
 
 
 class PersonExportLine(Struct):
-    """A line: the person; a delivery to it, with its answer if it was asked; or a message of the thread in it."""
+    """A line: the person; a delivery to it, with its answer; a thread of the person or of its own inbox, and behind it
+    its messages; or what bots have stored of it in a channel.
+    """
 
     user: UserResponse | UnsetType = UNSET
     delivery: PersonDeliveryView | UnsetType = UNSET
     answer: AnswerView | UnsetType = UNSET
     thread: ThreadView | UnsetType = UNSET
     message: MessageView | UnsetType = UNSET
+    remembered: Remembered | UnsetType = UNSET
 
     @classmethod
     def of_delivery(cls, one: PersonDelivery) -> "PersonExportLine":
@@ -49,7 +55,7 @@ async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
     response = web.StreamResponse(headers=download_headers(f"{user.id}.ndjson", ndjson.CONTENT_TYPE))
     await response.prepare(request.http)
     await response.write(encode(PersonExportLine(user=UserResponse.of(user))) + b"\n")
-    for lines in (_deliveries(request), _threads(request)):
+    for lines in (_deliveries(request), _threads(request), _inbox(request, user), _remembered(request, user)):
         async for line in lines:
             await response.write(encode(line) + b"\n")
     await response.write_eof()
@@ -80,6 +86,29 @@ async def _threads(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
             yield PersonExportLine(message=message)
 
 
+async def _inbox(request: ApiRequest, user: User) -> AsyncIterator[PersonExportLine]:
+    """Emit the threads of the person's own inbox, each followed by its messages, newest first."""
+    threads, inbox, cursor = request.services.core.threads, Inbox(USER, id_text(user.id)), None
+    while True:
+        found, cursor = await threads.page(request.tenant, inbox, cursor, _AT_ONCE)
+        for thread in found:
+            yield PersonExportLine(thread=ThreadView.of(thread))
+            async for message in _messages(request, thread):
+                yield PersonExportLine(message=message)
+        if cursor is None:
+            return
+
+
+async def _remembered(request: ApiRequest, user: User) -> AsyncIterator[PersonExportLine]:
+    """Emit the variables and the answers to forms that bots have stored of the person, by its contacts."""
+    forms = Forms(request.services.core.store)
+    for channel, addresses in user.contacts.items():
+        for address in addresses:
+            stored = await forms.of_person(request.tenant, f"{channel}:{address}")
+            if stored.variables or stored.forms:
+                yield PersonExportLine(remembered=stored)
+
+
 async def _messages(request: ApiRequest, thread: Thread) -> AsyncIterator[MessageView]:
     before = 0
     while found := await request.services.core.threads.messages(thread, before, _AT_ONCE):
@@ -91,6 +120,6 @@ async def _messages(request: ApiRequest, thread: Thread) -> AsyncIterator[Messag
 
 
 ROUTES: Routes = (
-    Route("GET", "/v1/users/{id}/export", "Download what is stored of a person: its threads and deliveries, too",
+    Route("GET", "/v1/users/{id}/export", "Download what is stored of a person: its threads, inbox and deliveries, too",
           "admin", export, 200, ndjson.CONTENT_TYPE),
 )  # fmt: skip

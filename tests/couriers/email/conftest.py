@@ -16,7 +16,7 @@ class Certificates:
     """An authority, and a server's TLS settings with a certificate of it for 127.0.0.1."""
 
     def __init__(self, directory: Path) -> None:
-        authority = trustme.CA()
+        authority = self.authority = trustme.CA()
         self.ca = directory / "ca.pem"
         authority.cert_pem.write_to_path(str(self.ca))
         self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from cli.commands.start.store_findings import Finding
 from cli.settings.settings import Settings
 from core.errors import SetupError
 from couriers.email.mailbox import ImapServer, Mailbox
+from tests.couriers.email.conftest import Certificates
 from tests.support.dovecot import Dovecot, dovecot
 from tests.support.servers import needs_package
 
@@ -92,6 +94,27 @@ async def test_the_doctor_signs_in_and_counts_the_mails(server: Dovecot) -> None
     assert "pass" not in found.detail
 
 
+@needs_package("dovecot-imapd", "/usr/sbin/dovecot")
+async def test_a_certificate_of_its_own_is_accepted_only_if_its_authority_is_trusted(
+    certificates: Certificates,
+) -> None:
+    with dovecot(certificates.authority.issue_cert("127.0.0.1")) as server:
+        server.put(MAIL)
+        for url in server.tls_urls:  # TLS from the beginning, and STARTTLS
+            mailbox = Mailbox(ImapServer.parse(url, certificates.ca), pause=0.01)
+            assert (await mailbox.poll("")).events == [{"mail": MAIL.replace(b"\n", b"\r\n"), "is_whole": True}]
+            mailbox.close()
+            assert (await doctors(url, certificates.ca)).is_good
+            refused = await doctors(url)
+            assert (refused.is_good, refused.detail) == (
+                False,
+                "the certificate of 127.0.0.1 is not trusted: unable to get local issuer certificate",
+            )
+            assert refused.repair.startswith("set ADA_SMTP_CA")
+            other = await doctors(url.replace("127.0.0.1", "localhost"), certificates.ca)
+            assert "the certificate of localhost is not trusted: Hostname mismatch" in other.detail
+
+
 async def test_the_doctor_says_if_no_way_in_is_set() -> None:
     assert (await check_mailbox(Settings(), sign_in=True)).is_good is None
     nothing = await check_mailbox(Settings(inbound_mail="reply@school.example"), sign_in=True)
@@ -100,5 +123,6 @@ async def test_the_doctor_says_if_no_way_in_is_set() -> None:
         Settings(imap_url="imaps://u:p@h")
 
 
-async def doctors(url: str) -> Finding:
-    return await check_mailbox(Settings(inbound_mail="reply@school.example", imap_url=url), sign_in=True)
+async def doctors(url: str, ca: Path | None = None) -> Finding:
+    settings = Settings(inbound_mail="reply@school.example", imap_url=url, smtp_ca=ca)
+    return await check_mailbox(settings, sign_in=True)

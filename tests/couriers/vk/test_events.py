@@ -47,6 +47,14 @@ def test_a_text_is_an_event_of_a_private_chat() -> None:
     }
 
 
+def test_an_edit_of_a_person_has_its_own_date_and_one_of_the_community_is_none() -> None:
+    edited = message(text="да", update_time=1_763_712_060)["message"]
+    about = {"kind": "edited", "message_id": 3, "event_text": "да"}
+    dates = {"event_date": "2025-11-21T08:01:00+00:00", "edit_date": "2025-11-21T08:01:00+00:00"}
+    assert {**about, **dates}.items() <= (read("message_edit", edited) or {}).items()
+    assert read("message_edit", {**edited, "from_id": -1}) is None
+
+
 def test_a_chat_of_several_people_is_a_group() -> None:
     assert event_of(text="x", peer_id=CHAT)["chat_type"] == "group"
 

@@ -70,6 +70,8 @@ class OneSide:
     sandbox: Sandbox
     channel: str
     requests: Callable[[], bytes]
+    newest: int = 0
+    """The number of the last message that the person has written to VK's community."""
 
     @property
     def address(self) -> str:
@@ -112,7 +114,7 @@ class OneSide:
                 people.set_person(number, name=self.secrets[3], username=self.secrets[1])
                 people.reply(number, int(quoted), text)
             case "vk":
-                self.sandbox.vk.people.write(self.address, text, reply_to=int(quoted))
+                self.newest = self.sandbox.vk.people.write(self.address, text, reply_to=int(quoted))
             case "max":
                 writer, name = int(self.address), self.secrets[3]
                 self.sandbox.max.people.write(writer, text, name=name, reply_to=quoted)
@@ -152,7 +154,10 @@ class OneSide:
         return " ".join(self.secrets).encode()
 
     def corrects(self, text: str) -> None:
-        """Edit the last message that the person has written to Telegram's bot."""
+        """Edit the last message that the person has written to Telegram's bot, or to VK's community."""
+        if self.channel == "vk":
+            self.sandbox.vk.people.edit(self.address, self.newest, text)
+            return
         people, number = self.sandbox.bot_api.people, int(self.address)
         own = [one["id"] for one in people.shown(number)["messages"] if one["from"] == "person"]
         people.edit(number, own[-1], text)
@@ -326,6 +331,8 @@ async def test_neither_side_sees_an_address_of_the_other_that_it_has_not_typed(
             assert [secret for secret in there.secrets if secret.encode() in here.sent()] == []
     sides["telegram-bot"].corrects("On Saturday?")
     await sides["max"].gets("Person 1 corrects:\nOn Saturday?")
+    sides["vk"].corrects("At eleven.")
+    await sides["max"].gets("Person 2 corrects:\nAt eleven.")
     for number in (0, 2, 4, 5):
         await town.shows_typed_addresses(*pairs[number], number)
     said = [one for one in caplog.messages if any(words in one for words in ("Friday", "At ten", "Mine is"))]
