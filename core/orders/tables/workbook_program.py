@@ -16,6 +16,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from openpyxl import load_workbook
+from openpyxl.reader.excel import ExcelReader
 
 MEMORY, SECONDS = 1024 * 2**20, 60
 MOST_UNPACKED = 128 * 2**20
@@ -23,6 +24,9 @@ MOST_UNPACKED = 128 * 2**20
 MOST_PARTS = 2000
 LAST_ROW, LAST_COLUMN = 20_000, 300
 _PLAIN_NUMBER = re.compile(r"(?:#,##)?0(?:\.(0+))?(%)?")
+_UNSTORED = re.compile(
+    rb'(<c(?=\s)[^>]*?\sr="([A-Z]+)(\d+)"[^>]*>)\s*<f(?:\s[^>]*)?(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v></v>)?\s*</c>'
+)
 _NAMED = 5
 """Places that an error names."""
 
@@ -52,7 +56,7 @@ def read(path: str, wanted: str) -> dict[str, Any]:
             " are read. Delete the rows and columns that are empty, too.",
         )
     check_shape(sheet)
-    rows, errors = [], list[Error]()
+    rows, errors = [], unstored_values(path, sheet.title)
     for number, cells in enumerate(sheet.iter_rows(), 1):
         texts = [text_of(cell) for cell in cells]
         if any(texts):
@@ -69,6 +73,22 @@ def read(path: str, wanted: str) -> dict[str, Any]:
             if cell.data_type == "e"
         ]
     return {"rows": rows, "errors": errors}
+
+
+def unstored_values(path: str, title: str) -> list[Error]:
+    """Return an error for each formula without a value: what has written the file computes none. The value of a formula
+    may be an empty text, whose cell is of the type `str`.
+    """
+    reader = ExcelReader(path, read_only=True)
+    reader.read()
+    part = next(relation.target for sheet, relation in reader.parser.find_sheets() if sheet.name == title)
+    xml = reader.archive.read(part.lstrip("/"))
+    message = "has a formula, but no value. Open the file in a spreadsheet and save it."
+    return [
+        (int(row), column.decode(), "FORMULA_UNSTORED", f"The cell {column.decode()}{int(row)} {message}", "")
+        for cell, column, row in _UNSTORED.findall(xml)
+        if b't="str"' not in cell
+    ]
 
 
 def check_size(path: str) -> None:

@@ -299,6 +299,7 @@ CODES = {
     "CELLS_MERGED": ProblemType(422, "Cells of the table are merged"),
     "ROWS_HIDDEN": ProblemType(422, "Rows of the table are hidden"),
     "CELL_ERROR": ProblemType(422, "A cell shows an error"),
+    "FORMULA_UNSTORED": ProblemType(422, "A formula has no stored value"),
     "SHEET_UNCLEAR": ProblemType(422, "It is not clear which sheet is meant"),
     "WORKBOOK_UNREADABLE": ProblemType(422, "The workbook cannot be read"),
     "CSV_EMPTY": ProblemType(422, "The file is empty"),

@@ -85,13 +85,13 @@ async def test_a_cell_of_a_workbook_is_written_as_it_is_shown(office: Office) ->
     def change(sheet: Any) -> None:
         sheet["C2"].number_format, sheet["D2"].number_format = FORMAT_PERCENTAGE, "0.00"
 
-    values = (0.1 + 0.2, 0.5, 4.5, 79990000001.0, date(2026, 12, 31), MOMENT, True, "=1+1", " x ")
-    header = ("sum", "share", "mark", "phone", "day", "moment", "yes", "formula", "text")
+    values = (0.1 + 0.2, 0.5, 4.5, 79990000001.0, date(2026, 12, 31), MOMENT, True, " x ")
+    header = ("sum", "share", "mark", "phone", "day", "moment", "yes", "text")
     content = xlsx(("id", *header), (7, *values), change=change)
     await office.directory.users.create(TENANT, User(7, "Anna"))
     text = " ".join(f"{{{{{name}|none}}}}" for name in header)
     delivery = await prepared(office, content, text)
-    assert texts(delivery) == ["0.3: 50%: 4.50: 79990000001: 31.12.2026: 02.01.2026 09:30: да: None: x"]
+    assert texts(delivery) == ["0.3: 50%: 4.50: 79990000001: 31.12.2026: 02.01.2026 09:30: да: x"]
 
 
 async def test_what_a_cell_has_is_only_a_value(office: Office) -> None:
@@ -184,6 +184,7 @@ async def test_a_file_that_is_no_right_table_is_refused(
         (partial(xlsx, HEADER, ANNA, BORIS, change=merged_cells), "CELLS_MERGED", "C2:C3"),
         (partial(xlsx, HEADER, ANNA, BORIS, change=hidden_row), "ROWS_HIDDEN", "2"),
         (partial(xlsx, HEADER, ANNA, change=error_cell), "CELL_ERROR", "C2 shows the error #N/A"),
+        (partial(xlsx, HEADER, (*ANNA[:2], "=1+1")), "FORMULA_UNSTORED", "C2 has a formula, but no value"),
         (partial(xlsx, HEADER, ANNA, change=far_cell), "TABLE_TOO_LARGE", "row 1048576 and column 16384"),
         (partial(zipped, 1, 129 * 2**20), "TABLE_TOO_LARGE", "128 MB"),
         (partial(zipped, 2001, 1), "TABLE_TOO_LARGE", ""),
@@ -197,6 +198,14 @@ def test_a_workbook_that_shows_something_else_or_is_too_large_is_refused(
     (error,) = workbook_program.printed(str(file), "")["errors"]
     assert error[2] == code
     assert message in error[3]
+
+
+def test_the_value_of_a_formula_may_be_an_empty_text(tmp_path: Path) -> None:
+    file, made = tmp_path / "table.xlsx", zipfile.ZipFile(io.BytesIO(xlsx(HEADER, (*ANNA[:2], "=A9"))))
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in made.namelist():
+            archive.writestr(name, made.read(name).replace(b'"C2"><f>A9</f><v />', b'"C2" t="str"><f>A9</f><v></v>'))
+    assert workbook_program.printed(str(file), "") == {"rows": [(1, [*HEADER]), (2, [*ANNA[:2], ""])], "errors": []}
 
 
 async def test_a_sheet_is_chosen_by_its_name(office: Office) -> None:

@@ -227,6 +227,9 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
     assert len((await call("GET", "/v1/users/hand-7/groups"))["groups"]) == 2
 
 
+SIDEWAYS = "[...document.querySelectorAll('.wide-table')].map((one) => one.scrollWidth - one.clientWidth)"
+
+
 async def test_a_workbook_names_the_wrong_value_and_its_unknown_groups_are_created_by_one_press(
     person: Person, tmp_path: Path
 ) -> None:
@@ -241,13 +244,16 @@ async def test_a_workbook_names_the_wrong_value_and_its_unknown_groups_are_creat
     await person.presses("Проверить файл")
     await person.sees("нет")
     cells = "[...document.querySelectorAll('tbody tr:first-child td')].map((one) => one.innerText)"
-    assert (await person.browser.run(cells))[:3] == ["3", "Телефон", "нет"]
+    assert await person.browser.run(cells) == ["3", "Телефон", "нет\n\nЭто не номер телефона. Пример: +7 916 123-45-67"]
+    assert not any(await person.browser.run(SIDEWAYS)), "what is wrong stands on the phone"
     await person.keeps_picture("import-value-ru-390")
     await person.browser.choose_files("input[type=file]", tmp_path / "good.xlsx")
     await person.presses("Проверить файл")
     await person.sees("Ещё нет групп (1): 9К.")
     await person.keeps_picture("import-unknown-groups-ru-390")
     await person.presses("Создать их (1)")
+    await person.sees("Группы: 9К")
+    assert not any(await person.browser.run(SIDEWAYS)), "what changes stands on the phone"
     await person.presses("Загрузить 1 строку")
     await person.sees("Загружено. Новых: 1.")
     (anna,) = (await person.running.call("GET", "/v1/groups/9К/members"))["users"]

@@ -1,7 +1,7 @@
 /** Import of a table, CSV or .xlsx: it is checked first, with every change shown; then it is imported as a whole. And export. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { currentLanguage, t, word } from "../lib/words.js";
+import { currentLanguage, has, t, word } from "../lib/words.js";
 import { ApiError, address, api, randomKey } from "../lib/api.js";
 import { explain, explainOne, notice, submits, toast } from "../lib/page.js";
 import { choice, idOf } from "../lib/directory.js";
@@ -79,12 +79,12 @@ function mailContact({ not_mailed: count = 0 }, chosen, again) {
 }
 
 const wrongRows = (found, chosen, again) => found.wrong.length > 0 && [errors({ errors: found.wrong.flatMap((one) => one.errors) }, chosen, again),
-  h("p", {}, h("a", { class: "button", download: `! ${chosen.name.replace(/\.\w+$/, "")}.csv`, href: URL.createObjectURL(fileOf(found)) }, t("import.wrong_file")))];
+  h("p", {}, h("a", { class: "button", download: `! ${chosen.name.replace(/\.\w+$/, "")}.csv`, href: URL.createObjectURL(fileOf(found, chosen)) }, t("import.wrong_file")))];
 
 /** A table of the wrong rows with the reasons in a last column, which is not read when they are imported again. */
-function fileOf({ header, wrong }) {
+function fileOf({ header, wrong }, chosen) {
   const line = (cells) => cells.map((one) => `"${one.replaceAll('"', '""')}"`).join(";");
-  const rows = wrong.map(({ cells, errors }) => [...header.map((_, place) => cells[place] ?? ""), errors.map(explainOne).join(" ")]);
+  const rows = wrong.map(({ cells, errors }) => [...header.map((_, place) => cells[place] ?? ""), errors.map((one) => reasonOf(one, chosen)).join(" ")]);
   return new Blob(["\ufeff", [[...header, t("import.error")], ...rows].map(line).join("\r\n")], { type: "text/csv" });
 }
 
@@ -106,13 +106,21 @@ function errors(error, chosen, again) {
   const others = error.errors.filter((one) => !isUnknownGroup(one));
   const sheets = others.find((one) => one.code === "SHEET_UNCLEAR")?.value?.split("\n");
   return h("section", { class: "panel" },
-    h("h2", { tabindex: "-1" }, t("import.errors")),
+    h("h2", { tabindex: "-1" }, t(sheets ? "import.sheets" : "import.errors")),
     sheets && field({ label: t("write.sheet") }, h("select", { onchange: ({ target }) => again({ query: { ...chosen.query, sheet: target.value } }) },
       ["", ...sheets].map((one) => h("option", { value: one }, one || "–")))),
     groups.length > 0 && notice("warn", h("p", { dir: "auto" }, t("import.unknown_groups", { count: groups.length, groups: groups.join(", ") })),
       h("button", { onclick: () => createGroups(groups).then(() => again({}), (problem) => toast(explain(problem), "bad")) }, t("import.create_groups", { count: groups.length }))),
-    others.length > 0 && [notice("bad", t("import.errors_text", { count: others.length })),
-      grid(t("import.errors"), [t("import.row"), t("import.column"), t("import.value"), t("import.error")], others.map((one) => [String(one.row ?? ""), one.column || "", h("span", { dir: "auto" }, one.value || ""), explainOne(one)]))]);
+    others.length > 0 && !sheets && [notice("bad", t("import.errors_text", { count: others.length })),
+      grid(t("import.errors"), [t("import.row"), t("import.column"), t("import.error")], others.map((one) => [String(one.row ?? ""), one.column || "", [one.value && h("p", { dir: "auto" }, h("strong", {}, one.value)), reasonOf(one, chosen)]]))]);
+}
+
+/** Why a cell is wrong, in words for the kind of its column. */
+function reasonOf(one, chosen) {
+  const column = chosen.columns?.columns.find(({ heading }) => heading === one.column)?.column ?? "";
+  const channel = `import_address.${column.slice("contacts.".length)}`;
+  if (one.code === "ADDRESS_MALFORMED" && column.startsWith("contacts.") && has(channel)) return t(channel);
+  return one.code === "COLUMN_UNKNOWN" && chosen.columns ? t("import.unmapped") : explainOne(one);
 }
 
 /** A group that somebody else has created meanwhile is there, too. */
@@ -131,20 +139,16 @@ function changes(found, chosen, result, signal, form) {
   return h("section", { class: "panel" },
     h("h2", {}, t("import.changes", { file: chosen.name })),
     h("p", { role: "status" }, t("import.counts", { created: found.created, updated: found.updated, unchanged: found.unchanged })),
-    found.changes.length > 0 && grid(t("import.changes", { file: chosen.name }), [t("import.row"), t("people.id"), t("import.field"), t("import.old"), t("import.new")], found.changes.flatMap(changeRows)),
+    found.changes.length > 0 && grid(t("import.changes", { file: chosen.name }), [t("import.row"), t("import.change")], found.changes.map((one) => [String(one.row), changeOf(one)])),
     found.more_changes > 0 && h("p", {}, t("import.more", { count: found.more_changes })),
     count ? h("form", { class: "actions", onsubmit: run }, h("button", { class: "primary" }, t(found.wrong.length ? "import.only_right" : "import.run", { count })), h("span", { role: "status" })) : !found.wrong.length && notice("info", t("import.nothing")));
 }
 
-/** Returns a row of the table for each field that changes; a new person without fields has one, too. */
-function changeRows(change) {
-  const fields = change.fields.length ? change.fields : [null];
-  return fields.map((one, place) => [
-    place ? "" : String(change.row), place ? "" : change.id,
-    one ? columnName(one.field) : t("import.is_new"),
-    change.created ? t("import.is_new") : h("del", {}, one?.old || t("import.empty")),
-    one ? h("ins", {}, one.new || t("import.empty")) : "",
-  ]);
+/** Returns what a row changes: of a new person all its fields in one line, else each field with its old and new value. */
+function changeOf({ id, created, fields }) {
+  const said = (one) => [columnName(one.field), ": ", !created && [h("del", {}, one.old || t("import.empty")), " → "], h("ins", {}, one.new || t("import.empty"))];
+  return [h("p", { class: "quiet small" }, created ? t("import.is_new") : id),
+    h(created ? "p" : "div", { dir: "auto" }, fields.map((one, place) => (created ? [place > 0 && " · ", said(one)] : h("p", {}, said(one)))))];
 }
 
 async function importNow(own, chosen, result, signal, form) {
