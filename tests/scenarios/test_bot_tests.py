@@ -1,5 +1,6 @@
 """The tests of a bot, and a conversation with it in the terminal (C-99)."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -278,6 +279,22 @@ def test_a_chat_in_the_terminal_answers_and_reloads(
     assert "s.broken:1 modify_promo failed: there is no promo with the id 77" in printed.err
     assert "UNKNOWN_FIELD: send has no field 'txt'" in printed.err
     assert printed.out.count("» Changed") == 2, "a version with errors is not in force"
+
+
+def test_a_chat_has_several_people_groups_channels_files_and_old_buttons(
+    folder: BotFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["/help", "/desk", ":photo F1", ":contact +79990000001", "[Go]", ":as 8", ":in -100", "hi", ":reply hm"]
+    lines += [":in", ":channel sms", "/help", ":nonsense"]
+    monkeypatch.setattr("sys.stdin", StringIO("\n".join(lines)))
+    assert main(["scenarios", "chat", str(folder.folder)]) == 0
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    answered = [line.removeprefix("» ") for line in printed if line.startswith("»")]
+    assert answered == [
+        *("Help", "A photo?", "A phone?", "+79990000001", "<b>Your name?</b>"),
+        *("-100 -", "-100 -100 -", "Help"),
+    ]
+    assert sum(line.startswith(":wait 1d") for line in printed) == 2, "the help, again after what is no command"
 
 
 @pytest.mark.parametrize(("late", "said"), [("", True), (", late: now", True), (", late: skip", False)])

@@ -327,7 +327,7 @@ def test_history_copy_and_inline_results_are_those_of_a_server(bot: Folder) -> N
 """)
     rows = bot.play(first_name="Anna")
     assert outcomes(rows) == ["completed"] * 3 + ["failed", "completed"]
-    assert texts(rows) == ["Anna, 1"]
+    assert texts(rows) == ["Anna, 1", "<code>Anna</code>\nx"]
     assert [rows[2]["results"]["verdict"], rows[4]["results"]] == ["all_reached", {"results_offered": 2}]
     returned = {name for row in rows for name in row["results"]} - {"error"}
     assert returned <= {name for kind in own_actions().values() for name in kind.returns}

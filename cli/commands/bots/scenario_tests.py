@@ -21,7 +21,11 @@ from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
 from scenarios.check.reloading import Fingerprint, fingerprint
 from scenarios.rehearsal.memory import Memory
 
-_HELP = 'Write to the bot; "[Text]" presses a button, ":wait 1d" lets time pass, ":variables" shows them, Ctrl-D ends.'
+_HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D ends. More:
+:as 8           another person writes from now on      :in -1001       in a group; :in alone ends it
+:channel sms    in another channel                     :reply TEXT     to the bot's last message
+:photo NAME     sends a photo                          :contact +7…    shares the contact
+:wait 1d        lets time pass                         :variables      shows them"""
 
 
 def test_bot(arguments: Namespace) -> int:
@@ -53,13 +57,13 @@ def chat(arguments: Namespace) -> int:
     """Talk to the bot until the input ends. Changed files are in force for the next line, unless they have errors."""
     folder, seen = arguments.folder, fingerprint(arguments.folder)
     bot = _checked(folder).bot
-    talk = Conversation(bot, Memory(datetime.now(UTC), bot.zone(UTC)))
+    terminal = _Terminal(talk := Conversation(bot, Memory(datetime.now(UTC), bot.zone(UTC))))
     print(_HELP)
     for line in _lines():
         bot, seen = _reloaded(folder, talk.bot, seen)
         talk.bot = bot
         before = len(talk.memory.said)
-        _act(talk, line)
+        terminal.act(line)
         for warning in talk.warnings:
             print_warning(str(warning))
         talk.warnings.clear()
@@ -68,26 +72,58 @@ def chat(arguments: Namespace) -> int:
         talk.memory.failures.clear()
         for said in talk.memory.said[before:]:
             later = f"  ({said.at:%Y-%m-%d %H:%M})" if said.at > talk.memory.now else ""
-            to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else ""
+            to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else terminal.elsewhere(said.chat)
             print("\n".join(message_lines(msgspec.to_builtins(said.message))) + later + to)
     return SUCCESS
 
 
-def _act(talk: Conversation, line: str) -> None:
-    if line.startswith("[") and line.endswith("]"):
+class _Terminal:
+    """Reads what the person at the terminal does."""
+
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
+        self._person = PERSON
+
+    def act(self, line: str) -> None:
+        """Does what a line says."""
+        talk, (command, _, given) = self._talk, line.partition(" ")
+        given = given.strip()
+        if line.startswith("[") and line.endswith("]"):
+            self._do("press", line[1:-1])
+        elif not line.startswith(":"):
+            self._do("user", line)
+        elif command[1:] in ("photo", "contact", "reply") and given:
+            self._do(command[1:], given)
+        elif command == ":wait" and (duration := read_duration(given)):
+            talk.wait(duration)
+        elif command == ":variables":
+            event = {"channel": talk.channel, "user_id": self._person, "chat_id": talk.group or self._person}
+            print(json.dumps(talk.memory.seen(talk.bot, event), ensure_ascii=False))
+        elif not self._moved(command, given):
+            print(_HELP)
+
+    def elsewhere(self, chat: str) -> str:
+        """Returns where a message went, "" for the chat in which the person writes."""
+        here = f"{self._talk.channel}:{self._talk.group or self._person}"
+        return "" if chat == here else f"  (in {chat})"
+
+    def _do(self, what: str, given: str) -> None:
         try:
-            talk.press(PERSON, line[1:-1])
+            self._talk.act(what, given, self._person)
         except NoSuchButton as error:
             print(error)
-    elif line.startswith(":wait") and (duration := read_duration(line.removeprefix(":wait").strip())):
-        talk.wait(duration)
-    elif line == ":variables":
-        event = {"channel": talk.channel, "user_id": PERSON, "chat_id": PERSON}
-        print(json.dumps(talk.memory.seen(talk.bot, event), ensure_ascii=False))
-    elif line.startswith(":"):
-        print(_HELP)
-    else:
-        talk.write(PERSON, line)
+
+    def _moved(self, command: str, given: str) -> bool:
+        """Changes who writes, or where; returns whether the line says so."""
+        if command == ":in":
+            self._talk.group = given
+        elif command == ":as" and given:
+            self._person = given
+        elif command == ":channel" and given:
+            self._talk.channel = given
+        else:
+            return False
+        return True
 
 
 def _lines() -> Iterator[str]:

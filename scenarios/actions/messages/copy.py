@@ -19,7 +19,7 @@ from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.sending.attachments import resolve
-from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT
+from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, BotMessage
 from scenarios.sending.orders import reply
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
@@ -50,7 +50,7 @@ async def execute(context: Context, written: CopyAttributes) -> Ending | Waiting
     if event.get("kind", "text") not in _KINDS:
         raise Invalid("NO_MESSAGE", sentence("no_message_copy"))
     replied = await _copy_of(context, chat, event.get("reply_message_id"))
-    files = resolve([one for one in event.get("attachments") or () if one["type"] in tuple(AttachmentType)], ())
+    files = resolve(_files(event), ())
     text = _text(event, context.services.timezone, shows_reply=not replied)
     text = cut_text(text, ParseMode.HTML, LONGEST_CAPTION if files.attachments else LONGEST_TEXT)
     content = Content(ParseMode.HTML, attachments=tuple(files.attachments), reply_to=replied)
@@ -60,9 +60,16 @@ async def execute(context: Context, written: CopyAttributes) -> Ending | Waiting
 
 
 def rehearse(step: RehearsedStep, written: CopyAttributes) -> Ending:
-    assert written.chat
+    text = _text(step.event, step.memory.zone, shows_reply=True)
+    said = BotMessage(text, _files(step.event) or None)
+    step.say(said, to_chat={"channel": step.channel, "chat_id": written.chat})
     reached: dict[str, Any] = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
     return completed({**reached, "last_message_id": NUMBER})
+
+
+def _files(event: Event) -> list[Any]:
+    """Return the attachments that can be sent."""
+    return [one for one in event.get("attachments") or () if one["type"] in tuple(AttachmentType)]
 
 
 def _text(event: Event, zone: tzinfo, *, shows_reply: bool) -> str:

@@ -11,6 +11,7 @@ a student signs up:
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from scenarios.bot.durations import read_duration
 from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import split_name
-from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
+from scenarios.check.rehearsal.conversation import ACTS, Conversation, NoSuchButton
 from scenarios.check.rehearsal.rehearsal import Outcomes
 from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
@@ -38,7 +39,7 @@ FOLDER = "tests"
 PERSON = "7"
 FIRST_MOMENT = datetime(2026, 1, 1, 9, tzinfo=UTC)
 FIELDS = ("at", "channel", "variables", "fail", "unknown", "returns", "steps")
-STEPS = ("user", "photo", "contact", "reply", "press", "bot", "wait", "variables", "form", "fail", "returns")
+STEPS = (*ACTS, "bot", "wait", "variables", "form", "fail", "returns")
 _EXPECTED = {"contains": "contains", "matches": "regex", "starts_with": "starts_with"}
 
 
@@ -122,39 +123,16 @@ class _Test:
         return {
             "fail": self._fail,
             "returns": self._return,
-            "user": self._user,
-            "photo": self._photo,
-            "contact": self._contact,
-            "reply": self._reply,
-            "press": self._press,
+            **{what: partial(self._do, what) for what in ACTS},
             "wait": self._wait,
             "bot": self._expect,
             "variables": self._compare_variables,
             "form": self._compare_form,
         }
 
-    def _user(self, written: Data, person: str) -> None:
+    def _do(self, what: str, given: Any, person: str) -> None:
         self._nothing_more()
-        if isinstance(written, Mapping):
-            self._talk.write(person, as_text(written.get("event_text")), **{str(k): v for k, v in written.items()})
-        else:
-            self._talk.write(person, as_text(written))
-
-    def _photo(self, file: Data, person: str) -> None:
-        self._nothing_more()
-        self._talk.write(person, "", attachments=[{"type": "photo", "file_id": as_text(file)}])
-
-    def _contact(self, phone: Data, person: str) -> None:
-        self._nothing_more()
-        self._talk.write(person, "", attachments=[{"type": "contact", "phone": as_text(phone), "is_own": True}])
-
-    def _reply(self, text: Data, person: str) -> None:
-        self._nothing_more()
-        self._talk.reply(person, as_text(text))
-
-    def _press(self, label: Data, person: str) -> None:
-        self._nothing_more()
-        self._talk.press(person, as_text(label))
+        self._talk.act(what, given, person)
 
     def _wait(self, duration: Data, _: str) -> None:
         self._nothing_more()

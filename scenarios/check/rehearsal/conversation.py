@@ -16,6 +16,7 @@ from scenarios.check.dry_run import select
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal
 from scenarios.engine.results import skipped
 from scenarios.engine.triggers import SCHEDULED
+from scenarios.placeholders.values import as_text
 from scenarios.rehearsal.memory import Memory, RehearsedPromos, SaidMessage
 from scenarios.schema.conditions import unmet
 from scenarios.schema.questions import EVENTS
@@ -23,6 +24,8 @@ from scenarios.schema.schedules import due_before, event_of, late_before
 from scenarios.words import Text, sentence
 
 _OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
+ACTS = ("user", "photo", "contact", "reply", "press")
+"""What a person does: writes, sends a photo or its contact, replies to the bot's last message in the chat, presses."""
 PHONE = "+79990000007"
 """The number that people of a rehearsal share."""
 
@@ -59,11 +62,23 @@ class Conversation:
         """Have a person write something."""
         self._receive(person, {"kind": "text", "event_text": text, **fields})
 
-    def reply(self, person: str, text: str) -> None:
-        """Have a person reply to the bot's last message in this chat."""
-        last = next(reversed(self.said_to(person)), None)
-        said = last.message.text if last else ""
-        self.write(person, text, is_reply=True, reply_message_id="1", reply_message_text=said)
+    def act(self, what: str, given: Data, person: str) -> None:
+        """Have a person do one of ACTS. Raises NoSuchButton."""
+        text = as_text(given)
+        if what == "user" and isinstance(given, Mapping):
+            self.write(person, as_text(given.get("event_text")), **{str(name): one for name, one in given.items()})
+        elif what == "user":
+            self.write(person, text)
+        elif what == "photo":
+            self.write(person, "", attachments=[{"type": "photo", "file_id": text}])
+        elif what == "contact":
+            self.write(person, "", attachments=[{"type": "contact", "phone": text, "is_own": True}])
+        elif what == "reply":
+            last = next(reversed(self.said_to(person)), None)
+            said = last.message.text if last else ""
+            self.write(person, text, is_reply=True, reply_message_id="1", reply_message_text=said)
+        else:
+            self.press(person, text)
 
     def press(self, person: str, label: str) -> None:
         """Have a person press the button with this text, of the last message that has it. Raises NoSuchButton."""

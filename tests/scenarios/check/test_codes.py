@@ -28,3 +28,7 @@ def test_names_of_coreness_stand_on_their_page_and_not_in_the_reference() -> Non
     assert rows <= set((ROOT / "docs" / "scenarios-coreness.md").read_text().splitlines())
     assert "The same as `" not in (ROOT / "docs" / "scenarios-actions.md").read_text()
     assert len(rows) > 4
+
+
+def test_the_guide_to_the_first_bot_is_short() -> None:
+    assert len((ROOT / "docs" / "scenarios.md").read_text().splitlines()) <= 400

@@ -1,0 +1,95 @@
+"""The tests of the cookbook say the same in the product as in the rehearsal of `scenarios test` (C-110)."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.model.people import Group, User
+from couriers.telegram_bot import CHANNEL
+from scenarios.bot.nodes import plain
+from scenarios.check import check
+from scenarios.check.rehearsal.bot_tests import PERSON
+from scenarios.check.rehearsal.conversation import ACTS, Conversation
+from scenarios.loader.composer import compose
+from scenarios.loader.problem import Problems
+from scenarios.rehearsal.memory import Memory
+from tests.scenarios.execution.conftest import Installation
+from tests.support.paths import ROOT
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+
+COOKBOOK = ROOT / "examples" / "cookbook"
+PLAYED = ["booking", "broadcast", "else", "escalation", "language", "menu", "quiz", "support-desk"]
+"""Not the others: they wait for days, ask Telegram, or begin with an answer to a delivery."""
+
+MOMENT = datetime(2026, 12, 1, 9, tzinfo=UTC)
+Step = Mapping[str, Any]
+
+
+class Product:
+    """A conversation with the running bot, as `Conversation` has it with the rehearsed one."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self._events = count()
+
+    async def act(self, what: str, given: Any, person: str) -> None:
+        fields = {
+            "channel": CHANNEL,
+            "user_id": person,
+            "chat_id": person,
+            "first_name": "Anna",
+            "event_date": f"{MOMENT:%FT%T%z}",
+        }
+        if what == "press":
+            data = self._button(given, person)
+            await self.installation.put(kind="callback", event_text=None, callback_data=data, message_id=1, **fields)
+        else:
+            written = given if isinstance(given, Mapping) else {"event_text": given}
+            await self.installation.put_event({"id": f"t{next(self._events)}", "kind": "text", **fields, **written})
+
+    def _button(self, label: str, person: str) -> str:
+        """Returns what a button of the last message that has it sends."""
+        to_person = [one for one in reversed(self.installation.courier.attempted) if one.address == person]
+        rows = [row for one in to_person if one.content for row in one.content.inline]
+        return next(button.data for row in rows for button in row if button.text == label)
+
+
+def steps_of(folder: Path) -> list[Step]:
+    """Returns the steps of the first test, which lets nothing fail and no time pass."""
+    (file,) = (folder / "tests").glob("*.yaml")
+    root = compose(file.read_text(), file.name, Problems(), lambda text, place: text)
+    assert root is not None
+    tests = plain(root).values()
+    steps: list[Step] = next(iter(tests))["steps"]
+    return steps
+
+
+async def directory(installation: Installation) -> None:
+    """Each group has one person; the directory does not know those who write, so the sender is the bot."""
+    await installation.directory.users.create(TENANT, User(9, contacts={CHANNEL: ["90"]}))
+    for group in ("staff", "plumbers"):
+        await installation.directory.groups.create(TENANT, Group(group, group), [9])
+
+
+@pytest.mark.parametrize("shards", [1])
+@pytest.mark.parametrize("name", PLAYED)
+async def test_the_product_says_what_the_rehearsal_says(bare: Installation, name: str) -> None:
+    bare.folder = COOKBOOK / name
+    bare.courier.channel = CHANNEL
+    await bare.start_courier()
+    await directory(bare)
+    await bare.start()
+    product, rehearsal = Product(bare), Conversation(check(bare.folder, {}).bot, Memory(MOMENT))
+    said = rehearsal.memory.said
+    for step in steps_of(bare.folder):
+        for what in (one for one in ACTS if one in step):
+            person, before = str(step.get("as", PERSON)), len(said)
+            rehearsal.act(what, step[what], person)
+            await product.act(what, step[what], person)
+            await until(lambda: len(bare.texts) >= len(said))
+            assert sorted(bare.texts[before:]) == sorted(one.message.text for one in said[before:]), step
