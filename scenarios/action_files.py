@@ -18,12 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct, defstruct, structs
 
 from core.errors import Invalid, Refused
 from core.model.clock import from_ms
+from scenarios.bot.data import Data
+from scenarios.bot.event_fields import Event
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
@@ -36,7 +38,9 @@ from scenarios.words import sentence
 log = logging.getLogger(__name__)
 
 SETTING = "ADA_ACTIONS"
-_TYPES: Mapping[Any, Any] = {str: Text, int: Whole, float: Number, bool: Flag}
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+_TYPES: Mapping[type, Any] = {str: Text, int: Whole, float: Number, bool: Flag}
 
 
 class ActionCall(Struct, frozen=True):
@@ -44,29 +48,27 @@ class ActionCall(Struct, frozen=True):
     `seen["person"]["name"]`. `identity`: names this step of this event: the same if it is repeated after a crash.
     """
 
-    event: Mapping[str, Any]
-    seen: Mapping[str, Any]
+    event: Event
+    seen: Mapping[str, Data]
     identity: str
     now: datetime
 
 
 def action(
     returns: Mapping[str, str] | None = None, from_person: tuple[str, ...] = (), name: str = ""
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[F], F]:
     """Make an action of a function. `returns`: result → its meaning. `from_person`: the results that a person has
     written, which are shown as they are. `name`: by default that of the function.
     """
 
-    def declared(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declared(function: F) -> F:
         function.__ada_action__ = _type_of(function, name, returns or {}, from_person)  # type: ignore[attr-defined]
         return function
 
     return declared
 
 
-def _type_of(
-    function: Callable[..., Any], name: str, returns: Mapping[str, str], from_person: tuple[str, ...]
-) -> ActionType:
+def _type_of(function: Function, name: str, returns: Mapping[str, str], from_person: tuple[str, ...]) -> ActionType:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     fields: list[tuple[str, Any, Any]] = [
         (

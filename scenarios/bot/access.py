@@ -8,7 +8,7 @@ from scenarios.words import Text, sentence
 
 
 def refusal(
-    roles: Mapping[str, Role], fields: Mapping[str, Data], user: object, *, ids: Collection[str] = (), role: str = ""
+    roles: Mapping[str, Role], fields: Mapping[str, Data], user: Data, *, ids: Collection[str] = (), role: str = ""
 ) -> Text:
     """Return why this person may not run an action with these fields; empty if it may. `user`: the id by which roles
     list the person; `ids`: further ones. `role`: a further role of the person.

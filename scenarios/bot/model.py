@@ -6,11 +6,11 @@ could not be read is missing, everything else is there.
 
 from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from core.model.json_form import JsonObject
 from scenarios.bot.place import Place
 from scenarios.bot.schedules import Schedule
 from scenarios.bot.variables import Variable
@@ -57,7 +57,7 @@ class Action(Struct, frozen=True):
     """
 
     type: str
-    fields: Mapping[str, Any]
+    fields: JsonObject
     place: Place
     chain: frozenset[str] | None = None
     chain_drop: frozenset[str] = frozenset()
@@ -173,7 +173,7 @@ class Bot(Struct, frozen=True):
     group_triggers: Triggers = no_triggers()
     commands: tuple[BotCommand, ...] = ()
     roles: Mapping[str, Role] = {}
-    settings: Mapping[str, Any] = {}
+    settings: JsonObject = {}
     variables: Mapping[str, str] = {}
     declared: Mapping[str, Variable] = {}
     schedules: Mapping[str, Schedule] = {}

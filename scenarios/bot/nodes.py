@@ -4,10 +4,10 @@ An alias is the same node as its anchor, so a tree may share nodes. `size` count
 """
 
 import re
-from typing import Any
 
 from msgspec import Struct
 
+from scenarios.bot.data import Data
 from scenarios.words import Text, sentence
 
 Value = str | int | float | bool | None
@@ -50,12 +50,17 @@ class MapNode(Struct, frozen=True):
 Node = Scalar | ListNode | MapNode
 
 
-def plain(node: Node) -> Any:
+def plain(node: Node) -> Data:
     """Return the value without places: str, int, float, bool, None, list, dict."""
     if isinstance(node, Scalar):
         return node.value
     if isinstance(node, ListNode):
         return [plain(item) for item in node.items]
+    return plain_mapping(node)
+
+
+def plain_mapping(node: MapNode) -> dict[str, Data]:
+    """Return the mapping without places."""
     return {key.text: plain(value) for key, value in node.pairs}
 
 

@@ -8,9 +8,12 @@ library is `regex`: `re` has no time limit, and a thread that runs it cannot be 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from scenarios.words import SentenceError, sentence
+
+if TYPE_CHECKING:
+    import regex
 
 SEARCH_SECONDS = 0.05
 """Limit for one search."""
@@ -39,7 +42,7 @@ class Pattern:
     """A compiled pattern."""
 
     source: str
-    compiled: Any
+    compiled: "regex.Pattern[str]"
 
     def search(self, text: str) -> tuple[str, ...] | None:
         """Return the first match, then its groups ("" for a group that took no part); None if there is none.

@@ -1,7 +1,6 @@
 """When a bot does something by itself (C-96): cron or words such as `Monday 8:00`, or so long before a date. Pure."""
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 from core.errors import Invalid
 from core.model.clock import from_wall
 from core.model.cron import CronExpression, cron_of
+from core.model.json_form import JsonObject
 from scenarios.bot.place import Place
 from scenarios.words import SentenceError, sentence
 
@@ -36,7 +36,7 @@ class Schedule(Struct, frozen=True):
     by: int = 0
     time: int | None = None
     target: Any = None
-    when: Mapping[str, Any] | None = None
+    when: JsonObject | None = None
     late: bool = True
 
     def moment_after(self, moment: datetime, zone: tzinfo) -> datetime:

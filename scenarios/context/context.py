@@ -18,6 +18,7 @@ from core.errors import Forbidden
 from core.model.history_key import HistoryKey
 from core.services import Services
 from core.updates import rights
+from core.updates.events import Event
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from scenarios.bot.model import Bot
@@ -70,7 +71,7 @@ class Context:
     folder: Path
     run: str
     step: Step
-    event: Mapping[str, Any]
+    event: Event
     prepared: Prepared
 
     @property

@@ -1,9 +1,11 @@
 """Earlier messages of a chat, as actions read them. `scenarios.execution` has the runs in which it is stored."""
 
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
+
+from scenarios.bot.data import Data
 
 
 class Said(Struct, frozen=True):
@@ -12,7 +14,7 @@ class Said(Struct, frozen=True):
     by: str
     text: str
     at: datetime
-    message_id: Any = None
+    message_id: Data = None
     is_bot: bool = False
 
 

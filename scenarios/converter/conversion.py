@@ -47,7 +47,7 @@ def convert(folder: Path) -> Converted:
         name: compose((folder / name).read_text("utf-8"), name, problems)
         for name in sorted(one.relative_to(folder).as_posix() for one in (folder / "scenarios").rglob("*.yaml"))
     }
-    written: dict[str, Any] = {}
+    written: dict[str, Data] = {}
     triggers = [one for file, root in roots.items() for one in _triggers(file, root)]
     names = Names(_buttons(triggers), {k: v for root in roots.values() for k, v in _stored(root)})
     taken = {name for root in roots.values() for name, _ in _scenarios(root)}
@@ -174,7 +174,7 @@ def _entry(text: str, compared: str) -> tuple[str, Data]:
     return _TEXT_RULES[name], rule["value"]
 
 
-def _bot(folder: Path, problems: Problems) -> dict[str, Any]:
+def _bot(folder: Path, problems: Problems) -> dict[str, Data]:
     """Return bot.yaml: the commands. A token is named and not carried over."""
     name = next((one for one in _BOT_FILES if (folder / one).exists()), None)
     root = compose((folder / name).read_text("utf-8"), name, problems) if name else None

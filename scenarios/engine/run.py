@@ -7,9 +7,10 @@ paths (C-92). Sorted paths are the order in which an author reads the actions.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from core.model.json_form import JsonObject
 from scenarios.bot import Action, Scenario
+from scenarios.bot.data import Data
 from scenarios.engine.states import OUTCOMES, Cause, State
 from scenarios.words import Text
 
@@ -24,8 +25,8 @@ class Values:
     `from_person`: the names of those that a person has written; texts for a person's chat escape them.
     """
 
-    results: Mapping[str, Any] = field(default_factory=dict)
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    results: JsonObject = field(default_factory=dict)
+    variables: JsonObject = field(default_factory=dict)
     from_person: frozenset[str] = frozenset()
 
     def and_then(self, later: "Values") -> "Values":
@@ -37,7 +38,7 @@ class Values:
             (self.from_person - replaced) | later.from_person,
         )
 
-    def seen_with(self, attributes: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+    def seen_with(self, attributes: Mapping[str, Data], event: Mapping[str, Data]) -> dict[str, Data]:
         """Return the flat mapping that an action sees: results over its attributes over variables over the event
         (C-32)."""
         return {**event, **self.variables, **attributes, **self.results}
@@ -54,7 +55,7 @@ class Splice:
 
     scenarios: tuple[Scenario, ...]
     parallel: bool = False
-    given: tuple[Mapping[str, Any], ...] = ()
+    given: tuple[Mapping[str, Data], ...] = ()
     collect: tuple[str, ...] | None = None
     at_once: int = 0
 
@@ -104,7 +105,7 @@ class Step:
         """Return whether everything chained after it ends as drop (C-28)."""
         return self.cause is Cause.CUT or self.state in self.action.chain_drop
 
-    def language(self, event: Mapping[str, Any]) -> str:
+    def language(self, event: Mapping[str, Data]) -> str:
         """Return the language of the person, "" if it is not known: what the chain says goes before the event."""
         return str(self.values.seen_with({}, event).get("language") or "")
 

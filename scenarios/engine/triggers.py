@@ -14,10 +14,9 @@ from scenarios import bot
 from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data
 from scenarios.bot.button_text import normalise
 from scenarios.bot.data import Data
+from scenarios.bot.event_fields import Event
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
 from scenarios.words import Text, placed, sentence
-
-Event = Mapping[str, Data]
 
 ALWAYS = ("*", "default")
 _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)

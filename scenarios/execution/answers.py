@@ -20,7 +20,7 @@ from core.updates.events import person_of
 from scenarios.actions.memory import ask
 from scenarios.actions.memory.set import change
 from scenarios.bot.button_data import pressed_message, turn_of
-from scenarios.bot.data import Data
+from scenarios.bot.event_fields import Event
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed, skipped
@@ -37,8 +37,6 @@ INTERRUPTED = sentence("person_has_begun_something")
 
 _MOVED = ("id", "kind", "event_text", "event_date", "language_code")
 """The fields of a text that answers in another chat; the others are of the chat in which it was written."""
-
-Event = Mapping[str, Data]
 
 
 class QuestionAnswers:

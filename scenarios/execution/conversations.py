@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from core.model.clock import from_ms
 from core.model.history_key import own_name
 from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from scenarios.bot.data import Data
 from scenarios.context.conversations import Said
 from scenarios.engine import State, Step
 from scenarios.execution.runs import RunGone, Runs, StoredRun
@@ -68,7 +68,7 @@ def said_in(stored: StoredRun) -> Iterator[Said]:
 def _answer(stored: StoredRun, step: Step) -> str:
     """Return the text of a `send`, without marks; "" for a message elsewhere or later."""
     section = stored.version.bot.settings.get("send")
-    defaults: Mapping[str, Any] = {"placeholder": True, **(section if isinstance(section, Mapping) else {})}
+    defaults: Mapping[str, Data] = {"placeholder": True, **(section if isinstance(section, Mapping) else {})}
     language = step.language(stored.event)
     action = stored.version.bot.action(step.scenario, step.path[-1], step.action, language)
     prepared = prepare(action, defaults, step.values, stored.event)

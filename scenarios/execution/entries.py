@@ -4,12 +4,12 @@ The engine makes the run of these again: the same beginning and the same endings
 So a step costs one small entry, whatever it releases.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
 
+from core.model.json_form import JsonObject
 from scenarios.bot import Bot, Scenario
 from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end, handled
 from scenarios.words import Sentence, sentence
@@ -24,13 +24,13 @@ class RunEntry(Struct, frozen=True, array_like=True):
     path: Path
     state: State
     at: int
-    results: Mapping[str, Any] = {}
-    variables: Mapping[str, Any] = {}
+    results: JsonObject = {}
+    variables: JsonObject = {}
     from_person: tuple[str, ...] = ()
     error: str = ""
     scenarios: tuple[str, ...] | None = None
     parallel: bool = False
-    given: tuple[Mapping[str, Any], ...] = ()
+    given: tuple[JsonObject, ...] = ()
     said: Sentence | None = None
     collect: tuple[str, ...] | None = None
     at_once: int = 0

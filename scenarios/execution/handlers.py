@@ -12,7 +12,6 @@ for no longer than that, however many they are.
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 from core.directory.users import Users
 from core.model.people import User
@@ -21,6 +20,7 @@ from core.queue.task_ids import put_ms
 from core.sentence import language_of
 from core.updates import events
 from core.updates.bot_calls import BotCalls
+from core.updates.events import Event
 from couriers.bot_calls import longest_answer
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Waiting
@@ -37,7 +37,6 @@ from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
 
-Event = Mapping[str, Any]
 
 FOR_ANSWERS = timedelta(minutes=10)
 """A later answer could not arrive before them either: the messages of a chat keep their order."""

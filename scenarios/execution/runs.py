@@ -19,8 +19,7 @@ from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store, shard_of_name
 from scenarios import engine
-from scenarios.bot.data import Data
-from scenarios.bot.event_fields import with_derived
+from scenarios.bot.event_fields import Event, with_derived
 from scenarios.engine import Effects, Ending, Path, Run, State
 from scenarios.execution import entries
 from scenarios.execution.versions import Version, Versions
@@ -36,8 +35,6 @@ FAULTS = (State.FAILED, State.UNKNOWN)
 _WAITS = "waits:"
 _DROPPED = 100
 """Runs that one script call drops."""
-
-Event = Mapping[str, Data]
 
 
 class RunGone(Exception):

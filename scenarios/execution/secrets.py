@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from scenarios.bot.data import Data
 from scenarios.words import Sentence, Text
 
 HIDDEN = "•••"
@@ -26,7 +27,7 @@ _VARIABLE = re.compile(rf"(?:^|_)(?:{_NAMES}|key|pass)$|_pwd$", re.IGNORECASE)
 class Secrets:
     """The secrets of one run, which must not be shown."""
 
-    def __init__(self, variables: Mapping[str, str], values: Iterable[object] = ()) -> None:
+    def __init__(self, variables: Mapping[str, str], values: Iterable[Data] = ()) -> None:
         """Collect the secrets. `variables`: of the environment, all of which are secret. `values`: settings, events,
         fields and results.
         """
@@ -36,15 +37,19 @@ class Secrets:
         longest_first = sorted(map(re.escape, self._shown), key=len, reverse=True)
         self._pattern = re.compile("|".join(longest_first)) if longest_first else None
 
-    def hidden(self, value: Any, name: str = "") -> Any:
+    def hidden(self, value: Data, name: str = "") -> Data:
         """Return the value without secrets; `name`: of its field."""
         if is_secret(name) and value not in (None, ""):
             return HIDDEN
         if isinstance(value, str):
             return self.in_text(value)
         if isinstance(value, Mapping):
-            return {self.in_text(str(key)): self.hidden(one, str(key)) for key, one in value.items()}
+            return self.hidden_fields(value)
         return [self.hidden(one) for one in value] if isinstance(value, list | tuple) else value
+
+    def hidden_fields(self, values: Mapping[str, Data]) -> dict[str, Any]:
+        """Return a mapping without secrets."""
+        return {self.in_text(str(key)): self.hidden(one, str(key)) for key, one in values.items()}
 
     def said(self, text: Text) -> Text:
         """Return a text without secrets."""
@@ -74,7 +79,7 @@ def _password(value: str) -> str:
         return ""
 
 
-def _secrets_in(value: object, name: str = "") -> Iterator[str]:
+def _secrets_in(value: Data, name: str = "") -> Iterator[str]:
     """Emit the texts under names of secrets, at any depth."""
     if isinstance(value, str):
         if is_secret(name):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from core.errors import NotFound
 from core.model.clock import write_time
 from core.model.content import Content
+from core.model.json_form import JsonObject
 from core.processes.register import BotFault, BotFaults
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -132,9 +133,9 @@ class DryRunAction(Struct, frozen=True):
     outcome: str
     why: str
     error: str
-    given: Mapping[str, Any]
-    send: Mapping[str, Any] | None
-    results: Mapping[str, Any]
+    given: JsonObject
+    send: JsonObject | None
+    results: JsonObject
     translations: Translations
 
 
@@ -304,7 +305,8 @@ def _try(
 
 
 def _hidden(row: Row, secrets: Secrets) -> DryRunAction:
-    return DryRunAction(**secrets.hidden(row.as_json()), translations=translations(error=secrets.said(row.error)))
+    fields = secrets.hidden_fields(row.as_json())
+    return DryRunAction(**fields, translations=translations(error=secrets.said(row.error)))
 
 
 def _content(row: Row, event: Mapping[str, Data]) -> Content | None:

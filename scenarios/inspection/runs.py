@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from functools import cached_property
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.clock import from_ms, write_time
+from core.model.json_form import JsonObject
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import events
@@ -52,9 +52,9 @@ class ActionView(Struct, frozen=True):
     moved_at: str | None
     ended_at: str | None
     error: str
-    given: Mapping[str, Any]
-    send: Mapping[str, Any] | None
-    results: Mapping[str, Any]
+    given: JsonObject
+    send: JsonObject | None
+    results: JsonObject
     waits_for: str | None
     translations: Translations
 
@@ -62,7 +62,7 @@ class ActionView(Struct, frozen=True):
 class RunView(RunFacts, frozen=True):
     """All actions that one event has started. `name`: of the person, if the directory knows it."""
 
-    event: Mapping[str, Any]
+    event: JsonObject
     actions: Sequence[ActionView]
     name: str | None = None
 
@@ -154,7 +154,7 @@ def _view(stored: StoredRun, types: Mapping[str, ActionType], variables: Mapping
         scenarios=stored.scenarios,
         began=write_time(from_ms(stored.began)),
         ended=write_time(from_ms(stored.ended)) if stored.ended else None,
-        event=secrets.hidden(stored.event),
+        event=secrets.hidden_fields(stored.event),
         actions=[_action(stored, step, numbers, types.get(step.action.type), secrets) for step in steps],
     )
 
@@ -178,9 +178,9 @@ def _action(
         moved_at=write_time(from_ms(step.moved_at)) if step.moved_at else None,
         ended_at=write_time(from_ms(step.ended_at)) if step.ended_at else None,
         error=str(error),
-        given=secrets.hidden(given),
-        send=secrets.hidden(send),
-        results=secrets.hidden(ending.returned.results if ending else _question(stored, step)),
+        given=secrets.hidden_fields(given),
+        send=None if send is None else secrets.hidden_fields(send),
+        results=secrets.hidden_fields(ending.returned.results if ending else _question(stored, step)),
         waits_for=_waits_for(stored, step),
         translations=translations(error=error),
     )

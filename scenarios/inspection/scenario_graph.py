@@ -1,11 +1,11 @@
 """A scenario as a graph that is drawn: its actions with their fields, what follows what, where each stands. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import yaml
 from msgspec import Struct, to_builtins
 
+from core.model.json_form import JsonObject
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.engine.graph import Edge, Graph, graph_of, node_id, words
 from scenarios.execution.secrets import Secrets
@@ -33,7 +33,7 @@ class NodeView(Struct, frozen=True):
     place: str
     chain: str
     chain_drop: str
-    fields: Mapping[str, Any]
+    fields: JsonObject
     yaml: str
     x: int
     y: int
@@ -95,7 +95,7 @@ def _node(bot: Bot, graph: Graph, number: int, layout: Layout, secrets: Secrets)
     n = int(node.id.rpartition(":")[2])
     action = bot.scenarios[node.scenario].actions[n - 1]
     chain = "" if action.chain is None else words(action.chain)
-    fields, title = secrets.hidden(dict(action.fields)), secrets.in_text(_title(action))
+    fields, title = secrets.hidden_fields(action.fields), secrets.in_text(_title(action))
     place = place_text(action.place)
     x, y = layout.places[node.id]
     written = yaml.safe_dump(to_builtins(fields), allow_unicode=True, sort_keys=False, width=100) if fields else ""

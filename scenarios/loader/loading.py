@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.errors import SetupError
 from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.data import Data
-from scenarios.bot.nodes import MapNode, Node, plain
+from scenarios.bot.nodes import MapNode, Node, plain_mapping
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SCHEDULE, SETTINGS, TRIGGERS, VARIABLES, Folder
 from scenarios.loader.later_dialect import report_later
@@ -103,5 +103,4 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
 
 
 def settings_of(node: Node | None) -> Mapping[str, Data]:
-    values: Mapping[str, Data] = plain(node) if isinstance(node, MapNode) else {}
-    return values
+    return plain_mapping(node) if isinstance(node, MapNode) else {}

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from msgspec.structs import replace
 
 from core.model.text.characters import nfc
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, read_flag
+from scenarios.bot.data import Data
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
@@ -114,11 +114,11 @@ def with_goals(scenario: Scenario, bot: Bot) -> Scenario:
     be looked for first (C-104). What is no name of a scenario stays as it is written.
     """
 
-    def goal(written: Any) -> Any:
+    def goal(written: Data) -> Data:
         found = bot.find(written, scenario) if isinstance(written, str) else None
         return found.name if found else written
 
-    def row(buttons: Any) -> Any:
+    def row(buttons: Data) -> Data:
         return (
             [
                 {text: goal(one) for text, one in button.items()} if isinstance(button, dict) else button
@@ -167,7 +167,7 @@ def report_missing_type(reader: Reader, node: MapNode) -> None:
 
 
 def read_action(reader: Reader, node: MapNode) -> Action:
-    fields = plain(node)
+    fields = plain_mapping(node)
     kind = node.get("type")
     place = Place(reader.file, node.line, node.column)
     chain, after = read_outcomes(reader, node.get("chain"), "chain"), reader.text(node.get("after"), "after") or ""

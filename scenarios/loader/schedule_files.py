@@ -5,11 +5,10 @@ remind: {each: day 18:00, for: people, when: {person.room: {rule: empty}}, scena
 exam: {before: person.exam, by: 1d, time: 10:00, for: people, scenario: exam.tomorrow}
 """
 
-from typing import Any
-
 from scenarios.bot import Bot
+from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, plain_mapping
 from scenarios.bot.schedules import PEOPLE, Schedule, ScheduleFault, read_clock, read_time
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import Variable
@@ -99,7 +98,7 @@ def seconds(reader: Reader, node: Node | None) -> int:
     return int(duration.total_seconds()) if duration else 0
 
 
-def target_of(reader: Reader, name: Scalar, node: Node | None, default: str | None) -> Any:
+def target_of(reader: Reader, name: Scalar, node: Node | None, default: str | None) -> Data:
     """Return the people or the chat for which it starts."""
     value = default if node is None or is_empty(node) else plain(node)
     is_named = isinstance(value, dict) and ("group" in value or "chat" in value) and set(value) <= set(_TARGETS)
@@ -109,7 +108,7 @@ def target_of(reader: Reader, name: Scalar, node: Node | None, default: str | No
     return value
 
 
-def condition(reader: Reader, node: Node | None, bot: Bot) -> Any:
+def condition(reader: Reader, node: Node | None, bot: Bot) -> dict[str, Data] | None:
     if node is None or is_empty(node):
         return None
     for place, complaint in condition_complaints(node):
@@ -119,7 +118,7 @@ def condition(reader: Reader, node: Node | None, bot: Bot) -> Any:
             known: dict[str, Variable] = dict(bot.declared)
             message = did_you_mean(sentence("when_variables_yaml_has", name=field.text), field.text, known)
             reader.error(field, "UNKNOWN_VARIABLE", message)
-    return plain(node)
+    return plain_mapping(node) if isinstance(node, MapNode) else None
 
 
 def text_of(node: Node | None) -> str:

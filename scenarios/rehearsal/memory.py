@@ -13,6 +13,7 @@ from core.model.clock import to_ms
 from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn
 from scenarios.bot.data import Data
+from scenarios.bot.event_fields import Event
 from scenarios.engine import Ending, Path
 from scenarios.schema.questions import AskedQuestion
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
@@ -21,7 +22,6 @@ from scenarios.sending.message import BotMessage
 from scenarios.stores.promo import Promo
 from scenarios.words import sentence
 
-Event = Mapping[str, Data]
 Owner = tuple[str, str, str]
 """Scope, channel, and the id of the person or chat."""
 

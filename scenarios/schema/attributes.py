@@ -15,13 +15,15 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from msgspec import Struct
 
+from core.model.json_form import JsonObject
+from scenarios.bot.data import Data
 from scenarios.bot.durations import as_written
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import conversion, types
 from scenarios.schema.types import Type
 
 Default = str | int | bool | None
-Convert = Callable[[Any, str, tzinfo], Any]
+Convert = Callable[[Data, str, tzinfo], Any]
 Text = Annotated[str, types.TEXT, conversion.text]
 TextOrEmpty = Annotated[str | None, types.TEXT, conversion.text_or_empty]
 """None if it is not written: an empty text has a meaning of its own."""
@@ -35,7 +37,7 @@ Flag = Annotated[bool, types.FLAG, conversion.flag]
 OptionalFlag = Annotated[bool | None, types.FLAG, conversion.flag]
 Duration = Annotated[timedelta | None, types.DURATION, conversion.duration]
 Moment = Annotated[datetime | None, types.DATE, conversion.moment]
-Fields = Annotated[Mapping[str, Any], types.MAPPING, conversion.mapping]
+Fields = Annotated[JsonObject, types.MAPPING, conversion.mapping]
 Anything = Annotated[Any, types.ANY, conversion.anything]
 
 
@@ -85,7 +87,7 @@ class _Reader(Struct, frozen=True):
     convert: Convert
     about: Own
 
-    def source(self, prepared: Prepared) -> Mapping[str, Any]:
+    def source(self, prepared: Prepared) -> Mapping[str, Data]:
         if isinstance(self.about, Seen) and not any(name in prepared.own for name in self.about.together):
             return prepared.seen
         return prepared.own

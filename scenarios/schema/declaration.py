@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from core.errors import Refused
 from scenarios.bot import Action
+from scenarios.bot.data import Data
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
 from scenarios.placeholders.attributes import Prepared
@@ -89,12 +90,12 @@ class ActionType(Struct, frozen=True):
         """
         return replace(action, fields=self._read(action.fields))
 
-    def section(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def section(self, settings: Mapping[str, Data]) -> dict[str, Any]:
         """Return what settings.yaml says for the actions of this type."""
         section = settings.get(self.name)
         return {"placeholder": self.placeholder, **self._read(section if isinstance(section, Mapping) else {})}
 
-    def _read(self, written: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, written: Mapping[str, Data]) -> dict[str, Data]:
         types_of = {field.name: field.type for field in (*self.fields, *COMMON_FIELDS, ENABLED)}
         return {name: types_of[name].read(value) if name in types_of else value for name, value in written.items()}
 

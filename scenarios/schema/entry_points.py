@@ -5,19 +5,29 @@ reason.
 from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Any
+from typing import Protocol, TypeVar
 
 from scenarios.words import Sentence, Text, sentence
 
 
+class Named(Protocol):
+    """An addition. Its name is unique among those of its kind."""
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
 def found_in_packages(
-    kind: type[Any], group: str, points: Iterable[EntryPoint] | None, taken: Collection[str] = ()
-) -> tuple[dict[str, Any], dict[str, Text]]:
+    kind: type[N], group: str, points: Iterable[EntryPoint] | None, taken: Collection[str] = ()
+) -> tuple[dict[str, N], dict[str, Text]]:
     """Return (objects of this kind by their `name`, reasons by the names of entry points that could not be used).
 
     `points`: by default those of the group in the installed packages. `taken`: names that exist already.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, N] = {}
     broken: dict[str, Text] = {}
     for point in _installed(group) if points is None else points:
         one = _loaded(point, kind)
@@ -36,7 +46,7 @@ def _installed(group: str) -> EntryPoints:
     return entry_points(group=group)
 
 
-def _loaded(point: EntryPoint, kind: type[Any]) -> Any:
+def _loaded(point: EntryPoint, kind: type[N]) -> N | Sentence:
     """Return what an entry point names, or as text why it cannot be used."""
     try:
         found = point.load()

@@ -18,6 +18,7 @@ from scenarios.bot import Bot
 from scenarios.bot.button_text import normalise
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
+from scenarios.bot.event_fields import Event
 from scenarios.bot.nodes import MapNode, Node, Scalar, describe
 from scenarios.bot.schedules import ScheduleFault, read_clock
 from scenarios.bot.variables import Variable
@@ -35,8 +36,6 @@ ASKING = ("ask", "choose_addressees")
 """The actions that wait for a person."""
 
 DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = timedelta(days=1), 3
-
-Event = Mapping[str, Data]
 
 
 class NoAnswer(SentenceError):

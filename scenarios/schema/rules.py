@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from core.model.json_form import JsonSchema
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.bot.patterns import PatternRefused, compile_pattern
 from scenarios.schema import types
-from scenarios.schema.types import Complaint, Schema, Type
+from scenarios.schema.types import Complaint, Type
 from scenarios.words import Text, sentence
 
 WITHOUT_VALUE = ("not_empty", "empty")
@@ -90,7 +91,7 @@ def pattern_problem(pattern: str) -> Text | None:
     return None
 
 
-_SCHEMA: Schema = {
+_SCHEMA: JsonSchema = {
     "type": "object",
     "additionalProperties": {
         "type": "array",

@@ -7,10 +7,11 @@ too: it means that the field is not written.
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
 
+from core.model.json_form import JsonSchema
+from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.words import Sentence, Text, sentence
@@ -19,8 +20,6 @@ Complaint = tuple[Node, Text]
 """The node that is wrong, and what is wrong with it."""
 
 Complaints = Callable[[Node], Iterator[Complaint]]
-Schema = dict[str, Any]
-"""A JSON Schema."""
 
 _PLACEHOLDER = re.compile(r"""\{\s*(?:[^\W\d]|['"|])""")
 _DURATION = re.compile(r"\s*(\d+\s*[wdhms]\s*)+")
@@ -32,11 +31,11 @@ class Type(Struct, frozen=True):
     """
 
     name: Text
-    schema: Schema
+    schema: JsonSchema
     complaints: Complaints
     reads: Callable[[str], int | float | bool | None] | None = None
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: Data) -> Data:
         """Return what a value that is written in a file means in a field of this type."""
         found = self.reads(value) if self.reads and isinstance(value, str) else None
         return value if found is None else found
@@ -53,7 +52,7 @@ def has_placeholder(node: Node) -> bool:
 
 def scalar_type(
     name: Text,
-    schema: Schema,
+    schema: JsonSchema,
     accepts: Callable[[Scalar], bool],
     reads: Callable[[str], int | float | bool | None] | None = None,
 ) -> Type:

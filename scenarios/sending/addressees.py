@@ -4,18 +4,18 @@ form of the recipients of the HTTP API. Pure.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from core.errors import Invalid
 from core.model.contacts import recipient_notation
+from core.model.json_form import JsonSchema
 from core.model.people import faults_of_address
 from core.orders import Addressee
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
 from scenarios.schema.conditions import CONDITION, condition_complaints
-from scenarios.schema.types import TEXT, Complaint, Schema, Type, has_placeholder
+from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
 from scenarios.words import sentence
 
 PERSON = "person"
@@ -85,16 +85,16 @@ def listed(written: Data) -> Sequence[Data]:
 
 
 _NAMES = ("id", "group", "supergroup")
-_PROPERTIES: dict[str, Any] = {
+_PROPERTIES: JsonSchema = {
     **{name: {"type": ["string", "integer"]} for name in _NAMES},
     "name": {"type": "string"},
     "contacts": {"type": "object"},
     "values": {"type": "object"},
 }
-_PEOPLE: dict[str, Any] = {"people": {"enum": [True]}, "when": CONDITION.schema}
+_PEOPLE: JsonSchema = {"people": {"enum": [True]}, "when": CONDITION.schema}
 
 
-def _schema(properties: Schema) -> Schema:
+def _schema(properties: JsonSchema) -> JsonSchema:
     one = {"anyOf": [{"type": ["string", "integer"]}, {"type": "object", "properties": properties}]}
     return {"anyOf": [one, {"type": "array", "items": one}]}
 

@@ -18,6 +18,7 @@ from core.orders.content_rules import check_content
 from scenarios.bot.button_data import is_turn, jump_data
 from scenarios.bot.button_text import normalise
 from scenarios.bot.data import Data
+from scenarios.bot.event_fields import Event
 from scenarios.engine.triggers import chat_kind, source_of
 from scenarios.schema import Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Flag, Text, Verbatim
@@ -27,7 +28,6 @@ LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
 """The longest caption, in UTF-16 code units, that Telegram's Bot API shows; longer texts are cut (C-46)."""
 
-Event = Mapping[str, Data]
 Button = Mapping[str, str]
 """`text`, and either `data` (what the callback event has) or `url`."""
 InlineRows = tuple[tuple[Button, ...], ...]

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from core.errors import Invalid
 from core.model.clock import from_ms, in_ms, write_time
+from core.model.json_form import JsonObject
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
@@ -54,7 +55,7 @@ class FormRow(Struct, frozen=True):
     person: str
     first: str
     last: str
-    answers: Mapping[str, Any]
+    answers: JsonObject
     name: str | None = None
 
 
@@ -71,8 +72,8 @@ class Remembered(Struct, frozen=True):
     """The data that the bot stores of a person: its variables, and its answers to forms."""
 
     person: str
-    variables: Mapping[str, Any]
-    forms: Mapping[str, Mapping[str, Any]]
+    variables: JsonObject
+    forms: Mapping[str, JsonObject]
 
 
 class Forms:

@@ -11,6 +11,7 @@ from core import errors
 from core.errors import Conflict
 from couriers.telegram_bot import CHANNEL
 from couriers.telegram_bot.errors import BotCallFailed, CallThrottled
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.context.telegram import Telegram
 from scenarios.words import Text, sentence
@@ -27,7 +28,7 @@ class TelegramRefused(errors.Refused):
         self.retry_after = None if seconds is None else timedelta(seconds=seconds)
 
 
-async def call(context: Context, method: str, **parameters: Any) -> Any:
+async def call(context: Context, method: str, **parameters: Data) -> Any:
     """Return the result of a method of the Bot API. Raises Conflict NOT_TELEGRAM, NO_BOT; TelegramRefused."""
     bot = required_bot(context)
     waited = 0

@@ -1,6 +1,5 @@
 """Copies a person's message to another chat, with who wrote it and when."""
 
-from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import Verdict
 from core.model.text.text_marks import cut_text
 from core.redis.keys import KEYS
+from core.updates.events import Event
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -24,8 +24,6 @@ from scenarios.sending.orders import reply
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
 from scenarios.words import sentence
-
-Event = Mapping[str, Any]
 
 _KINDS = ("text", "edited")
 _QUOTED = 100

@@ -21,7 +21,7 @@ from core.model.text.text_marks import plain_text
 from scenarios.bot import Bot, Place
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
-from scenarios.bot.nodes import MapNode, Node, plain
+from scenarios.bot.nodes import MapNode, Node, plain, plain_mapping
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import split_name
 from scenarios.check.rehearsal.conversation import ACTS, Conversation, NoSuchButton
@@ -84,7 +84,7 @@ class _Test:
 
     def verdict(self) -> BotTestVerdict:
         try:
-            self._prepare(plain(self._node))
+            self._prepare(plain_mapping(self._node))
             steps = self._node.get("steps")
             for step in getattr(steps, "items", ()):
                 self._at = Place(self._file, step.line, step.column)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import Any
 
 from scenarios.bot.data import Data
 from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from, one_of
@@ -29,7 +28,7 @@ def _decimals(places: int, unit: str, value: Data, zone: tzinfo | None) -> str:
     return rounded(number_from(value), places) + unit
 
 
-_FORMATS: dict[str, Callable[[Any, tzinfo | None], Any]] = {
+_FORMATS: dict[str, Callable[[Data, tzinfo | None], Data]] = {
     "timestamp": _timestamp,
     "date": partial(_date, "%d.%m.%Y"),
     "time": partial(_date, "%H:%M"),

@@ -11,7 +11,9 @@ from scenarios.bot.patterns import Pattern, PatternRefused, compile_pattern
 from scenarios.placeholders.values import as_number, as_text, is_list
 from scenarios.words import SentenceError, sentence
 
-Apply = Callable[[Any, Any, tzinfo | None], Any]
+Parse = Callable[[Data], Any]
+"""Parameter → its parsed form, which only the modifier knows."""
+Apply = Callable[[Data, Any, tzinfo | None], Any]
 """Value, parsed parameter and time zone → the new value."""
 
 
@@ -37,7 +39,7 @@ class Modifier:
     name: str
     parameter: str
     explanation: str
-    parse: Callable[[Any], Any]
+    parse: Parse
     apply: Apply
     sees_null: bool = False
     chooses: bool = False
@@ -50,24 +52,24 @@ class Modifier:
 
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Data])
 MODIFIERS: dict[str, Modifier] = {}
 
 
 def modifier(
     name: str,
     parameter: str = "",
-    parse: Callable[[Any], Any] = as_text,
+    parse: Parse = as_text,
     *,
     sees_null: bool = False,
     chooses: bool = False,
     zoned: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[F], F]:
     """Add a function to the table. It takes the value; the parameter, if there is one; the time zone, if `zoned`."""
 
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+    def add(function: F) -> F:
         def apply(value: Data, parsed: Any, zone: tzinfo | None) -> Data:
-            found: Data = function(value, *(parsed,) * bool(parameter), *(zone,) * zoned)
-            return found
+            return function(value, *(parsed,) * bool(parameter), *(zone,) * zoned)
 
         text = " ".join((function.__doc__ or "").split())
         MODIFIERS[name] = Modifier(name, parameter, text, parse, apply, sees_null, chooses)

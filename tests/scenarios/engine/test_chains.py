@@ -2,6 +2,7 @@
 
 import pytest
 
+from scenarios.bot.event_fields import Event
 from scenarios.engine import Cause, Ending, RunLimits, State, Values, begin, end
 from scenarios.engine.states import OUTCOMES
 from tests.scenarios.engine.play import action, by_type, ending, outcomes, path_of, play, scenario, splice
@@ -96,7 +97,7 @@ def test_a_dropped_action_passes_on_what_came_before_it() -> None:
 def test_an_action_sees_results_over_its_attributes_over_variables_over_the_event() -> None:
     attributes = {"text": "own", "parse_mode": "HTML"}
     values = Values(results={"text": "result"}, variables={"parse_mode": "variable", "lang": "ru", "user_id": 2})
-    event = {"text": "event", "parse_mode": "event", "user_id": 1, "chat_id": 5, "lang": "en"}
+    event: Event = {"text": "event", "parse_mode": "event", "user_id": 1, "chat_id": 5, "lang": "en"}
     assert values.seen_with(attributes, event) == {
         "text": "result", "parse_mode": "HTML", "lang": "ru", "user_id": 2, "chat_id": 5,
     }  # fmt: skip
