@@ -10,14 +10,14 @@ from typing import Protocol, TypeVar
 from scenarios.words import Sentence, Text, sentence
 
 
-class Named(Protocol):
+class Addition(Protocol):
     """An addition. Its name is unique among those of its kind."""
 
     @property
     def name(self) -> str: ...
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=Addition)
 
 
 def found_in_packages(
