@@ -7,8 +7,6 @@ from msgspec import Struct
 
 from core.model.clock import from_wall, is_skipped
 
-TOMORROW_AT = 9
-
 _CLOCK = r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
 _DATE = r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})(?:\.(?P<year>\d{4}))?"
 _TYPED = re.compile(rf"(?:(?:{_DATE}|(?P<tomorrow>завтра|tomorrow))\s+(?:в\s+|at\s+)?)?{_CLOCK}", re.IGNORECASE)
@@ -24,12 +22,6 @@ class TypedTime(Struct, frozen=True):
 
     at: datetime
     skipped: str = ""
-
-
-def tomorrow_morning(now: datetime, timezone: tzinfo) -> datetime:
-    """Return tomorrow at 9 o'clock in a time zone, in UTC."""
-    wall = _wall(now, timezone) + _DAY
-    return from_wall(wall.replace(hour=TOMORROW_AT, minute=0), timezone)
 
 
 def read_time(typed: str, now: datetime, timezone: tzinfo) -> TypedTime | None:

@@ -20,7 +20,6 @@ from providers.models.programs import convert
 
 DEFAULT_URL = "https://smartspeech.sber.ru/rest/v1"
 DEFAULT_TOKEN_URL = "https://ngw.devices.sberbank.ru:9443/api/v2/oauth"
-DEFAULT_SCOPE = "SALUTE_SPEECH_PERS"
 DEFAULT_VOICE = "Nec_24000"
 
 _FORMATS = {SoundFormat.OGG_OPUS: "opus", SoundFormat.WAV: "wav16", SoundFormat.MP3: "wav16"}

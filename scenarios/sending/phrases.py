@@ -1,9 +1,6 @@
-"""Durations, times and verdicts as people read them. Pure."""
+"""Durations and times as people read them. Pure."""
 
 from datetime import datetime, timedelta, tzinfo
-
-from core.model.history import History
-from core.model.states import Verdict
 
 _UNITS = {"ru": ("сек", "мин", "ч", "дн"), "en": ("s", "min", "h", "d")}
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -27,11 +24,3 @@ def duration(span: timedelta, locale: str) -> str:
 def moment(at: datetime, timezone: tzinfo) -> str:
     """Return a time on the wall clock of a time zone."""
     return f"{at.astimezone(timezone):%d.%m.%Y %H:%M}"
-
-
-def verdict_name(history: History) -> str:
-    """Return the last part of the name of a verdict's text. `all_reached` leaves out the people that cannot be
-    reached."""
-    if history.verdict is Verdict.ALL_REACHED and history.counts["reached"] == history.counts["recipients"]:
-        return "everybody_reached"
-    return str(history.verdict)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.orders.typed_times import TimePassed, TypedTime, read_time, tomorrow_morning
+from core.orders.typed_times import TimePassed, TypedTime, read_time
 from scenarios.sending.phrases import duration, moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
@@ -78,21 +78,6 @@ def test_both_of_a_time_that_comes_twice_can_have_passed() -> None:
 def test_a_year_at_the_end_of_the_calendar_does_not_end_the_dialog(typed: str, zone: str) -> None:
     with suppress(TimePassed):
         read_time(typed, NOW, ZoneInfo(zone))
-
-
-@pytest.mark.parametrize(
-    ("now", "morning"),
-    [
-        ("2026-10-24T21:00Z", "25.10.2026 09:00"),
-        ("2026-10-24T22:30Z", "26.10.2026 09:00"),  # 00:30; 24 hours later it is still the 25th
-        ("2026-03-28T22:30Z", "29.03.2026 09:00"),  # 23:30; 24 hours later it is already the 30th
-        ("2026-03-28T23:30Z", "30.03.2026 09:00"),
-    ],
-)
-def test_tomorrow_morning_is_nine_o_clock_of_the_next_day_also_over_a_change_of_the_clock(
-    now: str, morning: str
-) -> None:
-    assert moment(tomorrow_morning(datetime.fromisoformat(now), BERLIN), BERLIN) == morning
 
 
 @pytest.mark.parametrize(
