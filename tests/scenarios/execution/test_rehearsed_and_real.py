@@ -10,7 +10,7 @@ import pytest
 
 from core.model.people import Group, User
 from couriers.telegram_bot import CHANNEL
-from scenarios.bot.nodes import plain
+from scenarios.bot.nodes import MapNode, plain_mapping
 from scenarios.check import check
 from scenarios.check.rehearsal.bot_tests import PERSON
 from scenarios.check.rehearsal.conversation import ACTS, Conversation
@@ -63,9 +63,9 @@ def steps_of(folder: Path) -> list[Step]:
     """Returns the steps of the first test, which lets nothing fail and no time pass."""
     (file,) = (folder / "tests").glob("*.yaml")
     root = compose(file.read_text(), file.name, Problems(), lambda text, place: text)
-    assert root is not None
-    tests = plain(root).values()
-    steps: list[Step] = next(iter(tests))["steps"]
+    assert isinstance(root, MapNode)
+    tests: Mapping[str, Any] = plain_mapping(root)
+    steps: list[Step] = next(iter(tests.values()))["steps"]
     return steps
 
 
