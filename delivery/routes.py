@@ -36,7 +36,7 @@ from delivery.api.deliveries import (
     templates,
     tracking,
 )
-from delivery.api.directory import contacts, groups, imports, own_fields, ownerships, person_export, users
+from delivery.api.directory import contacts, groups, imports, own_fields, ownerships, person_export, syncs, users
 from delivery.api.jobs import jobs, many, mending
 from delivery.api.queue import tasks, tubes
 from delivery.api.recipient_pages import answering, preferences
@@ -50,7 +50,7 @@ _RESOURCES = (
     files, imports, updates,
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,
-    users, own_fields, of_person, person_export, contacts, groups, ownerships,
+    users, own_fields, of_person, person_export, contacts, groups, ownerships, syncs,
     me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
     delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip

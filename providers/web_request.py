@@ -36,6 +36,14 @@ class WebResponse(Struct, frozen=True):
     body: Any
 
 
+class RawResponse(Struct, frozen=True):
+    """A response whose body is as it came."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class WebFault(Exception):
     """There is no response. `may_have_arrived`: whether the request may have done what it should. `may_change`: whether
     another attempt may get one.
@@ -48,14 +56,20 @@ class WebFault(Exception):
 
 
 async def send(request: WebRequest, *, allow_private: bool) -> WebResponse:
-    """Return the response. Raises WebFault."""
+    """Return the response, with what its body says. Raises WebFault."""
+    raw = await fetch(request, allow_private=allow_private)
+    return WebResponse(raw.status, raw.headers, decoded(raw.body))
+
+
+async def fetch(request: WebRequest, *, allow_private: bool, most: int = MOST_BYTES) -> RawResponse:
+    """Return the response, of at most `most` bytes. Raises WebFault."""
     connector = aiohttp.TCPConnector(socket_factory=plain_socket if allow_private else guarded_socket)
     limit = aiohttp.ClientTimeout(total=request.time_limit.total_seconds())
     try:
         async with aiohttp.ClientSession(
             connector=connector, timeout=limit, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
         ) as one:
-            return await _exchange(one, request)
+            return await _exchange(one, request, most)
     except aiohttp.ClientConnectorError as fault:
         forbidden = isinstance(fault.os_error, TargetForbidden)
         reason = "the address is not public" if forbidden else "there is no connection"
@@ -69,19 +83,19 @@ async def send(request: WebRequest, *, allow_private: bool) -> WebResponse:
         raise WebFault(f"the connection broke ({type(fault).__name__})", may_have_arrived=True) from None
 
 
-async def _exchange(session: aiohttp.ClientSession, request: WebRequest) -> WebResponse:
+async def _exchange(session: aiohttp.ClientSession, request: WebRequest, most: int) -> RawResponse:
     content = {"Content-Type": "application/json"} if request.json is not None else {}
     headers = {**_OWN, **content, **request.headers}
     async with session.request(
         request.method, request.url, data=request.json, headers=headers, allow_redirects=False
     ) as response:
-        raw = b""
+        raw = bytearray()
         while chunk := await response.content.read(MOST_BYTES):
             raw += chunk
-            if len(raw) > MOST_BYTES:
-                raise WebFault(f"the response has more than {MOST_BYTES // 1024} KiB", may_have_arrived=True)
+            if len(raw) > most:
+                raise WebFault(f"the response has more than {most // 1024} KiB", may_have_arrived=True)
         names = {name.lower(): value for name, value in response.headers.items() if name.lower() != "set-cookie"}
-        return WebResponse(response.status, names, decoded(raw))
+        return RawResponse(response.status, names, bytes(raw))
 
 
 def decoded(raw: bytes) -> Any:

@@ -15,6 +15,7 @@ from core.directory.collections import GROUPS, SUPERGROUPS, Collections, Groups,
 from core.directory.own_fields import OwnFields
 from core.directory.paging import all_ids
 from core.directory.records import Records, limit_reached, user_not_found
+from core.directory.syncs import Syncs
 from core.directory.users import Users
 from core.errors import Conflict, NotFound, Refused
 from core.model.history_key import Id
@@ -99,6 +100,7 @@ class Directory:
         self.own_fields = OwnFields(self.records)
         self.users = Users(self.records, self.groups, self.own_fields)
         self.ownerships = Ownerships(self.records)
+        self.syncs = Syncs(store)
         self.expander = Expander(self.records, self.groups, self.supergroups)
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from core.deliveries.channels import Channels
+from core.directory.syncs import Syncs
 from core.jobs.states import JobState
 from core.model.states import Status
 from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
@@ -43,6 +44,7 @@ class MatterKind(StrEnum):
     FAILURES = "failures"
     UNCLEAR = "unclear"
     JOBS_FAILED = "jobs_failed"
+    SYNC = "sync"
     WEBHOOK = "webhook"
     DEAD_LETTERS = "dead_letters"
     PAUSED = "paused"
@@ -100,12 +102,13 @@ class Overviews:
         self._queue = queue
         self._channels = channels
         self._webhooks = webhooks
+        self._syncs = Syncs(store)
 
     async def show(self, tenant: str = "") -> Overview:
         """Return what needs attention, the most urgent first; of jobs those of a tenant."""
         now = int(time.time() * 1000) + self._store.clock_offset_ms
         found = (self._work(now), self._processes(), self._server(), self._outcomes(), self._failed_webhooks())
-        sources = (*found, self._tubes(), self._jobs(tenant))
+        sources = (*found, self._tubes(), self._jobs(tenant), self._failed_syncs(tenant))
         matters = [one for source in sources async for one in source]
         matters.sort(key=lambda one: (list(MatterKind).index(one.kind), -one.count, one.subject))
         return Overview(_health(matters), matters, now)
@@ -159,6 +162,13 @@ class Overviews:
         counts = [await self._store.command("HGET", key, JobState.FAILED) for key in keys]
         if failed := sum(int(count or 0) for count in counts):
             yield Matter(MatterKind.JOBS_FAILED, count=failed)
+
+    async def _failed_syncs(self, tenant: str) -> AsyncIterator[Matter]:
+        for one in await self._syncs.all(tenant):
+            if one.last and one.last.fault:
+                yield Matter(MatterKind.SYNC, one.source, reason=one.last.fault, at=one.last.ended)
+            elif one.last and one.is_late(self._syncs.now()):
+                yield Matter(MatterKind.SYNC, one.source, reason="late", at=one.last.ended)
 
     async def _failed_webhooks(self) -> AsyncIterator[Matter]:
         for webhook in await self._webhooks.all():

@@ -194,7 +194,7 @@ def test_the_routes_for_people_are_as_listed_by_hand() -> None:
     own = {(route.method, route.path) for route in ROUTES if route.people is People.OWN}
     assert own == OPEN_TO_PEOPLE
     by_scope = {(route.scope, route.path.split("/")[2]) for route in ROUTES if route.people is People.BY_SCOPE}
-    rooms = ("users", "contacts", "groups", "supergroups", "ownerships", "import", "export", "fields")
+    rooms = ("users", "contacts", "groups", "supergroups", "ownerships", "import", "export", "fields", "syncs")
     others = {("admin", "deliveries"), ("read", "channels"), ("send", "files"), ("", "me"), ("", "sessions")}
     assert by_scope == {*(("manage", room) for room in rooms), *others}
 

@@ -1,21 +1,38 @@
 """`./ada sync`: a file keeps the people of its source, and a broken one changes nothing."""
 
+import asyncio
 import csv
 import io
+import os
+import time
+import zipfile
 from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from openpyxl import Workbook
 
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
-from cli.commands.directory import sync
+from cli.commands.directory import sync, sync_sources
+from cli.commands.directory.sync_sources import SyncRefused
+from core.directory.syncs import SourceState, SyncResult
 from core.model.people import User
 from tests.delivery.conftest import ADMIN, Api
+from tests.support.waiting import until
 
 HEADER = "id,name,email,contacts.sms,groups"
+
+OPTIONS = dict.fromkeys(("dry_run", "many_leave", "create_groups", "mail_contact", "private", "json"), False) | {
+    "every": "",
+    "secret_file": "",
+}
 
 
 class Office:
@@ -26,15 +43,10 @@ class Office:
 
     async def sync(self, *rows: str, source: str = "1c", header: str = HEADER, **more: Any) -> int:
         self.file.write_text("\n".join([header, *rows]))
-        options = {
-            "dry_run": False,
-            "many_leave": False,
-            "create_groups": False,
-            "mail_contact": False,
-            "json": False,
-            **more,
-        }
-        return await self.run(Namespace(source=source, file=str(self.file), **options))
+        return await self.read(str(self.file), source=source, **more)
+
+    async def read(self, place: str, *, source: str = "1c", **more: Any) -> int:
+        return await self.run(Namespace(source=source, place=place, **{**OPTIONS, **more}))
 
     async def run(self, arguments: Namespace) -> int:
         return await sync.run(HttpClient(self.api.url, ADMIN), arguments)
@@ -45,6 +57,10 @@ class Office:
     async def find(self, external_id: str) -> list[str]:
         found = (await self.api.call("GET", f"/v1/users?external_id={external_id}")).json["users"]
         return [str(one["id"]) for one in found]
+
+    async def sources(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self.api.call("GET", "/v1/syncs")).json["sources"]
+        return found
 
     async def group(self, name: str) -> set[str]:
         found = (await self.api.call("GET", f"/v1/groups/{name}/members")).json["users"]
@@ -130,11 +146,26 @@ async def test_two_sources_share_a_person_and_an_account_of_a_provider_stays_bou
     people = await office.people()
     assert people["7"]["external_ids"] == ["oidc:x-1", "1c:00042", "isu:7001"]
     assert len(people) == 2
-    await office.sync("7001,Another,other@example.org", source="isu", header="id,name,email")
+    await office.sync("7001,Another,other@example.org,К-1", source="isu", header="id,name,email,fields.room")
+    changed = (await office.people())["7"]
+    assert (changed["email"], changed["fields"]) == ("anna@example.org", {"room": "К-1"}), "each owns its columns"
+    (isu,) = [one for one in await office.sources() if one["source"] == "isu"]
+    assert isu["last"]["disagreements"] == ["7 name", "7 email"]
+    await office.sync(BORIS, ANNA.replace("anna@", "other@"))
     assert (await office.people())["7"]["email"] == "other@example.org", "the id of the source decides, no address"
+    await office.sync(BORIS)
+    left = (await office.people())["7"]
+    assert (left["blocked"], left["external_ids"]) == (False, ["oidc:x-1", "1c-left:00042", "isu:7001"])
+    await office.sync("7001,Another,new@example.org", source="isu", header="id,name,email")
+    assert (await office.people())["7"]["email"] == "new@example.org", "who has left owns nothing"
     exported = (await office.api.call("GET", "/v1/export/users")).body.decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(exported)))
-    assert [row["external_ids"] for row in rows if row["id"] == "7"] == ["oidc:x-1;1c:00042;isu:7001"]
+    assert [row["external_ids"] for row in rows if row["id"] == "7"] == ["oidc:x-1;1c-left:00042;isu:7001"]
+    await office.sync(BORIS, ANNA)
+    assert not (await office.people())["7"]["blocked"]
+    await office.sync("7002,Gleb,g@example.org", source="isu", header="id,name,email", many_leave=True)
+    await office.sync(BORIS)
+    assert (await office.people())["7"]["blocked"], "no source has the person any more"
 
 
 async def test_the_ids_of_the_source_name_recipients_in_sending_and_cancelling(office: Office) -> None:
@@ -159,11 +190,172 @@ async def test_a_workbook_does_as_well(office: Office, tmp_path: Path) -> None:
     for row in (["ИД", "Фамилия", "Имя", "Почта", "Группа"], ["00042", "Петрова", "Анна", "anna@example.org", "PHY-9"]):
         book.active.append(row)
     book.save(file)
-    options = {"dry_run": False, "many_leave": False, "create_groups": True, "mail_contact": False, "json": True}
-    arguments = Namespace(source="1c", file=str(file), **options)
-    assert await office.run(arguments) == 0
+    assert await office.read(str(file), create_groups=True, json=True) == 0
     assert (await office.people())["1c-00042"]["name"] == "Петрова Анна"
     assert await office.group("PHY-9") == {"1c-00042"}
+
+
+async def test_a_group_that_the_source_calls_otherwise_keeps_none_of_its_people(office: Office) -> None:
+    await office.api.call("POST", "/v1/users", {"id": 7})
+    await office.api.call("PUT", "/v1/groups/PHY-1/members/7")
+    await office.sync(ANNA, BORIS)
+    renamed = [one.replace("PHY-1", "PHY-1a") for one in (ANNA, BORIS)]
+    assert await office.sync(*renamed, dry_run=True) == 1, "the new group is not there"
+    assert await office.sync(*renamed, create_groups=True) == 0
+    assert (await office.group("PHY-1"), await office.group("PHY-1a")) == ({"7"}, {"1c-00042", "1c-00043"})
+    await office.api.call("DELETE", "/v1/groups/PHY-1a")
+    assert await office.sync(*(one.replace("PHY-1", "PHY-2") for one in (ANNA, BORIS))) == 0
+
+
+async def test_the_newest_whole_file_of_a_folder_and_a_url_are_sources(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, content = tmp_path / "exports", f"{HEADER}\n{ANNA}\n{BORIS}\n"
+    folder.mkdir()
+    with pytest.raises(SyncRefused, match="has no file"):
+        await office.read(str(folder))
+    for age, name, text in ((90, "old.csv", "id\n1\n"), (60, "people.csv", content), (30, "people.csv.part", "id\n2")):
+        (folder / name).write_text(text)
+        os.utime(folder / name, (time.time() - age,) * 2)
+    assert await office.read(str(folder)) == 0
+    assert (await office.people()).keys() == {"1c-00042", "1c-00043"}
+    growing = folder / "next.csv"
+    growing.write_text(HEADER)
+    clock = SimpleNamespace(time=time.time, sleep=lambda _: growing.write_text(growing.read_text() + "\n00044,Vera,,,"))
+    monkeypatch.setattr(sync_sources, "time", clock)
+    with pytest.raises(SyncRefused, match="still being written"):
+        await office.read(str(folder))
+    assert [(one["source"], one["last"]["fault"]) for one in await office.sources()] == [("1c", "unfinished")]
+    async with serving({"/people": web.Response(text=content), "/halved": web.Response(text=content[:60])}) as url:
+        for path, private, said in (
+            ("/people?token=secret", False, "not public; --private"),
+            ("/gone?token=secret", True, "answered 404"),
+            ("/moved", True, "answered 302"),
+        ):
+            with pytest.raises(SyncRefused, match=said) as refused:
+                await office.read(url + path, private=private)
+            assert "secret" not in str(refused.value) + str(await office.sources())
+        with pytest.raises(CommandFailed, match="no user and password"):
+            await office.read(url.replace("//", "//user:secret@") + "/people")
+        (tmp_path / "secret").write_text("Basic abc\n")
+        assert await office.read(f"{url}/people", private=True, secret_file=str(tmp_path / "secret")) == 0
+        with pytest.raises(SyncRefused, match="ends within this row"):
+            await office.read(f"{url}/halved", private=True)
+
+
+@asynccontextmanager
+async def serving(answers: dict[str, web.Response]) -> AsyncIterator[str]:
+    """A web server of another system."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/moved":
+            raise web.HTTPFound("/people")
+        found = answers.get(request.path)
+        return web.Response(status=404) if found is None else web.Response(body=found.body)
+
+    app = web.Application()
+    app.router.add_get("/{path}", answer)
+    async with TestServer(app) as server:
+        yield str(server.make_url("")).rstrip("/")
+
+
+async def test_an_archive_of_one_roster_brings_classes_teachers_and_guardians(office: Office, tmp_path: Path) -> None:
+    header = "sourcedId,status,dateLastModified,enabledUser,username,givenName,familyName,middleName,email,sms,phone"
+    users = f"""{header},agentSourcedIds
+s1,,,true,a,Анна,Петрова,,anna@example.org,,+79990000001,"g1,g9"
+s2,,,true,b,Борис,Сергеев,,b@example.org,,,
+s3,tobedeleted,,true,c,Вера,Ким,,,,,
+t1,,,true,t,Ольга,Иванова,Павловна,o@example.org,,,
+g1,,,false,g,Мария,Петрова,,m@example.org,,,
+"""
+    files = {
+        "manifest.csv": "propertyName,value\noneroster.version,1.2\nfile.users,bulk\n",
+        "users.csv": users,
+        "roles.csv": "sourcedId,userSourcedId,roleType,role\n1,s1,primary,student\n2,t1,secondary,principal\n"
+        "3,t1,primary,teacher\n4,g1,primary,parent\n5,s2,primary,systemAdministrator\n",
+        "classes.csv": "sourcedId,status,title\nc1,,8А\nc2,,Шахматы\n",
+        "enrollments.csv": "sourcedId,classSourcedId,userSourcedId,role,beginDate,endDate\n1,c1,s1,student,,\n"
+        "2,c1,s2,student,2020-01-01,2021-01-01\n3,c1,t1,teacher,,\n4,c2,s2,student,2020-01-01,2099-01-01\n",
+    }
+
+    def archive(**changed: str) -> str:
+        with zipfile.ZipFile(tmp_path / "roster.zip", "w") as file:
+            for name, text in {**files, **changed}.items():
+                file.writestr(name, text)
+        return str(tmp_path / "roster.zip")
+
+    assert await office.read(archive(), source="sis") == 0
+    people = await office.people()
+    assert {key: (one["name"], one["role"]) for key, one in people.items()} == {
+        "sis-s1": ("Петрова Анна", "student"),
+        "sis-s2": ("Сергеев Борис", "staff"),
+        "sis-t1": ("Иванова Ольга Павловна", "trainer"),
+        "sis-g1": ("Петрова Мария", None),
+    }
+    assert people["sis-s1"]["contacts"] == {"sms": ["+79990000001"]}
+    assert (await office.group("sis-c1"), await office.group("sis-c1-guardians")) == ({"sis-s1"}, {"sis-g1"})
+    assert (await office.api.call("GET", "/v1/groups/sis-c1-guardians")).json["title"] == "8А: родители"
+    owned = (await office.api.call("GET", "/v1/ownerships?user=sis-t1")).json["ownerships"]
+    assert [one["id"] for one in owned] == ["sis-c1", "sis-c1-guardians"]
+    await office.api.call("PATCH", "/v1/users/sis-t1", {"role": "admin"})
+    moved = {
+        "classes.csv": files["classes.csv"].replace("8А", "9А"),
+        "enrollments.csv": files["enrollments.csv"].replace("3,c1,t1", "3,c2,t1"),
+    }
+    assert await office.read(archive(**moved), source="sis") == 0
+    owned = (await office.api.call("GET", "/v1/ownerships?user=sis-t1")).json["ownerships"]
+    assert [one["id"] for one in owned] == ["sis-c2", "sis-c2-guardians"]
+    assert (await office.api.call("GET", "/v1/groups/sis-c1")).json["title"] == "9А", "a class keeps its group"
+    assert (await office.people())["sis-t1"]["role"] == "admin", "no roster takes away the role of Ada"
+    delta = {"manifest.csv": files["manifest.csv"].replace("bulk", "delta")}
+    broken = {"users.csv": f"{users}s9,,,true,x\n,y,z,1,2,3,4,5,6,7,8,9,10,11\n"}
+    for wrong, said in ((delta, "changes only"), (broken, "more cells")):
+        with pytest.raises(SyncRefused, match=said):
+            await office.read(archive(**wrong), source="sis")
+
+
+async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = office.api
+    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    assert (await api.call("POST", "/v1/syncs/1c/runs", {"dry_run": True})).code == "SYNC_NOT_FOUND"
+    await office.sync(ANNA, BORIS)
+    assert (await api.call("POST", "/v1/syncs/1c/runs", {"dry_run": True})).code == "SYNC_NOT_WATCHED"
+    with pytest.raises(SyncRefused):
+        await office.sync("00099,Nobody,,,")
+    matters = (await api.call("GET", "/v1/overview")).json["matters"]
+    assert [(one["subject"], one["reason"]) for one in matters if one["kind"] == "sync"] == [("1c", "halved")]
+    (failed,) = await office.sources()
+    assert (failed["last"]["missing"], failed["last"]["of"], failed["last"]["groups"]) == (2, 2, ["PHY-1"])
+    office.file.write_text("\n".join([HEADER, ANNA, BORIS.replace("Boris,", "Boris B,")]))
+    os.utime(office.file, (time.time() - 60,) * 2)
+    client = HttpClient(api.url, ADMIN)
+    arguments = Namespace(source="1c", place=str(office.file), **{**OPTIONS, "every": "1h"})
+    watching = asyncio.create_task(sync.run(client, arguments))
+
+    async def is_watched() -> bool:
+        return (await office.sources())[0]["last"]["every"] == 3600
+
+    async def is_shown() -> bool:
+        (found,) = await office.sources()
+        return found["requested"] is None and found["dry_run"] is not None
+
+    await until(is_watched)
+    await api.call("PATCH", "/v1/users/1c-00043", {"name": "Changed by hand"})
+    assert (await api.call("POST", "/v1/syncs/1c/runs", {"dry_run": True})).status == 204
+    assert (await office.sources())[0]["requested"]["dry_run"]
+    await until(is_shown)
+    watching.cancel()
+    (found,) = await office.sources()
+    assert found["dry_run"]["changes"] == [{"id": "1c-00043", "created": False, "fields": ["name"]}]
+    assert (await office.people())["1c-00043"]["name"] == "Changed by hand"
+    assert not [one for one in (await api.call("GET", "/v1/overview")).json["matters"] if one["kind"] == "sync"]
+    late = SourceState("1c", SyncResult("x", ended=0, every=3600))
+    assert (late.is_late(7_800_000), late.is_late(7_800_001)) == (False, True)
+    assert (await api.call("PUT", "/v1/syncs/1C", {"place": "x"})).code == "WRONG_VALUE"
+    assert (await api.call("DELETE", "/v1/syncs/1c")).status == 204
+    assert (await api.call("DELETE", "/v1/syncs/1c")).code == "SYNC_NOT_FOUND"
 
 
 async def test_an_external_id_belongs_to_one_person(api: Api) -> None:

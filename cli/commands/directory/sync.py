@@ -1,199 +1,251 @@
-"""The verb sync: keeps the people of one source, such as 1c, as its file says, over HTTP and with the import.
-
-A person of the source has the external id `SOURCE:ID`; one that has left is blocked and has `SOURCE-left:ID`, by which
-it is known when it comes back. A file that is empty, or without half of the people, changes nothing.
+"""The verb sync: keeps the people of one source, such as 1c, as its file says, over HTTP and with the import; once, or
+again and again (`--every`). Each run is reported to the API, which shows the last ones.
 """
 
-import io
-import re
+import asyncio
+import sys
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
-from cli.files import read_input
-from core.directory.csv_cells import CONTACTS, FileKind, escaped, joined, listed
-from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
-from core.directory.importing.errors import ImportRefused
-from core.directory.importing.kinds import COLUMNS
+from cli.commands.directory.sync_people import SyncSource, groups_of, missing_of, owned, table_of, table_of_left
+from cli.commands.directory.sync_sources import OWNS, Place, SourceTable, SyncRefused, read_source
+from cli.settings.parsing import parse_duration
+from core.directory.csv_cells import escaped
+from core.directory.importing.csv_rows import CsvRow, written_records
+from core.directory.syncs import SOURCE
+from core.errors import SetupError
 from core.model.text.characters import counted
-from core.orders.tables.workbook import read_sheet
 from core.sessions.outside_accounts import ACCOUNTS
-from delivery.http.options import Options
 
-_WORKBOOK = b"PK\x03\x04"
-_SOURCE = re.compile(r"[a-z0-9][a-z0-9_]{0,26}")
-_OF_SYNC = ("external_ids", "blocked")
-
-Item = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class SyncSource:
-    """The people of a source in the directory. `known`: by their ids in the source; `left`: those of them that have
-    left it; `others`: people without an id of this source, by their e-mail addresses.
-    """
-
-    name: str
-    known: Mapping[str, Item]
-    left: frozenset[str]
-    others: Mapping[str, Item]
-
-    @classmethod
-    def of(cls, name: str, people: Sequence[Item]) -> "SyncSource":
-        known: dict[str, Item] = {}
-        left, others = set[str](), {person["email"]: person for person in people if person["email"]}
-        for person in people:
-            for one in person.get("external_ids", ()):
-                system, _, own = one.partition(":")
-                if system in (name, f"{name}-left"):
-                    known[own] = person
-                    others.pop(person["email"], None)
-                    left |= {own} if system != name else set()
-        return cls(name, known, frozenset(left), others)
-
-    @property
-    def present(self) -> set[str]:
-        return self.known.keys() - self.left
-
-    def person_of(self, row: CsvRow) -> Item:
-        """Return the person of a row as it is now, also one that was here before the source; {} for a new one."""
-        return self.known.get(row.cells["id"]) or self.others.get(row.cells.get("email", "").lower(), {})
+_SECONDS_BETWEEN_LOOKS = 5.0
+"""So soon a run begins that the console asks for."""
+_MOST_SHOWN = 20
+_MOST_GROUPS = 5000
+_NO_GROUP = "GROUP_NOT_FOUND"
 
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("source", help="a name for the source in small letters, such as 1c or isu")
-    parser.add_argument("file", metavar="FILE", help="CSV or .xlsx with all its people; the column id has its ids")
+    parser.add_argument(
+        "place",
+        metavar="FILE",
+        help="CSV, .xlsx or a OneRoster archive with all its people (the column id has its ids); a folder, whose "
+        "newest file is read; or a URL",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what would change; write nothing")
+    parser.add_argument(
+        "--every", metavar="TIME", help="go on, and repeat this after each TIME, such as 1h; Ctrl-C ends it"
+    )
     parser.add_argument("--create-groups", action="store_true", help="create the groups that do not exist")
     parser.add_argument(
         "--many-leave", action="store_true", help="block the missing ones also if they are half of the people"
     )
+    parser.add_argument(
+        "--secret-file", metavar="FILE", default="", help="has the header Authorization that the URL wants"
+    )
+    parser.add_argument("--private", action="store_true", help="the URL may have an address of your own network")
     declare_mail_contact(parser)
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
-    """Exit code 1 if the file is refused: then nothing was written."""
-    if not _SOURCE.fullmatch(arguments.source):
+    """Exit code 1 if the source is refused: then nothing was written."""
+    if not SOURCE.fullmatch(arguments.source):
         raise CommandFailed("the name of a source has small letters, digits and _, at most 27", WRONG_USAGE)
     if arguments.source == ACCOUNTS:
         raise CommandFailed(
             f"{ACCOUNTS} names the accounts with which people sign in, no source of people", WRONG_USAGE
         )
-    rows = await _rows_of(arguments.file)
-    source = SyncSource.of(arguments.source, [one async for one in items(api, "/v1/users", "users", {})])
-    missing = missing_of(source, rows, may_be_many=arguments.many_leave)
-    query = {"kind": "users", **({"dry_run": "1"} if arguments.dry_run else {})}
-    query |= {"mail_contact": "1"} if arguments.mail_contact else {}
-    for table in [table_of(source, rows), *([table_of_left(source, missing)] if missing else [])]:
-        upload = ClientUpload(table.encode(), "text/csv")
-        if arguments.create_groups and not arguments.dry_run:
-            await create_groups(api, upload, query)
-        result = await api.upload("/v1/import", upload, query)
-        if "errors" in result:
-            print_errors(result, arguments.json)
-            return FAILURE
-        print_result(arguments, result, format_import(result))
-    if missing:
-        print_result(arguments, {"left": missing}, f"{counted(len(missing), 'person')} left: {', '.join(missing[:20])}")
-    await _leave_groups(api, arguments, source, rows)
-    return SUCCESS
+    every = _seconds(arguments)
+    place = Place(arguments.place, arguments.secret_file, arguments.private, every > 0)
+    if not every:
+        return await Run(api, arguments, place, dry_run=arguments.dry_run).report()
+    while True:
+        await _survived(Run(api, arguments, place, every).report)
+        await _wait(api, arguments, place, every)
 
 
-async def _rows_of(name: str) -> Sequence[CsvRow]:
-    """Return the rows of the file. Raises CommandFailed."""
-    content = read_input(name, Options().import_limit)
+def _seconds(arguments: Namespace) -> int:
     try:
-        if content.startswith(_WORKBOOK):
-            sheet = await read_sheet(Path(name), "")
-            if sheet.errors:
-                raise ImportRefused(sheet.errors)
-            content = written_records(sheet.rows).encode()
-        table = read_rows(io.BytesIO(content), COLUMNS[FileKind.USERS])
-        if table.errors:
-            raise ImportRefused(table.errors)
-    except ImportRefused as refusal:
-        first = refusal.errors[0]
-        raise CommandFailed(f"row {first.row}: {first.message} ({first.code}); nothing was changed") from None
-    if wrong := [column for column in _OF_SYNC if column in table.header.columns]:
-        raise CommandFailed(f"the file of a source has no column {wrong[0]}: the sync itself writes it", WRONG_USAGE)
-    if nameless := [row.number for row in table.rows if not row.cells.get("id")]:
-        raise CommandFailed(f"row {nameless[0]} has no id; nothing was changed")
-    return table.rows
+        every = round(parse_duration(arguments.every).total_seconds()) if arguments.every else 0
+    except ValueError as fault:
+        raise CommandFailed(f"--every is {arguments.every}, {fault}", WRONG_USAGE) from None
+    if arguments.every and (every < 60 or arguments.dry_run):
+        raise CommandFailed("--every is a minute at least, and has no --dry-run", WRONG_USAGE)
+    return every
 
 
-def missing_of(source: SyncSource, rows: Sequence[CsvRow], *, may_be_many: bool) -> list[str]:
-    """Return the ids of the people that are no longer in the file. Raises CommandFailed if the file is empty, or has so
-    few people that it is rather a broken one.
-    """
-    if not rows:
-        raise CommandFailed("the file has no people; nothing was changed")
-    missing = sorted(source.present - {row.cells["id"] for row in rows})
-    if len(missing) > 1 and len(missing) * 2 >= len(source.present) and not may_be_many:
-        raise CommandFailed(
-            f"{len(missing)} of {len(source.present)} people of {source.name} are not in the file, so it is taken for "
-            "a broken one; nothing was changed. If they have left, repeat this with --many-leave"
-        )
-    return missing
+async def _wait(api: HttpClient, arguments: Namespace, place: Place, every: int) -> None:
+    """Wait for the next run; make those that the console asks for meanwhile."""
+    end = time.monotonic() + every
+    while (left := end - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, _SECONDS_BETWEEN_LOOKS))
+
+        async def look() -> int:
+            found = next((one for one in await _sources(api) if one["source"] == arguments.source), None)
+            if not found or not (asked := found["requested"]):
+                return SUCCESS
+            return await Run(api, arguments, place, every, dry_run=asked["dry_run"]).report(asked["at"])
+
+        await _survived(look)
 
 
-def table_of(source: SyncSource, rows: Sequence[CsvRow]) -> str:
-    """Return the table that the import gets: with the ids of the people here, in the rows of the file."""
-    columns = list(rows[0].cells)
-    records = [(1, ["id", *(one for one in columns if one != "id"), *_OF_SYNC])]
-    records += [(row.number, [escaped(cell) for cell in _cells(source, row, columns)]) for row in rows]
-    return written_records(records)
+async def _survived(step: Any) -> None:
+    """Make one step of a program that goes on after a fault, which is printed."""
+    try:
+        await step()
+    except (CommandFailed, SetupError) as fault:
+        print(f"ada: {fault}", file=sys.stderr, flush=True)
 
 
-def _cells(source: SyncSource, row: CsvRow, columns: Sequence[str]) -> Iterator[str]:
-    own = row.cells["id"]
-    person = source.person_of(row)
-    yield str(person.get("id", f"{source.name}-{own}"))
-    for column in columns:
-        if column.startswith(CONTACTS):  # beside those that the person has linked
-            known = person.get("contacts", {}).get(column.removeprefix(CONTACTS), ())
-            yield joined(dict.fromkeys([*known, *listed(row.cells[column])]))
-        elif column != "id":
-            yield row.cells[column]
-    yield joined([*_others(source, person, own), f"{source.name}:{own}"])
-    yield "true" if person.get("blocked") and own not in source.left else "false"
+async def _sources(api: HttpClient) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = (await api.call("GET", "/v1/syncs"))["sources"]
+    return found
 
 
-def table_of_left(source: SyncSource, missing: Sequence[str]) -> str:
-    """Return the table by which those are blocked that have left."""
-    records = [(1, ["id", *_OF_SYNC])]
-    for number, own in enumerate(missing, 2):
-        person = source.known[own]
-        external_ids = joined([*_others(source, person, own), f"{source.name}-left:{own}"])
-        records.append((number, [escaped(str(person["id"])), escaped(external_ids), "true"]))
-    return written_records(records)
+class Run:
+    """One run of a sync."""
 
+    def __init__(
+        self, api: HttpClient, arguments: Namespace, place: Place, every: int = 0, *, dry_run: bool = False
+    ) -> None:
+        self._api, self._arguments, self._place = api, arguments, place
+        self._dry_run = dry_run
+        self._result: dict[str, Any] = {"place": place.shown[:512], "every": every, "dry_run": dry_run}
 
-def _others(source: SyncSource, person: Item, own: str) -> list[str]:
-    """Return the external ids of a person without that of this source."""
-    of_source = (f"{source.name}:{own}", f"{source.name}-left:{own}")
-    return [one for one in person.get("external_ids", ()) if one not in of_source]
+    async def report(self, answers: int = 0) -> int:
+        """Make the run and report its result. `answers`: when it was asked for, Unix ms. Raises CommandFailed if the
+        source is refused.
+        """
+        self._result["answers"] = answers
+        try:
+            code = await self._run()
+        except CommandFailed as fault:
+            refused = fault if isinstance(fault, SyncRefused) else SyncRefused("failed", str(fault))
+            self._result |= {"fault": refused.fault, "missing": refused.missing, "of": refused.of}
+            self._result["detail"] = str(refused)[:512]
+            await self._report()
+            raise
+        await self._report()
+        return code
 
+    async def _report(self) -> None:
+        await self._api.call("PUT", f"/v1/syncs/{self._arguments.source}", self._result)
 
-async def _leave_groups(api: HttpClient, arguments: Namespace, source: SyncSource, rows: Sequence[CsvRow]) -> None:
-    """Take people of the source out of the groups of the file in which it no longer has them."""
-    wanted = {row.cells["id"]: set(listed(row.cells["groups"])) for row in rows if "groups" in row.cells}
-    owns = {str(person["id"]): own for own, person in source.known.items()}
-    for group in sorted(set().union(*wanted.values())) if wanted else ():
-        path = f"/v1/groups/{quoted(group)}/members"
-        for member in [one async for one in items(api, path, "users", {})]:
-            own = owns.get(str(member["id"]))
-            if own is None or group in wanted.get(own, ()):
-                continue
-            if not arguments.dry_run:
-                await api.call("DELETE", f"{path}/{quoted(str(member['id']))}")
-            shown = {"left_group": group, "id": member["id"]}
-            print_result(arguments, shown, f"{member['id']} leaves the group {group}")
+    async def _run(self) -> int:
+        table = await read_source(self._place, self._arguments.source)
+        rows = table.rows
+        sources = {one["source"]: one["last"] for one in await _sources(self._api) if one["last"]}
+        columns = {name: last["columns"] for name, last in sources.items()}
+        people = [one async for one in items(self._api, "/v1/users", "users", {})]
+        source = SyncSource.of(self._arguments.source, people, columns)
+        missing = missing_of(source, rows, may_be_many=self._arguments.many_leave)
+        if not await self._import(source, table, missing):
+            return FAILURE
+        before = set(sources.get(source.name, {}).get("groups", ()))
+        named = self._named(rows)
+        await self._leave_groups(source, rows, before | named)
+        await self._own_groups(source, rows, before | named)
+        kept = [one for one in rows[0].cells if one not in ("id", OWNS)]
+        self._result |= {"columns": kept, "groups": sorted(named)[:_MOST_GROUPS]}
+        return SUCCESS
+
+    def _named(self, rows: Sequence[CsvRow]) -> set[str]:
+        """Return the groups that the source names."""
+        wanted = [*groups_of(rows, "groups").values(), *groups_of(rows, OWNS).values()]
+        return set().union(*wanted) if wanted else set()
+
+    async def _import(self, source: SyncSource, table: SourceTable, missing: Sequence[str]) -> bool:
+        if table.titles and not self._dry_run:
+            titles = [(n, [escaped(group), escaped(title)]) for n, (group, title) in enumerate(table.titles.items(), 2)]
+            if not await self._upload("groups", written_records([(1, ["id", "title"]), *titles])):
+                return False
+        content, differing = table_of(source, table)
+        creates = self._arguments.create_groups and not self._dry_run
+        result = await self._upload("users", content, creates_groups=creates)
+        if not result or (missing and not await self._upload("users", table_of_left(source, missing))):
+            return False
+        self._show_left(missing)
+        for one in differing[:_MOST_SHOWN]:
+            print(f"{one}: another source says something else, and its value stays", file=sys.stderr)
+        changes = [
+            {"id": one["id"], "created": one["created"], "fields": [of["field"] for of in one["fields"]]}
+            for one in result["changes"][:_MOST_SHOWN]
+        ]
+        counts = {name: result[name] for name in ("created", "updated", "unchanged")}
+        self._result |= {**counts, "left": len(missing), "changes": changes, "disagreements": differing[:_MOST_SHOWN]}
+        return True
+
+    async def _upload(self, kind: str, content: str, *, creates_groups: bool = False) -> Mapping[str, Any]:
+        """Import a table; return its result, {} if it is refused, which is printed and noted."""
+        query = {"kind": kind, **({"dry_run": "1"} if self._dry_run else {})}
+        query |= {"mail_contact": "1"} if self._arguments.mail_contact and kind == "users" else {}
+        upload = ClientUpload(content.encode(), "text/csv")
+        if creates_groups:
+            await create_groups(self._api, upload, query)
+        result = await self._api.upload("/v1/import", upload, query)
+        if "errors" in result:
+            print_errors(result, self._arguments.json)
+            first = result["errors"][0]
+            detail = f"row {first['row']}: {first['message']} ({first['code']})"
+            self._result |= {"fault": "refused", "detail": detail[:512]}
+            return {}
+        print_result(self._arguments, result, format_import(result))
+        return result
+
+    def _show_left(self, missing: Sequence[str]) -> None:
+        if missing:
+            shown = f"{counted(len(missing), 'person')} left: {', '.join(missing[:_MOST_SHOWN])}"
+            print_result(self._arguments, {"left": missing}, shown)
+
+    async def _leave_groups(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> None:
+        """Take people of the source out of its groups, also former ones, where it has them no more."""
+        wanted = groups_of(rows, "groups")
+        owns = {str(person["id"]): own for own, person in source.known.items()}
+        for group in sorted(groups) if wanted else ():
+            path = f"/v1/groups/{quoted(group)}/members"
+            for member in await self._members(path):
+                own = owns.get(str(member["id"]))
+                if own is None or group in wanted.get(own, ()):
+                    continue
+                if not self._dry_run:
+                    await self._api.call("DELETE", f"{path}/{quoted(str(member['id']))}")
+                shown = {"left_group": group, "id": member["id"]}
+                print_result(self._arguments, shown, f"{member['id']} leaves the group {group}")
+
+    async def _members(self, path: str) -> list[Mapping[str, Any]]:
+        """Return the members of a group; none if it is deleted, or not created by a dry run."""
+        try:
+            return [one async for one in items(self._api, path, "users", {})]
+        except CommandFailed as fault:
+            if _NO_GROUP not in str(fault):
+                raise
+            return []
+
+    async def _own_groups(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> None:
+        """Let people write to the groups that the source says, and no more to others of its groups."""
+        wanted = dict(owned(source, rows))
+        pairs = [(user, group) for user, some in wanted.items() for group in sorted(some)]
+        records = [(n, [escaped(user), "group", escaped(group)]) for n, (user, group) in enumerate(pairs, 2)]
+        if self._dry_run or not wanted:
+            return
+        if records and not await self._upload("ownerships", written_records([(1, ["user", "kind", "id"]), *records])):
+            raise SyncRefused("refused", "the owners of groups were not imported")
+        before = {str(one["id"]) for one in source.known.values() if one["role"] in ("trainer", "staff", "admin")}
+        for user in sorted(before | {user for user, some in wanted.items() if some}):
+            owns = (await self._api.call("GET", "/v1/ownerships", query={"user": user}))["ownerships"]
+            for one in owns:
+                if one["kind"] == "group" and str(one["id"]) in groups - wanted.get(user, set()):
+                    path = f"/v1/ownerships/{quoted(user)}/group/{quoted(str(one['id']))}"
+                    await self._api.call("DELETE", path)
+                    print_result(
+                        self._arguments, {"disowned": one["id"], "id": user}, f"{user} owns {one['id']} no more"
+                    )
 
 
 COMMANDS: Mapping[str, Command] = {"sync": Command(declare, over_http(run))}

@@ -13,6 +13,13 @@ PEOPLE = (
         Lifetime.FOREVER,
         "name of an own field of people → its type and options as JSON",
     ),
+    Key(
+        "syncs",
+        "directory:{s}:syncs:<tenant>",
+        "hash",
+        Lifetime.FOREVER,
+        "source of people → its last run as JSON; with `=` its last dry run; with `?` the run that is asked for",
+    ),
     Key("userids", "directory:{s}:userids:<tenant>", "zset", Lifetime.FOREVER, "ids of the people, sorted as text"),
     Key(
         "names",

@@ -290,3 +290,31 @@ async def test_a_field_gets_a_type_and_people_are_found_by_it_on_a_phone_in_russ
     await person.keeps_picture("people-by-own-field")
     await person.go("fields")
     await person.keeps_picture("fields-on-a-phone")
+
+
+async def test_a_sync_is_seen_asked_for_and_forgotten_on_a_phone_in_russian(person: Person) -> None:
+    call = person.running.call
+    good = {"place": "/srv/exports/1c", "every": 3600, "created": 2, "updated": 11, "unchanged": 840, "left": 3}
+    await call("PUT", "/v1/syncs/1c", {**good, "disagreements": ["1c-00042 email"]})
+    changes = [{"id": "1c-00042", "created": False, "fields": ["name", "email"]}, {"id": "1c-00077", "created": True}]
+    await call("PUT", "/v1/syncs/1c", {**good, "dry_run": True, "changes": changes})
+    detail = "812 of 1600 people of isu are not in the file, so it is taken for a broken one; nothing was changed."
+    bad = {"fault": "halved", "detail": detail, "place": "https://isu.example.org/people.csv"}
+    await call("PUT", "/v1/syncs/isu", bad)
+    await person.visit("sync", language="ru", width=390)
+    await person.sees("Не хватает половины людей")
+    await person.sees("1c-00042 email")
+    await person.browser.run("document.querySelector('summary').click()")
+    await person.sees("name, email")
+    assert await person.sideways() <= 0
+    await person.keeps_picture("sync-ru-390")
+    await person.presses("Пробный запуск")
+    await person.sees("Запуск запрошен")
+    (asked, _) = (await call("GET", "/v1/syncs"))["sources"]
+    assert asked["requested"]["dry_run"]
+    await person.go("overview")
+    await person.sees("Люди из isu не синхронизированы")
+    for source in ("1c", "isu"):
+        await call("DELETE", f"/v1/syncs/{source}")
+    await person.go("sync")
+    await person.sees("Источников пока нет")

@@ -37,6 +37,7 @@ export const PAGES = [
   { name: "dead_letters", right: "inspect", section: "queue" },
   { name: "jobs", right: "inspect", section: "programs" },
   { name: "job", right: "inspect" },
+  { name: "sync", right: "people", section: "programs" },
   { name: "webhooks", right: ["people", "key"], section: "programs" },
   { name: "keys", right: "keys", section: "programs" },
   { name: "actions", right: "keys", section: "programs" },

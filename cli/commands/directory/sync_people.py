@@ -1,0 +1,159 @@
+"""The people of one source beside those of the directory: who is who, who has left, the tables for the import. Pure.
+
+A person of the source has the external id `SOURCE:ID`; one that has left has `SOURCE-left:ID`, by which it is known
+when it comes back. Of a person that several sources have, the first one owns the columns that it names.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cli.commands.directory.sync_sources import OF_SYNC, OWNS, SourceTable, SyncRefused
+from core.directory.csv_cells import CONTACTS, FIELDS, escaped, joined, listed
+from core.directory.importing.csv_rows import CsvRow, written_records
+from core.sessions.outside_accounts import ACCOUNTS
+
+_LEFT = "-left"
+_SHARED = ("name", "email", "role", "locale", "opt_out")
+_ADMIN = "admin"
+
+Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SyncSource:
+    """The people of a source in the directory. `known`: by their ids in the source; `left`: those of them that have
+    left it; `others`: people without an id of this source, by their e-mail addresses. `columns`: source → the columns
+    that it names, of all sources.
+    """
+
+    name: str
+    known: Mapping[str, Item]
+    left: frozenset[str]
+    others: Mapping[str, Item]
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, people: Sequence[Item], columns: Mapping[str, Sequence[str]] | None = None) -> "SyncSource":
+        known: dict[str, Item] = {}
+        left, others = set[str](), {person["email"]: person for person in people if person["email"]}
+        for person in people:
+            for one in person.get("external_ids", ()):
+                system, _, own = one.partition(":")
+                if system in (name, f"{name}{_LEFT}"):
+                    known[own] = person
+                    others.pop(person["email"], None)
+                    left |= {own} if system != name else set()
+        return cls(name, known, frozenset(left), others, columns or {})
+
+    @property
+    def present(self) -> set[str]:
+        return self.known.keys() - self.left
+
+    def person_of(self, row: CsvRow) -> Item:
+        """Return the person of a row as it is now, also one that was here before the source; {} for a new one."""
+        return self.known.get(row.cells["id"]) or self.others.get(row.cells.get("email", "").lower(), {})
+
+    def id_of(self, row: CsvRow) -> str:
+        """Return the id that the person of a row has in the directory, or will have."""
+        return str(self.person_of(row).get("id", f"{self.name}-{row.cells['id']}"))
+
+    def owner_of(self, person: Item, column: str) -> str:
+        """Return the source that says what stands in a column of a person: the first that has the person and names the
+        column.
+        """
+        systems = [one.partition(":")[0] for one in person.get("external_ids", ())]
+        owners = (one for one in systems if one == self.name or column in self.columns.get(one, ()))
+        return next(owners, self.name)
+
+    def is_in_another(self, person: Item) -> bool:
+        """Return whether another source has this person."""
+        systems = {one.partition(":")[0] for one in person.get("external_ids", ())}
+        return bool(systems & (self.columns.keys() - {self.name, ACCOUNTS}))
+
+    def external_ids(self, person: Item, own: str, *, has_left: bool) -> str:
+        """Return the external ids of a person, that of this source in its place among them."""
+        here, left = f"{self.name}:{own}", f"{self.name}{_LEFT}:{own}"
+        new = left if has_left else here
+        given = person.get("external_ids", ())
+        return joined(dict.fromkeys([new if one in (here, left) else one for one in given] + [new]))
+
+
+def missing_of(source: SyncSource, rows: Sequence[CsvRow], *, may_be_many: bool) -> list[str]:
+    """Return the ids of the people that are no longer in the source. Raises SyncRefused if it is empty, or has so
+    few people that it is rather a broken one.
+    """
+    if not rows:
+        raise SyncRefused("empty", "the file has no people; nothing was changed", 0, len(source.present))
+    missing = sorted(source.present - {row.cells["id"] for row in rows})
+    if len(missing) > 1 and len(missing) * 2 >= len(source.present) and not may_be_many:
+        message = (
+            f"{len(missing)} of {len(source.present)} people of {source.name} are not in the file, so it is taken for "
+            "a broken one; nothing was changed. If they have left, repeat this with --many-leave"
+        )
+        raise SyncRefused("halved", message, len(missing), len(source.present))
+    return missing
+
+
+def table_of(source: SyncSource, table: SourceTable) -> tuple[str, list[str]]:
+    """Return the table that the import gets, with the ids of the people here, in the rows of the file; and what another
+    source has said before: `<person> <column>`.
+    """
+    columns = [one for one in table.rows[0].cells if one not in ("id", OWNS)]
+    records = [(1, ["id", *columns, *OF_SYNC])]
+    differing: list[str] = []
+    for row in table.rows:
+        cells = [source.id_of(row), *(_cell(source, table, row, one, differing) for one in columns)]
+        person, own = source.person_of(row), row.cells["id"]
+        cells.append(source.external_ids(person, own, has_left=False))
+        cells.append("true" if person.get("blocked") and own not in source.left else "false")
+        records.append((row.number, [escaped(cell) for cell in cells]))
+    return written_records(records), differing
+
+
+def _cell(source: SyncSource, table: SourceTable, row: CsvRow, column: str, differing: list[str]) -> str:
+    person, cell = source.person_of(row), row.cells[column]
+    if column.startswith(CONTACTS):  # beside those that the person has linked
+        known = person.get("contacts", {}).get(column.removeprefix(CONTACTS), ())
+        return joined(dict.fromkeys([*known, *listed(cell)]))
+    now = _now(person, column)
+    if column == "role" and now == _ADMIN and table.is_roster:
+        return now
+    if now is None or source.owner_of(person, column) == source.name:
+        return cell
+    if now != cell:
+        differing.append(f"{person['id']} {column}")
+    return now
+
+
+def _now(person: Item, column: str) -> str | None:
+    """Return what a person has in a column that two sources may name; None for other columns and a new person."""
+    if column.startswith(FIELDS) and person:
+        return str(person.get("fields", {}).get(column.removeprefix(FIELDS), ""))
+    if column not in _SHARED or not person:
+        return None
+    value = person.get(column)
+    return joined(value) if isinstance(value, list) else str(value or "")
+
+
+def table_of_left(source: SyncSource, missing: Sequence[str]) -> str:
+    """Return the table by which those are blocked that have left, unless another source has them."""
+    records = [(1, ["id", *OF_SYNC])]
+    for number, own in enumerate(missing, 2):
+        person = source.known[own]
+        external_ids = source.external_ids(person, own, has_left=True)
+        blocked = person.get("blocked", False) if source.is_in_another(person) else True
+        records.append((number, [escaped(str(person["id"])), escaped(external_ids), "true" if blocked else "false"]))
+    return written_records(records)
+
+
+def groups_of(rows: Sequence[CsvRow], column: str) -> dict[str, set[str]]:
+    """Return id → groups that the rows name in a column; of rows that have the column."""
+    return {row.cells["id"]: set(listed(row.cells[column])) for row in rows if column in row.cells}
+
+
+def owned(source: SyncSource, rows: Sequence[CsvRow]) -> Iterator[tuple[str, set[str]]]:
+    """Emit people of the directory and the groups that the source lets them write to; of rows that say it."""
+    for row in rows:
+        if OWNS in row.cells:
+            yield source.id_of(row), set(listed(row.cells[OWNS]))

@@ -1,0 +1,177 @@
+"""Where `./ada sync` reads the people of a source: a file, the newest file of a folder, or a URL, as CSV, .xlsx or a
+OneRoster archive. A file that is still being written is waited for.
+"""
+
+import asyncio
+import io
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli.command import WRONG_USAGE, CommandFailed
+from cli.files import read_input, read_text_input
+from core.directory.csv_cells import FileKind
+from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
+from core.directory.importing.errors import ImportRefused
+from core.directory.importing.kinds import COLUMNS
+from core.directory.importing.one_roster import is_one_roster, read_one_roster
+from core.directory.syncs import SyncFault
+from core.orders.tables.workbook import read_sheet
+from delivery.http.options import Options
+
+OWNS = "owns"
+"""A column that only a source has: the groups to which the person may write."""
+OF_SYNC = ("external_ids", "blocked")
+_COLUMNS = COLUMNS[FileKind.USERS]
+_COLUMNS = replace(_COLUMNS, optional=(*_COLUMNS.optional, OWNS))
+_ARCHIVE = b"PK\x03\x04"
+_SUFFIXES = (".csv", ".txt", ".xlsx", ".zip")
+_SETTLED = 10.0
+"""Seconds after its last change in which a file may still be written."""
+_PAUSE = 2.0
+_LOOKS = 30
+_TIME_LIMIT = timedelta(minutes=5)
+_MOST_SECRET = 4096
+
+
+class SyncRefused(CommandFailed):
+    """The source cannot be taken as it is; nothing was changed. `missing`, `of`: people that are not in it."""
+
+    def __init__(self, fault: SyncFault, message: str, missing: int = 0, of: int = 0) -> None:
+        super().__init__(message)
+        self.fault, self.missing, self.of = fault, missing, of
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """The people of a source. `titles`: group → its title, of a source that has groups of its own. `is_roster`: the
+    source knows no administrators of Ada, so they stay what they are.
+    """
+
+    rows: Sequence[CsvRow]
+    titles: Mapping[str, str]
+    is_roster: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place, and how it is read. `secret`: the name of a file with a secret, "" for none."""
+
+    name: str
+    secret: str = ""
+    allow_private: bool = False
+    is_watched: bool = False
+
+    @property
+    def is_url(self) -> bool:
+        return self.name.startswith(("http://", "https://"))
+
+    @property
+    def shown(self) -> str:
+        """The place without what may be secret: of a URL the query is left out."""
+        if not self.is_url:
+            return self.name
+        parts = urlsplit(self.name)
+        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+async def read_source(place: Place, source: str) -> SourceTable:
+    """Return the people of a source. Raises SyncRefused."""
+    content = await _downloaded(place) if place.is_url else await _read(place)
+    try:
+        table = await _table(content, source)
+    except ImportRefused as refusal:
+        first = refusal.errors[0]
+        message = f"row {first.row}: {first.message} ({first.code}); nothing was changed"
+        raise SyncRefused("empty" if first.code == "CSV_EMPTY" else "unreadable", message) from None
+    if wrong := [column for row in table.rows[:1] for column in OF_SYNC if column in row.cells]:
+        raise CommandFailed(f"the file of a source has no column {wrong[0]}: the sync itself writes it", WRONG_USAGE)
+    if nameless := [row.number for row in table.rows if not row.cells.get("id")]:
+        raise SyncRefused("unreadable", f"row {nameless[0]} has no id; nothing was changed")
+    return table
+
+
+async def _table(content: bytes, source: str) -> SourceTable:
+    """Return the table of a file. Raises ImportRefused."""
+    if is_one_roster(content):
+        roster = await asyncio.to_thread(read_one_roster, content, source)
+        return SourceTable(roster.rows, roster.titles, is_roster=True)
+    if content.startswith(_ARCHIVE):
+        with tempfile.NamedTemporaryFile(suffix=".xlsx") as file:
+            file.write(content)
+            file.flush()
+            sheet = await read_sheet(Path(file.name), "")
+        if sheet.errors:
+            raise ImportRefused(sheet.errors)
+        content = written_records(sheet.rows).encode()
+    table = await asyncio.to_thread(read_rows, io.BytesIO(content), _COLUMNS)
+    if table.errors:
+        raise ImportRefused(table.errors)
+    return SourceTable(table.rows, {})
+
+
+# files
+
+
+async def _read(place: Place) -> bytes:
+    try:
+        return await asyncio.to_thread(_read_settled, Path(place.name), is_watched=place.is_watched)
+    except FileNotFoundError:
+        raise SyncRefused("not_found", f"{place.name} does not exist; nothing was changed") from None
+
+
+def _read_settled(path: Path, *, is_watched: bool) -> bytes:
+    """Return the content of a file, or of the newest file of a folder. Raises SyncRefused, CommandFailed."""
+    if path.is_dir():
+        path, is_watched = _newest(path), True
+    if is_watched:
+        _settle(path)
+    return read_input(str(path), Options().import_limit)
+
+
+def _newest(folder: Path) -> Path:
+    """Return the file of a folder that was written last. Raises SyncRefused if there is none."""
+    found = [one for one in folder.iterdir() if one.suffix.lower() in _SUFFIXES and not one.name.startswith((".", "~"))]
+    if not found:
+        endings = ", ".join(_SUFFIXES)
+        raise SyncRefused("not_found", f"{folder} has no file that ends with {endings}; nothing was changed")
+    return max(found, key=lambda one: (one.stat().st_mtime_ns, one.name))
+
+
+def _settle(path: Path) -> None:
+    """Wait until a file that has changed in the last seconds changes no more. Raises SyncRefused if it does not end."""
+    for _ in range(_LOOKS):
+        before = path.stat()
+        if time.time() - before.st_mtime > _SETTLED:
+            return
+        time.sleep(_PAUSE)
+        now = path.stat()
+        if (now.st_size, now.st_mtime_ns, now.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino):
+            return
+    raise SyncRefused("unfinished", f"{path} is still being written; nothing was changed")
+
+
+# addresses
+
+
+async def _downloaded(place: Place) -> bytes:
+    """Return what a URL answers: no redirect is followed, and a private address needs `allow_private`."""
+    from providers import web_request  # it imports aiohttp, which a sync of a file does not need
+
+    if "@" in urlsplit(place.name).netloc:
+        raise CommandFailed("a URL has no user and password: --secret-file names a file with the header", WRONG_USAGE)
+    headers = {"Authorization": read_text_input(place.secret, _MOST_SECRET).strip()} if place.secret else {}
+    request = web_request.WebRequest("GET", place.name, headers, time_limit=_TIME_LIMIT)
+    try:
+        raw = await web_request.fetch(request, allow_private=place.allow_private, most=Options().import_limit)
+    except web_request.WebFault as fault:
+        hint = "" if place.allow_private or fault.may_change else "; --private allows an address of your own network"
+        raise SyncRefused("failed", f"{place.shown}: {fault}{hint}; nothing was changed") from None
+    if raw.status != 200:
+        fault_of: SyncFault = "not_found" if raw.status in (404, 410) else "failed"
+        raise SyncRefused(fault_of, f"{place.shown}: the server answered {raw.status}; nothing was changed")
+    return raw.body

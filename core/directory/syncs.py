@@ -1,0 +1,154 @@
+"""What became of the last runs of `./ada sync`, for each source of people, and what the console asks for next.
+
+A run is reported when it has ended. A run that is asked for is taken by the program that watches the source, and is
+open until a result says that it answers it.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.directory.records import limit_reached
+from core.errors import Conflict, NotFound
+from core.model.json_form import compact_json
+from core.redis.store import Store
+
+SOURCE = re.compile(r"[a-z0-9][a-z0-9_]{0,26}")
+"""The names of sources."""
+MOST_SOURCES = 50
+_LATE_MS = 600_000
+_RUN = "?"
+_DRY_RUN = "="
+"""Stand after the name of a source in the hash: the run that is asked for, and the last dry run."""
+
+SyncFault = Literal["not_found", "unfinished", "unreadable", "empty", "halved", "refused", "failed"]
+
+
+class SyncChange(Struct, frozen=True):
+    """A person that a dry run would change: the fields, without their values."""
+
+    id: str
+    created: bool
+    fields: Sequence[str] = ()
+
+
+class SyncResult(Struct, frozen=True, omit_defaults=True):
+    """A run. `place`: what was read, without secrets. `ended`: Unix ms. `every`: seconds between two runs, 0 if nothing
+    watches the source. `answers`: when it was asked for, 0 if it was not. `fault`: why nothing was changed, with its
+    `detail`. `missing`, `of`: people of the source that are not in the file, of all. `disagreements`: `<person>
+    <column>` where another source has said something else before, whose value stays. `columns`, `groups`: what the
+    source has named.
+    """
+
+    place: str
+    ended: int = 0
+    every: int = 0
+    answers: int = 0
+    fault: SyncFault | None = None
+    detail: str = ""
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    left: int = 0
+    missing: int = 0
+    of: int = 0
+    changes: Sequence[SyncChange] = ()
+    disagreements: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    groups: Sequence[str] = ()
+
+
+class SyncRequest(Struct, frozen=True):
+    """A run that is asked for. `at`: Unix ms."""
+
+    dry_run: bool
+    at: int
+
+
+class SourceState(Struct, frozen=True):
+    """A source. `last`, `dry_run`: the last runs, None before the first. `requested`: a run that has not begun."""
+
+    source: str
+    last: SyncResult | None = None
+    dry_run: SyncResult | None = None
+    requested: SyncRequest | None = None
+
+    def is_late(self, now: int) -> bool:
+        """Return whether the program that watches the source is silent (`now`: Unix ms)."""
+        last = self.last
+        return last is not None and last.every > 0 and now - last.ended > 2 * last.every * 1000 + _LATE_MS
+
+
+class Syncs:
+    """The sources of all tenants."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def all(self, tenant: str) -> list[SourceState]:
+        """Return all sources, by name."""
+        stored = await self._store.command("HGETALL", self._key(tenant))
+        names = sorted({name.rstrip(_RUN + _DRY_RUN) for name in stored})
+        return [_state(name, stored) for name in names]
+
+    async def report(self, tenant: str, source: str, result: SyncResult, *, dry_run: bool = False) -> SyncResult:
+        """Note the result of a run; return it with its time. A failed one keeps what the source has named before.
+        Raises Conflict LIMIT_REACHED.
+        """
+        known = {one.source: one for one in await self.all(tenant)}
+        if source not in known and len(known) >= MOST_SOURCES:
+            raise limit_reached(f"There are at most {MOST_SOURCES} sources.")
+        before = known[source].last if source in known else None
+        result = replace(result, ended=self.now())
+        if before and result.fault:
+            result = replace(result, columns=before.columns, groups=before.groups)
+        name = f"{source}{_DRY_RUN}" if dry_run else source
+        await self._store.command("HSET", self._key(tenant), name, compact_json(result))
+        return result
+
+    async def request(self, tenant: str, source: str, *, dry_run: bool) -> SyncRequest:
+        """Ask the program that watches a source for a run. Raises NotFound SYNC_NOT_FOUND, Conflict
+        SYNC_NOT_WATCHED.
+        """
+        found = next((one for one in await self.all(tenant) if one.source == source), None)
+        if found is None:
+            raise _not_found(source)
+        if found.last is None or not found.last.every or found.is_late(self.now()):
+            raise Conflict("SYNC_NOT_WATCHED", "No program watches this source: ./ada sync … --every 1h does.")
+        request = SyncRequest(dry_run, self.now())
+        await self._store.command("HSET", self._key(tenant), f"{source}{_RUN}", compact_json(request))
+        return request
+
+    async def forget(self, tenant: str, source: str) -> None:
+        """Forget a source; its people stay. Raises NotFound SYNC_NOT_FOUND."""
+        names = (source, f"{source}{_RUN}", f"{source}{_DRY_RUN}")
+        if not await self._store.command("HDEL", self._key(tenant), *names):
+            raise _not_found(source)
+
+    def now(self) -> int:
+        return int(time.time() * 1000) + self._store.clock_offset_ms
+
+    def _key(self, tenant: str) -> str:
+        return self._store.tenant_key("syncs", tenant)
+
+
+def _state(name: str, stored: dict[str, str]) -> SourceState:
+    last, dry_run = (
+        msgspec.json.decode(stored[key], type=SyncResult) if key in stored else None
+        for key in (name, f"{name}{_DRY_RUN}")
+    )
+    asked = stored.get(f"{name}{_RUN}")
+    request = msgspec.json.decode(asked, type=SyncRequest) if asked else None
+    if request:
+        answer = dry_run if request.dry_run else last
+        request = None if answer and answer.answers == request.at else request
+    return SourceState(name, last, dry_run, request)
+
+
+def _not_found(source: str) -> NotFound:
+    return NotFound("SYNC_NOT_FOUND", f"No sync of the source {source!r} has run yet.")
