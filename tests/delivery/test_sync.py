@@ -335,7 +335,7 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
     watching = asyncio.create_task(sync.run(client, arguments))
 
     async def is_watched() -> bool:
-        return (await office.sources())[0]["last"]["every"] == 3600
+        return bool((await office.sources())[0]["last"]["every"] == 3600)
 
     async def is_shown() -> bool:
         (found,) = await office.sources()
