@@ -14,7 +14,7 @@ from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
 from cli.commands.directory.sync_people import SyncSource, groups_of, missing_of, owned, table_of, table_of_left
-from cli.commands.directory.sync_sources import OWNS, Place, SourceTable, SyncRefused, read_source
+from cli.commands.directory.sync_sources import OWNS, SourcePlace, SourceTable, SyncRefused, read_source
 from cli.settings.parsing import parse_duration
 from core.directory.csv_cells import escaped
 from core.directory.importing.csv_rows import CsvRow, written_records
@@ -62,11 +62,11 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
             f"{ACCOUNTS} names the accounts with which people sign in, no source of people", WRONG_USAGE
         )
     every = _seconds(arguments)
-    place = Place(arguments.place, arguments.secret_file, arguments.private, every > 0)
+    place = SourcePlace(arguments.place, arguments.secret_file, arguments.private, every > 0)
     if not every:
-        return await Run(api, arguments, place, dry_run=arguments.dry_run).report()
+        return await SyncRun(api, arguments, place, dry_run=arguments.dry_run).report()
     while True:
-        await _survived(Run(api, arguments, place, every).report)
+        await _survived(SyncRun(api, arguments, place, every).report)
         await _wait(api, arguments, place, every)
 
 
@@ -80,7 +80,7 @@ def _seconds(arguments: Namespace) -> int:
     return every
 
 
-async def _wait(api: HttpClient, arguments: Namespace, place: Place, every: int) -> None:
+async def _wait(api: HttpClient, arguments: Namespace, place: SourcePlace, every: int) -> None:
     """Wait for the next run; make those that the console asks for meanwhile."""
     end = time.monotonic() + every
     while (left := end - time.monotonic()) > 0:
@@ -90,7 +90,7 @@ async def _wait(api: HttpClient, arguments: Namespace, place: Place, every: int)
             found = next((one for one in await _sources(api) if one["source"] == arguments.source), None)
             if not found or not (asked := found["requested"]):
                 return SUCCESS
-            return await Run(api, arguments, place, every, dry_run=asked["dry_run"]).report(asked["at"])
+            return await SyncRun(api, arguments, place, every, dry_run=asked["dry_run"]).report(asked["at"])
 
         await _survived(look)
 
@@ -108,11 +108,11 @@ async def _sources(api: HttpClient) -> list[Mapping[str, Any]]:
     return found
 
 
-class Run:
+class SyncRun:
     """One run of a sync."""
 
     def __init__(
-        self, api: HttpClient, arguments: Namespace, place: Place, every: int = 0, *, dry_run: bool = False
+        self, api: HttpClient, arguments: Namespace, place: SourcePlace, every: int = 0, *, dry_run: bool = False
     ) -> None:
         self._api, self._arguments, self._place = api, arguments, place
         self._dry_run = dry_run

@@ -58,7 +58,7 @@ class SourceTable:
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """A place, and how it is read. `secret`: the name of a file with a secret, "" for none."""
 
     name: str
@@ -79,7 +79,7 @@ class Place:
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
-async def read_source(place: Place, source: str) -> SourceTable:
+async def read_source(place: SourcePlace, source: str) -> SourceTable:
     """Return the people of a source. Raises SyncRefused."""
     content = await _downloaded(place) if place.is_url else await _read(place)
     try:
@@ -117,7 +117,7 @@ async def _table(content: bytes, source: str) -> SourceTable:
 # files
 
 
-async def _read(place: Place) -> bytes:
+async def _read(place: SourcePlace) -> bytes:
     try:
         return await asyncio.to_thread(_read_settled, Path(place.name), is_watched=place.is_watched)
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def _settle(path: Path) -> None:
 # addresses
 
 
-async def _downloaded(place: Place) -> bytes:
+async def _downloaded(place: SourcePlace) -> bytes:
     """Return what a URL answers: no redirect is followed, and a private address needs `allow_private`."""
     from providers import web_request  # it imports aiohttp, which a sync of a file does not need
 
