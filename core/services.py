@@ -65,7 +65,7 @@ class Services:
             answers=answers,
             answer_links=AnswerLinks(store, answers),
             threads=threads,
-            relay=Relay(threads, sending, directory, channels, policy.office_hours if policy else None),
+            relay=Relay(threads, sending, directory, channels, policy),
             preferences=Preferences(store, directory),
         )
 

@@ -55,7 +55,7 @@ def _reachability(directory: Directory | None, tenant: str, channel: str, one: R
 
 def gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
     """Return what makes one event of the parts of an album, and of a join that is reported twice."""
-    return Gathering(store, client, tenant, Events(client, tenant), _merge)
+    return Gathering(store, client, tenant, Events(client, tenant, received=ReceivedMessages(store)), _merge)
 
 
 def _merge(name: str, parts: Sequence[Event]) -> Event:

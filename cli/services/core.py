@@ -1,5 +1,6 @@
 """Opens the services of core that several processes use, by the settings: rules of sending, linking."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -9,7 +10,8 @@ from core.admission.office_hours import TenantOfficeHours
 from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
-from core.orders import SendingPolicy
+from core.errors import SetupError
+from core.orders import OfficeChat, SendingPolicy
 from core.redis.store import Store
 from core.sessions import SignInCodes
 from couriers.email import EmailTemplates, LinkCodeMailer, Mailer, MailServer
@@ -24,7 +26,18 @@ def sending_policy_of(settings: Settings) -> SendingPolicy:
         TenantQuietHours(quiet_hours, settings.tenant_timezones),
         settings.staff_writes_to_all,
         TenantOfficeHours(office_hours, settings.tenant_timezones),
+        _office_chat(settings),
     )
+
+
+def _office_chat(settings: Settings) -> OfficeChat | None:
+    if settings.office_chat is None:
+        return None
+    if not settings.office or not re.fullmatch(r"-[1-9]\d{4,15}", settings.office_chat):
+        raise SetupError(
+            "ADA_OFFICE_CHAT is the id of a group in Telegram, such as -1001234567890, and needs ADA_OFFICE"
+        )
+    return OfficeChat(settings.bot_tenant, settings.office, "telegram-bot", settings.office_chat)
 
 
 @asynccontextmanager

@@ -54,6 +54,7 @@ class Settings:
     )
     staff_writes_to_all: Tenants = frozenset()
     office: str | None = None
+    office_chat: str | None = None
     operators: str | None = None
     retention: timedelta = timedelta(days=30)
     threads_retention: timedelta = timedelta(days=400)

@@ -1,8 +1,9 @@
 """The messages that an address has received and may reply to: which delivery and recipient each belongs to.
 
 Only deliveries with `replies` are noted, so all others cost nothing. An address keeps its newest `MOST` messages, for
-90 days after the last. A process that is killed between sending and noting leaves its messages unknown here: a reply
-that quotes one is placed as one that quotes nothing.
+90 days after the last. What was sent to a topic of a group chat is noted under the topic, in which people write. A
+process that is killed between sending and noting leaves its messages unknown here: a reply that quotes one is placed as
+one that quotes nothing.
 
 `couriers.sending` notes what was sent, `core.updates.events` recognises replies, `core.threads` places them.
 """
@@ -46,7 +47,8 @@ class ReceivedMessages:
         by_shard = defaultdict[int, list[Sequence[str]]](list)
         for address, one in received:
             parts = [f"{part} {one.key.id} {one.number}" for part in one.reference.split(",")]
-            by_shard[self._store.shard_of_person(tenant, channel, address)].append([tenant, channel, address, *parts])
+            place = _topic_in(address, one.reference) or address
+            by_shard[self._store.shard_of_person(tenant, channel, place)].append([tenant, channel, place, *parts])
         for shard, rows in by_shard.items():
             await self._store.run("note_received", shard, _KEPT_MS, MOST, compact_json(rows))
 
@@ -59,6 +61,11 @@ class ReceivedMessages:
         """Return the id of the newest message of a delivery to a recipient at an address; "" if none is known."""
         found = await self._newest(tenant, channel, address)
         return next((one.reference for one in found if (one.key, one.number) == (key, number)), "")
+
+    async def last_in_topic(self, tenant: str, channel: str, chat: str, topic: str) -> ReceivedMessage | None:
+        """Return the newest message that was sent to a topic of a group chat."""
+        found = await self._newest(tenant, channel, f"{chat}/{topic}")
+        return found[0] if found else None
 
     async def last(self, tenant: str, channel: str, address: str, since: int) -> ReceivedMessage | None:
         """Return the newest message that an address has received since an ms."""
@@ -86,6 +93,13 @@ class ReceivedMessages:
         key = KEYS["received"].at(self._store.shard_of_person(tenant, channel, address), tenant, channel, address)
         rows = await self._store.command("ZRANGE", key, 0, -1, "REV", "WITHSCORES")
         return [_read(text, int(at)) for text, at in rows]
+
+
+def _topic_in(address: str, reference: str) -> str:
+    """Return the topic in which a message with this id is; "" if its address is no topic."""
+    chat, marked, _ = address.partition("#")
+    topic, divided, _ = reference.partition("/")
+    return f"{chat}/{topic}" if marked and divided and chat.startswith("-") else ""
 
 
 def _digest(text: str) -> str:

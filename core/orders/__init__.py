@@ -9,6 +9,6 @@ Neighbours: `core.directory` names the people, `core.admission` has the rules, `
 
 from core.orders.order import Addressee, AnyAddressee, Caller, Order, TableRef
 from core.orders.sending import Sending
-from core.orders.sending_policy import SendingPolicy
+from core.orders.sending_policy import OfficeChat, SendingPolicy
 
-__all__ = ["Addressee", "AnyAddressee", "Caller", "Order", "Sending", "SendingPolicy", "TableRef"]
+__all__ = ["Addressee", "AnyAddressee", "Caller", "OfficeChat", "Order", "Sending", "SendingPolicy", "TableRef"]

@@ -9,6 +9,17 @@ from core.admission.quiet_hours import TenantQuietHours
 from core.model.delivery import Quota
 
 
+class OfficeChat(Struct, frozen=True):
+    """A group chat of a bot in which an office answers, with a topic for each person. `office`: the id of its group.
+    `chat`: its address in the channel.
+    """
+
+    tenant: str
+    office: str
+    channel: str
+    chat: str
+
+
 class SendingPolicy(Struct, frozen=True):
     """`quotas`: role → quota; a role that is not in it has none. `staff_writes_to_all`: the tenants in which staff
     writes to every person of the directory. Without arguments nothing is limited.
@@ -18,3 +29,4 @@ class SendingPolicy(Struct, frozen=True):
     quiet_hours: TenantQuietHours = TenantQuietHours()
     staff_writes_to_all: Collection[str] = frozenset()
     office_hours: TenantOfficeHours = TenantOfficeHours()
+    office_chat: OfficeChat | None = None

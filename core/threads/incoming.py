@@ -18,7 +18,7 @@ from core.queue import Attempt, QueueClient
 from core.redis.store import Store
 from core.threads.relay import Written
 from core.threads.threads import ReplyRoute
-from core.updates.events import MAIL, Event, Events, identity
+from core.updates.events import MAIL, Event, Events, identity, is_for_topic
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 
@@ -50,6 +50,10 @@ class Incoming(Struct, frozen=True):
     attempt: Attempt
 
     @property
+    def is_in_topic(self) -> bool:
+        return is_for_topic(self.event)
+
+    @property
     def is_answer(self) -> bool:
         """Return whether a reader may have it sent to the person of the thread that it quotes."""
         return self.is_quoted and not self.written.is_unverified
@@ -67,7 +71,11 @@ class IncomingReplies:
     async def read(self, tenant: str, event: Event, attempt: Attempt, *, is_confirmed: bool = False) -> Incoming:
         """Return what was written. `is_confirmed`: its author has sent it although it has addresses."""
         way, reference = way_of(event), str(event.get("reply_message_id") or "")
-        quoted = await self._received.quoted(tenant, *way, reference) if reference else None
+        if is_for_topic(event):
+            place = way.channel, str(event["chat_id"]), str(event["topic_id"])
+            quoted = await self._received.last_in_topic(tenant, *place)
+        else:
+            quoted = await self._received.quoted(tenant, *way, reference) if reference else None
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         author = await self.author(tenant, way)
         about = written_of(tenant, event), way, author, source, quoted is not None, is_confirmed

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
-from core.admission.office_hours import TenantOfficeHours
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Conflict
@@ -17,7 +16,7 @@ from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
-from core.orders import Caller, Order, Sending
+from core.orders import Caller, Order, Sending, SendingPolicy
 from core.sentence import say
 from core.threads.files import ThreadFile
 from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute, Thread, ThreadMessage, Threads
@@ -56,8 +55,8 @@ class Written:
 
 
 class Relay:
-    """One per process. `hours`: when the readers of inboxes get what was written, None for always. Methods raise
-    StoreError.
+    """One per process. `policy`: when the readers of inboxes get what was written, and which office answers in a group
+    chat. Methods raise StoreError.
     """
 
     def __init__(
@@ -66,9 +65,10 @@ class Relay:
         sending: Sending,
         directory: Directory,
         channels: Channels,
-        hours: TenantOfficeHours | None = None,
+        policy: SendingPolicy | None = None,
     ) -> None:
-        self._hours = hours or TenantOfficeHours()
+        policy = policy or SendingPolicy()
+        self._hours, self._office_chat = policy.office_hours, policy.office_chat
         self._threads = threads
         self._sending = sending
         self._directory = directory
@@ -84,9 +84,9 @@ class Relay:
         about: HistoryKey | None,
         quote: str,
     ) -> Added:
-        """Add what a person has written to its thread with an inbox, send it to the readers of the inbox that have a
-        bot or a mailbox, unless they have muted the person, and notify the person once of its reader. `about`:
-        the delivery that it replies to; `quote`: the text of that.
+        """Add what a person has written to its thread with an inbox, send it to the topic of the person in the chat of
+        the office, or else to the readers of the inbox that have a bot or a mailbox, unless they have muted the person,
+        and notify the person once of its reader. `about`: the delivery that it replies to; `quote`: the text of that.
         """
         message = ThreadMessage(
             *(0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects),
@@ -95,7 +95,9 @@ class Relay:
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
         opening = self._hours.of(tenant).next_opening(datetime.now(UTC))
-        for reader in await self.readers(tenant, inbox) if not added.is_muted else ():
+        topic = self._topic(added.thread, tenant, inbox, person)
+        found = [topic] if topic and await self._contacts_for_replies(topic) else await self.readers(tenant, inbox)
+        for reader in found if not added.is_muted else ():
             if id_text(reader.id) != id_text(person.id):
                 await self._send_to_reader(tenant, reader, added, person, written, quote, opening)
         if opening:
@@ -103,10 +105,13 @@ class Relay:
         await self._confirm(tenant, inbox, person, way, written, added, is_closed=opening is not None)
         return added
 
-    async def to_person(self, thread: Thread, author: User | None, by: Id, written: Written, channel: str) -> Added:
+    async def to_person(
+        self, thread: Thread, author: User | None, by: Id, written: Written, channel: str, *, in_topic: bool = False
+    ) -> Added:
         """Send an answer to the person of a thread, over the way its last message came, and add it to the thread. `by`:
-        who answers, `author` if the directory knows it. Raises Conflict THREAD_UNREACHABLE if the person has no contact
-        for replies any more; what `Sending.send` raises.
+        who answers, `author` if the directory knows it. The topic of the person shows the answer; `in_topic`: it was
+        written there. Raises Conflict THREAD_UNREACHABLE if the person has no contact for replies any more; what
+        `Sending.send` raises.
         """
         way = await self._way_to(thread)
         written = await self._as_shown(written, [way.channel])
@@ -119,7 +124,36 @@ class Relay:
         )
         about = 0, STAFF, 0, by, written.text, channel, written.files, accepted.id, written.corrects
         message = ThreadMessage(*about, written.attachments)
-        return await self._threads.add_of_staff(thread, written.event, message)
+        added = await self._threads.add_of_staff(thread, written.event, message)
+        if not in_topic:
+            await self._show_in_topic(thread, name, written)
+        return added
+
+    async def report_outsider(self, thread: Thread, event: str) -> None:
+        """Say in the topic of a person that a message was not passed on: its author does not read the office."""
+        topic = self._topic(thread.id, thread.tenant, thread.inbox, thread.person)
+        if topic:
+            text, repeat = [say("reply_outsider", topic.locale)], f"outsider.{event}"
+            await self._send(thread.tenant, thread.id, topic.id, topic.contacts, text, repeat)
+
+    async def _show_in_topic(self, thread: Thread, name: str, written: Written) -> None:
+        topic = self._topic(thread.id, thread.tenant, thread.inbox, thread.person)
+        if topic and (contacts := await self._contacts_for_replies(topic)):
+            written = await self._as_shown(written, list(contacts))
+            texts = _texts(say("reply_answer", topic.locale, name=name), written, topic.locale)
+            await self._send(
+                *(thread.tenant, thread.id, topic.id, contacts, texts, f"shown.{thread.id}.{written.event}", written)
+            )
+
+    def _topic(self, thread: str, tenant: str, inbox: Inbox, person: Correspondent) -> User | None:
+        """Return the topic of a person in the chat of an office, as who reads there; None for another inbox. The
+        courier makes a topic for each thread, and has the name from the address.
+        """
+        one = self._office_chat
+        if one is None or inbox.kind != OFFICE or (one.tenant, one.office) != (tenant, inbox.id):
+            return None
+        name = person.name or say("reply_somebody", DEFAULT_LOCALE)
+        return User(f"topic-{thread}", name, contacts={one.channel: [f"{one.chat}#{thread}#{name}"]})
 
     async def report_lost_files(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, n: int) -> None:
         """Tell the author of an answer how many of its files were not passed on."""
@@ -233,7 +267,8 @@ class Relay:
         head = say(kind, locale, name=name, quote=_shortened(quote))
         texts = _texts(head, written, locale)
         if added.message.number == 1:
-            texts = [*texts[:-1], f"{texts[-1]}\n\n{say('reply_hint', locale)}"]
+            hint = say("reply_topic_hint" if reader.role is None else "reply_hint", locale, name=name)
+            texts = [*texts[:-1], f"{texts[-1]}\n\n{hint}"]
         repeat = f"relay.{added.thread}.{written.event}.{id_text(reader.id)}"
         await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, written, at=opening)
 

@@ -41,6 +41,7 @@ from core.updates.events import (
     Event,
     decode,
     encode,
+    is_for_topic,
     lane_of,
     replies_tube,
     sends_reply,
@@ -109,7 +110,7 @@ class ReplyWorker:
         try:
             if sends_reply(event):
                 await self._send_held(tenant, event, attempt)
-            elif event.get("unverified") or not await self._opts_out(tenant, event):
+            elif event.get("unverified") or is_for_topic(event) or not await self._opts_out(tenant, event):
                 await self._place(await self._incoming.read(tenant, event, attempt))
         except _FilesAwaited:
             return Suspend(LONGEST, checkpoint=_ASKED)
@@ -198,10 +199,12 @@ class ReplyWorker:
         except NotFound:
             await self._to_office(reply)
             return
-        if thread.person.id == (author.id if author else about.recipient):
+        if not reply.is_in_topic and thread.person.id == (author.id if author else about.recipient):
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
         elif author and reply.is_answer and await self._relay.reads(tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
+        elif reply.is_in_topic:
+            await self._relay.report_outsider(thread, reply.written.event)
         elif author:
             await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
 
@@ -222,7 +225,8 @@ class ReplyWorker:
         if not await self._is_held(reply, by):
             await self._limits.check_thread(reply.tenant, thread.id, reply.written.event)
             written = await self._with_files(reply, len(fetchable(reply.event)))
-            added = await self._relay.to_person(thread, author, author.id, written, reply.way.channel)
+            about = thread, author, author.id, written, reply.way.channel
+            added = await self._relay.to_person(*about, in_topic=reply.is_in_topic)
             await self._note_passed_on(reply, added.thread)
             if lost := added.message.files:
                 await self._relay.report_lost_files(reply.tenant, by, reply.way, written.event, lost)

@@ -184,7 +184,12 @@ class Events:
         return await self._opt_outs.is_asked(*place)
 
     async def _quoted(self, event: Event) -> ReceivedMessage | None:
-        """Return the message of a delivery to which a private message replies, if it takes replies: no bot gets it."""
+        """Return the message of a delivery to which a private message replies, if it takes replies, or the newest one
+        of the topic in which a message is: no bot gets it.
+        """
+        if self._received is not None and is_for_topic(event):
+            chat, topic = str(event["chat_id"]), str(event["topic_id"])
+            return await self._received.last_in_topic(self._tenant, str(event["channel"]), chat, topic)
         reference = event.get("reply_message_id")
         if self._received is None or not reference or event.get("kind") != "text" or not is_private(event):
             return None
@@ -246,6 +251,13 @@ def lane_of(event: Event) -> str:
 def is_private(event: Event) -> bool:
     """Return whether the chat is between a person and the bot."""
     return event.get("chat_type") in (None, "", "private")
+
+
+def is_for_topic(event: Event) -> bool:
+    """Return whether somebody writes to the person of a topic: no command, and no reply to a colleague."""
+    is_written = event.get("kind") == "text" and bool(event.get("topic_id")) and not event.get("is_bot")
+    is_aside = bool(event.get("reply_user_id")) and not event.get("reply_is_bot")
+    return is_written and not is_aside and not str(event.get("event_text") or "").startswith("/")
 
 
 def is_free_text(event: Event) -> bool:

@@ -63,6 +63,14 @@ class NoAnswer(exceptions.TelegramNetworkError):
         self.is_sent = not isinstance(fault, _NEVER_MADE)
 
 
+class TopicNotMade(NoAnswer):
+    """It is not known whether a topic was made: the message for it was not sent."""
+
+    def __init__(self, method: TelegramMethod[Any], fault: Exception) -> None:
+        super().__init__(method, fault)
+        self.is_sent = False
+
+
 class Unreadable(exceptions.ClientDecodeError):
     """The answer is not one of the Bot API, for example the page of a proxy."""
 

@@ -1,5 +1,7 @@
 """Sends messages through the Bot API. The table of Telegram's answers is in `outcomes.py`."""
 
+import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -22,7 +24,7 @@ from couriers.sending import (
 )
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram_bot import outcomes
-from couriers.telegram_bot.client import FAILURES, BotClient
+from couriers.telegram_bot.client import FAILURES, BotClient, TopicNotMade
 from couriers.telegram_bot.library import exceptions, methods
 from couriers.telegram_bot.requests import (
     LONGEST_CAPTION,
@@ -34,13 +36,21 @@ from couriers.telegram_bot.requests import (
     send_requests,
 )
 
+log = logging.getLogger(__name__)
+
 Json = Mapping[str, Any]
+_LONGEST_NAME = 128
+"""Characters of the name of a topic."""
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
 
 
 class TelegramBot:
-    """Implements `couriers.sending.Courier`. Safe for concurrent attempts."""
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts.
+
+    An address `<group>#<key>#<name>` is a topic of the group: it is made, with this name, when the first message with
+    this key is sent, and anew if it was deleted. A group without topics gets the message as any other.
+    """
 
     channel = "telegram-bot"
     batch = 1
@@ -50,10 +60,12 @@ class TelegramBot:
     shows = EVERY_FEATURE | {Feature.ANSWER}
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD, follows_group=True)
 
-    def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds) -> None:
+    def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds, topics: KnownIds) -> None:
         self.account = account
         self._bot = bot
         self._moved_groups = moved_groups
+        self._topics = topics
+        self._new_topic = asyncio.Lock()
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         return keyboards_as_text(content) & self.shows
@@ -63,7 +75,7 @@ class TelegramBot:
 
     async def _attempt(self, message: Message) -> Outcome:
         """Remove what is to be removed, then edit or send."""
-        if malformed("telegram-bot", message.address):
+        if malformed("telegram-bot", message.address.partition("#")[0]):
             return INVALID_ADDRESS
         if message.content is None:
             return await self._send(message, send_requests(message))
@@ -112,35 +124,78 @@ class TelegramBot:
             except FAILURES as error:
                 chat = self._current(message.address)
                 outcome = outcomes.outcome_of(error, chat, is_first_part=not sent)
-                return Partly(outcome, _reference(sent)) if sent else outcome
+                return Partly(outcome, _reference(sent, message.address)) if sent else outcome
             sent += answer if isinstance(answer, list) else [answer]
         if not sent:
             return Rejected(Reason.CONTENT_REFUSED, f"nothing is left without {', '.join(planned.not_shown)}")
         is_no_reply = message.content and message.content.reply_to and "reply_to_message" not in sent[0]
-        return Sent(_reference(sent), not_shown=planned.not_shown + ((Feature.REPLY_TO,) if is_no_reply else ()))
+        reference = _reference(sent, message.address)
+        return Sent(reference, not_shown=planned.not_shown + ((Feature.REPLY_TO,) if is_no_reply else ()))
 
     async def _request(self, address: str, request: Request) -> Any:
         """Make a request; a second time if the group has become a supergroup, because then nothing was done. Raises one
         of FAILURES.
         """
+        group, _, topic = address.partition("#")
+        if topic and "message_thread_id" in type(request).model_fields:
+            return await self._request_in_topic(group, topic, request)
         chat = self._current(address)
         try:
             return await self._bot(_to(chat, request))
         except exceptions.TelegramMigrateToChat as moved:
             chat = str(moved.migrate_to_chat_id)
-            self._moved_groups.store(address, chat)
+            self._moved_groups.store(group, chat)
             return await self._bot(_to(chat, request))
+
+    async def _request_in_topic(self, group: str, topic: str, request: Request) -> Any:
+        """Make a request in a topic; in a new one if it was deleted. Raises one of FAILURES."""
+        known = await self._topic(group, topic)
+        try:
+            return await self._request(group, _in_topic(known, request))
+        except exceptions.TelegramBadRequest as error:
+            if not outcomes.is_topic_gone(error):
+                raise
+        return await self._request(group, _in_topic(await self._topic(group, topic, gone=known), request))
+
+    async def _topic(self, group: str, topic: str, gone: str = "") -> str:
+        """Return the id of a topic, which is made if it is not known; "" for a group that has none, or in which the bot
+        may not make one. `gone`: was deleted. Raises one of FAILURES.
+        """
+        key, _, name = topic.partition("#")
+        async with self._new_topic:  # of several messages at once only the first makes it
+            known = self._topics.get(f"{group}#{key}")
+            if known and known != gone:
+                return known
+            request = methods.CreateForumTopic(chat_id=group, name=name[:_LONGEST_NAME] or key)
+            try:
+                made = await self._request(group, request)
+            except exceptions.TelegramBadRequest as refusal:
+                log.warning("telegram-bot: no topic can be made in %s: %s", group, refusal.message)
+                return ""
+            except FAILURES as fault:
+                raise TopicNotMade(request, fault) from None
+            self._topics.store(f"{group}#{key}", str(made["message_thread_id"]))
+            return str(made["message_thread_id"])
 
     def _current(self, address: str) -> str:
         """Return the id of the supergroup that a group became, otherwise the address itself."""
-        return self._moved_groups.get(address) or address
+        group = address.partition("#")[0]
+        return self._moved_groups.get(group) or group
 
     async def close(self) -> None:
         await self._bot.close()
 
 
-def _reference(sent: Sequence[Json]) -> str:
-    return ",".join(str(message["message_id"]) for message in sent)
+def _reference(sent: Sequence[Json], address: str) -> str:
+    """Return the ids of messages; in a topic with its id before each."""
+    is_topic = "#" in address and "message_thread_id" in sent[0]
+    return ",".join(
+        f"{one['message_thread_id']}/{one['message_id']}" if is_topic else str(one["message_id"]) for one in sent
+    )
+
+
+def _in_topic(topic: str, request: Request) -> Request:
+    return request.model_copy(update={"message_thread_id": int(topic)}) if topic else request
 
 
 def _to(chat: str, request: Request) -> Request:

@@ -57,6 +57,15 @@ def date_of(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
+def topic_of(message: Json) -> dict[str, Any]:
+    """Return the topic of a message and what it replies to: the message with which the topic began is none."""
+    replied, topic = message.get("reply_to_message"), message.get("message_thread_id")
+    if not message.get("is_topic_message") or topic is None:
+        return reply_of(replied)
+    is_root = isinstance(replied, dict) and replied["message_id"] == topic
+    return {"topic_id": topic, **({} if is_root else reply_of(replied))}
+
+
 def reply_of(message: Any) -> dict[str, Any]:
     if not isinstance(message, dict):
         return {}
@@ -67,6 +76,7 @@ def reply_of(message: Any) -> dict[str, Any]:
         "reply_message_id": message["message_id"],
         "reply_message_text": text,
         **author,
+        **({"reply_is_bot": True} if sender.get("is_bot") else {}),
         **entity_of("reply_", message.get("sender_chat")),
         **({"reply_date": date_of(message["date"])} if message.get("date") else {}),  # 0: it is not accessible
         **({"reply_attachments": files} if (files := attachments_of(message)) else {}),

@@ -21,7 +21,7 @@ from couriers.telegram_bot.event_fields import (
     link_of,
     marks_of,
     person_of,
-    reply_of,
+    topic_of,
 )
 
 ALLOWED = (
@@ -102,7 +102,7 @@ def _written(update_id: str, kind: str, message: Json) -> dict[str, Any]:
         **marks_of(text, message.get("entities") or message.get("caption_entities") or ()),
         **at(message["date"]),
         "attachments": attachments_of(message),
-        **reply_of(message.get("reply_to_message")),
+        **topic_of(message),
         **forward_of(message),
     }
 

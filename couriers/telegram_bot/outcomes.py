@@ -85,6 +85,11 @@ def is_gone(error: exceptions.TelegramBadRequest) -> bool:
     return "not found" in error.message and "chat not found" not in error.message
 
 
+def is_topic_gone(error: exceptions.TelegramBadRequest) -> bool:
+    """Return whether the topic of a message was deleted."""
+    return "message thread not found" in error.message or "TOPIC_DELETED" in error.message
+
+
 def is_not_modified(error: exceptions.TelegramBadRequest) -> bool:
     """Return whether the message has this content already."""
     return "message is not modified" in error.message

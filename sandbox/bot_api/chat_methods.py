@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.bot_api.state.bot import Bot
+from sandbox.bot_api.state.errors import bad_request
 from sandbox.bot_api.state.parameters import Parameters
+
+_LONGEST_TOPIC = 128
 
 Json = dict[str, Any]
 
@@ -31,8 +34,34 @@ def send_chat_action(bot: Bot, parameters: Parameters) -> bool:
     return True
 
 
+def create_forum_topic(bot: Bot, parameters: Parameters) -> Json:
+    """Begin a topic of a group, whose id is that of the message with which it begins. Raises ApiError."""
+    chat, name = bot.chats.named(parameters.text("chat_id")), parameters.text("name").strip()
+    if chat.group.topics is None:
+        raise bad_request("the chat is not a forum")
+    if "can_manage_topics" in chat.group.withheld_rights:
+        raise bad_request("not enough rights to create a topic")
+    if not 0 < len(name) <= _LONGEST_TOPIC:
+        raise bad_request("TOPIC_TITLE_EMPTY" if not name else "topic name is too long")
+    about = {"name": name, "icon_color": 7322096}
+    topic = int(chat.add(bot.user(), {"forum_topic_created": about, "is_topic_message": True})["message_id"])
+    chat.messages[topic]["message_thread_id"] = topic
+    chat.group.topics[topic] = name
+    return {"message_thread_id": topic, **about}
+
+
+def delete_forum_topic(bot: Bot, parameters: Parameters) -> bool:
+    """Delete a topic with its messages. Raises ApiError."""
+    chat, topic = bot.chats.named(parameters.text("chat_id")), parameters.integer("message_thread_id")
+    if not chat.delete_topic(topic):
+        raise bad_request("message thread not found")
+    return True
+
+
 CHAT_METHODS: Mapping[str, Any] = {
     "getMe": get_me,
     "getChat": get_chat,
     "sendChatAction": send_chat_action,
+    "createForumTopic": create_forum_topic,
+    "deleteForumTopic": delete_forum_topic,
 }

@@ -25,9 +25,9 @@ class PeopleActions:
         """Set the name, username or language of a person."""
         return self._bot.people.set(user, name=name, username=username, language=language)
 
-    def write(self, user: int, text: str, chat: int | None = None) -> int:
-        """Write to the bot, or in a group; return the message id."""
-        content: Json = {"text": text}
+    def write(self, user: int, text: str, chat: int | None = None, topic: int = 0) -> int:
+        """Write to the bot, or in a group and a topic of it; return the message id."""
+        content: Json = {"text": text, **(self._in_topic(chat or user, topic) if topic else {})}
         if text.startswith("/"):
             command = text.split(maxsplit=1)[0]
             content["entities"] = [{"type": "bot_command", "offset": 0, "length": len(command)}]
@@ -84,7 +84,26 @@ class PeopleActions:
         original = self._chat(chat or user).messages.get(message_id)
         if original is None:
             raise LookupError(f"there is no message {message_id}")
-        return self._send(user, {"text": text, "reply_to_message": original}, chat)
+        topic: Json = {name: original[name] for name in ("message_thread_id", "is_topic_message") if name in original}
+        return self._send(user, {"text": text, "reply_to_message": original, **topic}, chat)
+
+    def topics(self, chat: int) -> dict[int, str]:
+        """Return the names of the topics of a group by their ids."""
+        return dict(self._chat(chat).group.topics or {})
+
+    def delete_topic(self, chat: int, topic: int) -> None:
+        """Delete a topic of a group with its messages."""
+        if not self._chat(chat).delete_topic(topic):
+            raise LookupError(f"there is no topic {topic}")
+        self._bot.state.changed()
+
+    def _in_topic(self, chat: int, topic: int) -> Json:
+        """Return what a message in a topic has: it replies to the one with which the topic began."""
+        root = self._chat(chat).messages.get(topic)
+        if topic not in (self._chat(chat).group.topics or {}):
+            raise LookupError(f"there is no topic {topic}")
+        reply = {"reply_to_message": root} if root else {}
+        return {"message_thread_id": topic, "is_topic_message": True, **reply}
 
     def forward(self, user: int, text: str, author: int, chat: int | None = None) -> int:
         """Forward what another person has written; return the message id."""

@@ -41,6 +41,7 @@ class BotRoutes:
             web.post("/contact/telegram-bot", self._share_contact),
             web.post("/block/telegram-bot", self._block),
             web.post("/group/telegram-bot", self._set_up_group),
+            web.delete("/topic/telegram-bot", self._delete_topic),
             web.post("/join/telegram-bot", self._join),
             web.post("/leave/telegram-bot", self._leave),
             web.post("/promote/telegram-bot", self._promote),
@@ -64,9 +65,12 @@ class BotRoutes:
         user, text, chat = read_user(fields), fields.text("text"), read_group(fields)
         person = {name: fields.text(name) for name in ("name", "username", "language") if name in fields}
         people, quoted = self._people_of(fields), fields.integer("reply_to", 1, 2**31)
+        topic = fields.integer("topic", 1, 2**31) or 0
         fields.check()
         found(people.set_person, user, **person)
-        message = found(people.reply, user, quoted, text, chat) if quoted else found(people.write, user, text, chat)
+        message = (
+            found(people.reply, user, quoted, text, chat) if quoted else found(people.write, user, text, chat, topic)
+        )
         return web.json_response({"message": message})
 
     async def _press(self, request: web.Request) -> web.Response:
@@ -113,9 +117,16 @@ class BotRoutes:
             require_group(fields),
             {name: fields.text(name) for name in ("title", "username") if name in fields},
         )
-        creator = fields.integer("creator", 1, HIGHEST_USER) or 0
+        creator, topics = fields.integer("creator", 1, HIGHEST_USER) or 0, bool(fields.integer("topics", 0, 1))
         fields.check()
-        found(self._joining.set_up, chat, creator=creator, **names)
+        found(self._joining.set_up, chat, creator=creator, topics=topics, **names)
+        return web.Response(status=204)
+
+    async def _delete_topic(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        chat, topic = require_group(fields), fields.integer("topic", 1, 2**31) or 0
+        fields.check()
+        found(self._people.delete_topic, chat, topic)
         return web.Response(status=204)
 
     async def _join(self, request: web.Request) -> web.Response:

@@ -35,6 +35,7 @@ FIELDS: Mapping[str, str] = {
     "chat_type": "`private`, `group`, `supergroup` or `channel`",
     "chat_title": "the title of a group",
     "chat_username": "the @name of a group, without @",
+    "topic_id": "the topic of a group in which it was written",
     "message_id": "the message; of a pressed button the message with it",
     "event_text": "the text or caption; of an inline query the words after the bot's name; of an answer what was"
     " answered",
@@ -53,6 +54,7 @@ FIELDS: Mapping[str, str] = {
     "reply_date": "when it was written",
     "reply_attachments": "its files",
     "reply_user_id": "its author",
+    "reply_is_bot": "whether a bot wrote it",
     "reply_username": "",
     "reply_first_name": "",
     "reply_last_name": "",

@@ -29,14 +29,16 @@ class Joining:
         creator: int = 0,
         administrators: Iterable[int] = (),
         without_rights: Iterable[str] = (),
+        topics: bool = False,
     ) -> None:
         """Set up a group: from now on only those who have joined are its members. `without_rights`: rights that the bot
-        does not have in it.
+        does not have in it. `topics`: it has topics.
         """
         group = self._group(chat).group
         group.is_set_up = True
         group.title, group.username = title or group.title, username.removeprefix("@") or group.username
         group.withheld_rights = frozenset(without_rights)
+        group.topics = (group.topics or {}) if topics else None
         rights = dict.fromkeys(RIGHTS, True)
         for user in administrators:
             group.members[user] = {

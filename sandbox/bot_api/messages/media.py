@@ -9,7 +9,7 @@ from secrets import token_hex
 from typing import Any
 
 from sandbox.bot_api.messages.files import KINDS, file_object, given_file
-from sandbox.bot_api.messages.sending import read_caption, replied_message, send, writable_chat
+from sandbox.bot_api.messages.sending import read_caption, read_topic, replied_message, send, writable_chat
 from sandbox.bot_api.state.bot import Bot
 from sandbox.bot_api.state.errors import bad_request
 from sandbox.bot_api.state.parameters import Parameters
@@ -38,9 +38,10 @@ def send_media_group(bot: Bot, parameters: Parameters) -> list[Json]:
     """Send a group of files. All of it is checked before any of it is sent."""
     chat = writable_chat(bot, parameters)
     reply = replied_message(chat, parameters)
+    topic = read_topic(chat, parameters)
     album = {"media_group_id": str(int(token_hex(7), 16)), **({} if reply is None else {"reply_to_message": reply})}
     contents = [read_media(bot, parameters, item) for item in _items(parameters)]
-    return [bot.send(chat, {**content, **album}, text) for content, text in contents]
+    return [bot.send(chat, {**content, **album, **topic}, text) for content, text in contents]
 
 
 def _items(parameters: Parameters) -> list[Json]:

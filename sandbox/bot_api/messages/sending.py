@@ -57,6 +57,7 @@ def writable_chat(bot: Bot, parameters: Parameters) -> Chat:
 def send(bot: Bot, chat: Chat, parameters: Parameters, content: Json, shown: str) -> Json:
     """Store a message with what all messages may have: a reply and a keyboard. Raises ApiError."""
     markup, reply = read_markup(parameters), replied_message(chat, parameters)
+    content = {**content, **read_topic(chat, parameters)}
     if reply is not None:
         content = {**content, "reply_to_message": reply}
     if markup is not None and "inline_keyboard" in markup:
@@ -67,6 +68,14 @@ def send(bot: Bot, chat: Chat, parameters: Parameters, content: Json, shown: str
     elif markup is not None and markup.get("remove_keyboard"):
         chat.keyboard = []
     return message
+
+
+def read_topic(chat: Chat, parameters: Parameters) -> Json:
+    """Return the fields of a message in a topic. Raises ApiError."""
+    topic = parameters.integer("message_thread_id")
+    if topic and topic not in (chat.group.topics or {}):
+        raise bad_request("message thread not found")
+    return {"message_thread_id": topic, "is_topic_message": True} if topic else {}
 
 
 def replied_message(chat: Chat, parameters: Parameters) -> Json | None:

@@ -42,6 +42,14 @@ class Chat:
             del self.messages[next(iter(self.messages))]
         return message
 
+    def delete_topic(self, topic: int) -> bool:
+        """Delete a topic with its messages; return whether there was one."""
+        if not self.group.topics or self.group.topics.pop(topic, None) is None:
+            return False
+        for number in [one for one, message in self.messages.items() if message.get("message_thread_id") == topic]:
+            del self.messages[number]
+        return True
+
 
 class Chats:
     """All chats, created when they are first used."""
@@ -97,4 +105,5 @@ def _about_group(chat: Chat) -> Json:
     kind = "supergroup" if chat.id < FIRST_SUPERGROUP else "group"
     title = chat.group.title or f"Группа {-chat.id % -FIRST_SUPERGROUP}"
     name = {"username": chat.group.username} if chat.group.username else {}
-    return {"id": chat.id, "type": kind, "title": title, **name}
+    forum = {} if chat.group.topics is None else {"is_forum": True}
+    return {"id": chat.id, "type": kind, "title": title, **name, **forum}

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 RIGHTS = (
     "can_manage_chat", "can_delete_messages", "can_manage_video_chats", "can_restrict_members",
     "can_promote_members", "can_change_info", "can_invite_users", "can_post_stories", "can_edit_stories",
-    "can_delete_stories", "can_send_welcome_messages",
+    "can_delete_stories", "can_send_welcome_messages", "can_manage_topics",
 )  # fmt: skip
 ADMINISTRATORS = ("creator", "administrator")
 _OUTSIDE = ("left", "kicked")
@@ -38,7 +38,7 @@ class Link:
 @dataclass(slots=True)
 class Group:
     """A group without its messages. `members`: user id → ChatMember without its user. `requests`: user id →
-    the link by which the person asks to join.
+    the link by which the person asks to join. `topics`: id → name, None for a group without topics.
     """
 
     is_set_up: bool = False
@@ -48,6 +48,7 @@ class Group:
     members: dict[int, Json] = field(default_factory=dict)
     links: dict[str, Link] = field(default_factory=dict)
     requests: dict[int, Link] = field(default_factory=dict)
+    topics: dict[int, str] | None = None
 
     def member(self, user: int) -> Json:
         """Return the ChatMember of a person, without the user. A restriction that is over is none."""
