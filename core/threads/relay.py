@@ -19,10 +19,20 @@ from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending, SendingPolicy
 from core.sentence import say
 from core.threads.files import ThreadFile
-from core.threads.threads import STAFF, Added, Correspondent, Inbox, ReplyRoute, Thread, ThreadMessage, Threads
+from core.threads.threads import (
+    OFFICE,
+    STAFF,
+    USER,
+    Added,
+    Correspondent,
+    Inbox,
+    ReplyRoute,
+    Thread,
+    ThreadMessage,
+    Threads,
+)
 from core.updates.events import SEND_REPLY
 
-OFFICE, USER = "office", "user"
 _SENDER, _NOTICES = Sender("replies"), Sender(NOTICES)
 _STAFF = frozenset({"trainer", "staff", "admin"})
 """The roles that read an office."""
@@ -201,8 +211,22 @@ class Relay:
     ) -> None:
         """Ask who has typed addresses whether the other side may see them; the button sends the message."""
         text = [say("reply_addresses", author.locale, found=", ".join(found))]
+        await self._ask_whether_to_send(tenant, author, way, written, text, "addresses")
+
+    async def ask_about_second_answer(
+        self, thread: Thread, author: Correspondent, way: ReplyRoute, written: Written, first: ThreadMessage
+    ) -> None:
+        """Ask a reader of an office whose colleague has answered meanwhile; the button sends the message."""
+        (colleague,) = await self._directory.users.lookup(thread.tenant, [first.by])
+        name = (colleague.name if colleague else None) or str(first.by)
+        text = [say("reply_second", author.locale, name=name, text=_shortened(first.text))]
+        await self._ask_whether_to_send(thread.tenant, author, way, written, text, "second")
+
+    async def _ask_whether_to_send(
+        self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, text: Sequence[str], why: str
+    ) -> None:
         button = Button(say("reply_send", author.locale), f"{SEND_REPLY}{written.event}")
-        repeat, contacts = f"addresses.{written.event}", {way.channel: [way.address]}
+        repeat, contacts = f"{why}.{written.event}", {way.channel: [way.address]}
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
 
     async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:

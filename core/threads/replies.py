@@ -222,7 +222,7 @@ class ReplyWorker:
 
     async def _answer(self, reply: Incoming, thread: Thread, author: User) -> None:
         by = person_of(author, author.id, author.name)
-        if not await self._is_held(reply, by):
+        if not await self._is_second(reply, thread, by) and not await self._is_held(reply, by):
             await self._limits.check_thread(reply.tenant, thread.id, reply.written.event)
             written = await self._with_files(reply, len(fetchable(reply.event)))
             about = thread, author, author.id, written, reply.way.channel
@@ -314,7 +314,21 @@ class ReplyWorker:
             log.info("%s: a reply with an address was not passed on: there were too many today", reply.way.channel)
             await self._relay.refuse_addresses(reply.tenant, author, reply.way)
         elif found:
-            source = {"reply_message_id": reply.source.reference} if reply.source else {}
-            await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})
+            await self._hold(reply)
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
         return bool(found)
+
+    async def _is_second(self, reply: Incoming, thread: Thread, author: Correspondent) -> bool:
+        """Return whether an answer waits for its author, because a colleague has answered meanwhile. In a topic all
+        see what the others answer.
+        """
+        first = thread.answer_of_colleague(author.id)
+        if first is None or reply.is_confirmed or reply.is_in_topic or reply.written.corrects:
+            return False
+        await self._hold(reply)
+        await self._relay.ask_about_second_answer(thread, author, reply.way, reply.written, first)
+        return True
+
+    async def _hold(self, reply: Incoming) -> None:
+        source = {"reply_message_id": reply.source.reference} if reply.source else {}
+        await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})

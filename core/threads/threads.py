@@ -16,11 +16,14 @@ from msgspec import Struct
 from core.errors import NotFound, malformed_cursor
 from core.model.history_key import Id
 from core.model.json_form import compact_json
+from core.model.people import id_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.threads.files import ThreadFile
 from core.uploads import Uploads
 
+OFFICE, USER = "office", "user"
+"""The kinds of inboxes."""
 PERSON, STAFF = "person", "staff"
 """The sides of a thread."""
 MOST_MESSAGES = 1000
@@ -110,6 +113,13 @@ class Thread:
     unread: int
     newest: ThreadMessage | None = None
     is_muted: bool = False
+
+    def answer_of_colleague(self, author: Id) -> ThreadMessage | None:
+        """Return what another reader of an office has answered since the person wrote last, None if nobody has."""
+        one = self.newest
+        if one is None or self.inbox.kind != OFFICE or one.side != STAFF or id_text(one.by) == id_text(author):
+            return None
+        return one
 
 
 class Added(NamedTuple):

@@ -166,11 +166,13 @@ MOST_FILES = 10
 class ThreadAnswer(RequestModel, frozen=True):
     """An answer to the person of a thread: a text, files, or both. `files`: ids of uploaded files; pictures are stored
     again without what a camera has written into them. `with_addresses`: it may have addresses, telephones or @names in
-    it, also in the names of files; else one with them is refused.
+    it, also in the names of files; else one with them is refused. `again`: it is sent although a colleague has answered
+    since the person wrote last.
     """
 
     text: Text | UnsetType = UNSET
     with_addresses: bool = False
+    again: bool = False
     files: (
         Annotated[list[UploadId], Meta(max_length=MOST_FILES, extra={"long": "TOO_MANY_ATTACHMENTS"})] | UnsetType
     ) = UNSET
@@ -226,13 +228,14 @@ async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
     thread, person, body = await _thread(request), request.identity.person, request.body
     if not body.text and not body.files:
         raise Invalid("TEXT_EMPTY", "An answer has a text, files, or both.", "text")
-    services, text = request.services.core, body.text or ""
+    services, text, by = request.services.core, body.text or "", person.id if person else request.key.name
+    if not body.again and (first := thread.answer_of_colleague(by)):
+        raise Conflict("ANSWERED_ALREADY", f"{first.by} has answered since the person wrote last.", "again")
     stored = ThreadFiles(services.store, services.client, request.services.uploads)
     files = [await stored.store_again(request.tenant, one, thread.id) for one in body.files or ()]
     typed = f"{text}\n{as_words([one.name for one in files])}"
     if not body.with_addresses and (found := typed_addresses(typed)):
         raise Conflict("ADDRESS_IN_TEXT", f"The person would see this: {', '.join(found)}.", "text")
-    by = person.id if person else request.key.name
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
     await ReplyLimits(services.store).check_thread(request.tenant, thread.id, event)

@@ -9,6 +9,7 @@ import pytest
 from cli.client.http_client import HttpClient
 from cli.commands.messages.threads import inbox, reply
 from core.model.content import Feature
+from core.model.people import Group
 from core.threads.metadata import without_metadata
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, ThreadMessage
 from tests.core.threads.test_metadata import photograph
@@ -98,6 +99,22 @@ async def test_an_answer_with_an_address_is_sent_only_if_the_author_wants_it(api
     assert (await browser.call("POST", where, {**answer, "with_addresses": True})).status == 201
     await until(lambda: sms.attempted)
     assert [one.text for one in sms.attempted] == ["P1 отвечает:\nCall +7 912 345-67-89"]
+
+
+@pytest.mark.usefixtures("people")
+async def test_an_answer_after_that_of_a_colleague_is_sent_only_if_its_author_wants_it(
+    api: Api, courier: Couriers
+) -> None:
+    await courier("sms")
+    added = await written(api, inbox=Inbox("office", "dean"))
+    where, why = f"/v1/threads/{added.thread}/messages", {"Ada-Reason": "on duty"}
+    assert (await api.call("POST", where, {"text": "Yes"}, headers=why)).status == 201
+    assert (await api.call("POST", where, {"text": "At ten"}, headers=why)).status == 201
+    await api.services.core.directory.groups.create("default", Group("dean"), [1])
+    colleague = await as_person(api, 1)
+    refused = await colleague.call("POST", where, {"text": "No"})
+    assert (refused.status, refused.code) == (409, "ANSWERED_ALREADY")
+    assert (await colleague.call("POST", where, {"text": "No", "again": True})).status == 201
 
 
 @pytest.mark.usefixtures("people")
@@ -194,7 +211,9 @@ async def test_the_verbs_reply_and_inbox_send_and_name_files(
     added, file, client = await written(api), tmp_path / "Marks.pdf", HttpClient(api.url, api.secret)
     file.write_bytes(b"%PDF")
     common = {"reason": "helpdesk", "json": False}
-    given = Namespace(thread=added.thread, text=None, file=[str(file)], with_addresses=False, repeat_key="k1", **common)
+    given = Namespace(
+        thread=added.thread, text=None, file=[str(file)], with_addresses=False, again=False, repeat_key="k1", **common
+    )
     assert await reply(client, given) == 0
     assert await inbox(client, Namespace(what=added.thread, unread=False, **common)) == 0
     sent, *_, last = capsys.readouterr().out.splitlines()

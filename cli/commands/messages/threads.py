@@ -26,6 +26,9 @@ def declare_reply(parser: ArgumentParser) -> None:
     parser.add_argument("--text", help="the answer; it goes to the channel in which the person wrote")
     parser.add_argument("--file", action="append", default=[], help="a file of this machine; repeat for several")
     parser.add_argument(
+        "--again", action="store_true", help="send it though a colleague has answered since the person wrote last"
+    )
+    parser.add_argument(
         "--with-addresses", action="store_true", help="send it though there is an address or a telephone in it"
     )
     parser.add_argument("--repeat-key", metavar="KEY", default="", help="calls with the same key answer once")
@@ -55,7 +58,8 @@ async def reply(api: HttpClient, arguments: Namespace) -> int:
     key, reason = arguments.repeat_key, arguments.reason
     files = [await upload_file(api, path) for path in arguments.file]
     given = {"text": arguments.text, "files": files}
-    body = {"with_addresses": arguments.with_addresses, **{name: value for name, value in given.items() if value}}
+    flags = {"with_addresses": arguments.with_addresses, "again": arguments.again}
+    body = {**flags, **{name: value for name, value in given.items() if value}}
     message = await api.call("POST", path, body, idempotency_key=key, reason=reason)
     return print_result(arguments, message, f"{message['delivery']}  sent")
 

@@ -123,6 +123,7 @@ CODES = {
     "NO_SAFE_REPAIR": ProblemType(409, "There is no safe repair"),
     "THREAD_NOT_FOUND": ProblemType(404, "No such thread"),
     "THREAD_UNREACHABLE": ProblemType(409, "The person cannot be written to"),
+    "ANSWERED_ALREADY": ProblemType(409, "A colleague has answered already"),
     "ADDRESS_IN_TEXT": ProblemType(409, "The other side would see an address"),
     "INBOX_MISSING": ProblemType(400, "The inbox is missing"),
     "INBOX_MALFORMED": ProblemType(400, "The name of the inbox is malformed"),

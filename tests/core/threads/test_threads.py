@@ -269,6 +269,24 @@ async def test_the_members_of_an_office_read_it_together_but_no_student(school: 
     assert await school.core.relay.inboxes_of(TENANT, BORIS) == [Inbox("user", "2")]
 
 
+async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(school: School) -> None:
+    await school.core.directory.groups.add_members(TENANT, "dean", [7])
+    await school.write(MARIA, "May I come?", quoted=await school.send(replies="dean"))
+    asked = school.last_to(ANNA)
+    await school.write(OLGA, "Yes", quoted=school.last_to(OLGA))
+    await school.write(OLGA, "At ten", quoted=school.last_to(OLGA))  # her own second one
+    await school.write(ANNA, "No", quoted=asked)
+    assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nAt ten"
+    assert school.got(ANNA)[-1] == "Olga уже отвечает этому человеку: «At ten» Отправить и ваш ответ?"
+    content = school.courier.attempted[-1].content
+    assert content
+    await school.press(ANNA, content.inline[0][0].data)
+    assert school.got(MARIA)[-1] == "Anna Petrova (Dean's office) отвечает:\nNo"
+    await school.write(MARIA, "So what?")
+    await school.write(OLGA, "Come", quoted=school.last_to(OLGA))
+    assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nCome"
+
+
 async def test_who_replies_where_replies_are_off_is_told_so_once(school: School) -> None:
     accepted = await school.order(replies="off")
     await school.stack.finished(accepted.key)

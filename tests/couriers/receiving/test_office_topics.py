@@ -51,7 +51,7 @@ class Office:
     async def gets(self, chat: int, text: str) -> dict[str, Any]:
         """Wait until a chat has got a text that begins so; return the newest such message."""
         await until(lambda: any(one.startswith(text) for one in self.texts(chat)))
-        shown = self.server.people.shown(chat)["messages"]
+        shown: list[dict[str, Any]] = self.server.people.shown(chat)["messages"]
         return [one for one in shown if one["text"].startswith(text)][-1]
 
     @property

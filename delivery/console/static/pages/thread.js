@@ -8,6 +8,11 @@ import { follow } from "../lib/live.js";
 import { submits, toast, withStates } from "../lib/page.js";
 import { nameOf } from "./inbox.js";
 
+const ASKED = {
+  ADDRESS_IN_TEXT: { flag: "with_addresses", title: "inbox.address", text: "inbox.address_text" },
+  ANSWERED_ALREADY: { flag: "again", title: "inbox.second", text: "inbox.second_text" },
+};
+
 export default {
   title: "page.inbox",
   right: ["read", "person"],
@@ -24,11 +29,12 @@ export default {
       key = randomKey();
       return true;
     };
-    const answers = (text) => post(text).catch(async (error) => {
-      if (error.code !== "ADDRESS_IN_TEXT") throw error;
+    const answers = (text, more = {}) => post(text, more).catch(async (error) => {
+      const asked = ASKED[error.code];
+      if (!asked || more[asked.flag]) throw error;
       key = randomKey();
-      const isWanted = await confirm({ title: t("inbox.address"), text: t("inbox.address_text"), action: t("inbox.address_send") });
-      return isWanted && post(text, { with_addresses: true });
+      const isWanted = await confirm({ title: t(asked.title), text: t(asked.text), action: t("inbox.address_send") });
+      return isWanted && answers(text, { ...more, [asked.flag]: true });
     });
     const send = submits(async (form) => {
       const text = form.elements.text.value;
