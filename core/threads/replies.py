@@ -30,8 +30,8 @@ from core.sentence import say
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
 from core.threads.incoming import Incoming, IncomingReplies, RepliedDelivery, reply_name, way_of, written_of
 from core.threads.limits import MOST, ReplyLimits
-from core.threads.relay import OFFICE, USER, Relay, Written, person_of
-from core.threads.threads import Added, Correspondent, Inbox, Thread, Threads
+from core.threads.relay import Relay, Written, person_of
+from core.threads.threads import OFFICE, USER, Added, Correspondent, Inbox, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
 from core.updates.events import (

@@ -22,7 +22,8 @@ from core.model.people import id_text
 from core.threads import Inbox, Thread, ThreadMessage
 from core.threads.files import ThreadFiles, as_words
 from core.threads.limits import ReplyLimits
-from core.threads.relay import USER, Written
+from core.threads.relay import Written
+from core.threads.threads import USER
 from core.threads.typed_addresses import typed_addresses
 from core.uploads import not_found
 from delivery.api.deliveries.delivery_request import Text

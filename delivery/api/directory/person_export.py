@@ -9,7 +9,7 @@ from core.deliveries.of_person import PersonDelivery
 from core.errors import Forbidden, NotFound
 from core.model.people import User, id_text
 from core.threads import Inbox, Thread
-from core.threads.relay import USER
+from core.threads.threads import USER
 from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.of_person import PersonDeliveryView
 from delivery.api.directory.users import UserResponse
