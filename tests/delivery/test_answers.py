@@ -1,6 +1,7 @@
 """Questions over HTTP: what is refused, the table of answers, CSV, entering on behalf, closing."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -264,6 +265,11 @@ async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(a
     assert page["question"]["options"] == question["options"]
     rows = (await api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
     assert [row.rpartition(",")[2] for row in rows] == ["waiting", "", "yes"]
+    told = await api.call("GET", f"{where}/answers.csv?excel&language=ru")
+    header, first, second = (row.split(";") for row in told.body.decode("utf-8-sig").splitlines())
+    assert header == ["Номер", "Человек", "Состояние", "Ответ", "Комментарий", "Время", "Канал"]
+    assert (first[2:5], second[2:5]) == (["с ответом", "Yes", ""], ["с ответом", "Yes (ждёт места)", ""])
+    assert re.fullmatch(r"\d\d\.\d\d\.\d{4} \d\d:\d\d", first[5])
     assert answer_totals(page["answers"], page["question"]).endswith("Yes: 1 of 1, 1 waiting  No: 0")
 
 

@@ -42,6 +42,7 @@ RULES = [
     ("GET", "/v1/deliveries/{id}/recipients", "read", "none"),
     ("GET", "/v1/deliveries/{id}/reasons", "read", "none"),
     ("GET", "/v1/deliveries/{id}/recipients.csv", "read", "none"),
+    ("GET", "/v1/deliveries/{id}/files/{file}", "read", "none"),
     ("GET", "/v1/deliveries/{id}/answers", "read", "none"),
     ("GET", "/v1/deliveries/{id}/answers.csv", "read", "none"),
     ("POST", "/v1/deliveries/{id}/answers", "send", "stored"),

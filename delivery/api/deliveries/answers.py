@@ -3,8 +3,8 @@
 import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Annotated, Literal
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -33,10 +33,14 @@ from core.model.question import (
     Revision,
 )
 from core.model.text.characters import folded
+from core.model.text.text_marks import plain_text
+from core.model.text.text_parts import beginning_of
+from core.model.user_files import safe_name
 from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
+from delivery.http.responses.console_words import console_word, console_words, local_time
 from delivery.http.responses.csv import (
     CONTENT_TYPE,
     ForExcel,
@@ -256,10 +260,13 @@ class AnswerFilterQuery(RequestModel, frozen=True):
 
 
 class AnswerExportQuery(AnswerFilterQuery, frozen=True):
-    """The form of the file, and which recipients."""
+    """The form of the file, and which recipients. `language`: a table for people, in the words and times of the
+    console; `format=raw` leaves it out.
+    """
 
     excel: ForExcel | UnsetType = UNSET
     format: RawFormat | UnsetType = UNSET
+    language: Literal["ru", "en"] | UnsetType = UNSET
 
     @property
     def for_excel(self) -> bool:
@@ -316,6 +323,10 @@ class QuestionTotals(Struct):
 _COLUMNS = (
     *("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions", "note", "waiting"),
 )
+_TITLES = (
+    *("people.id", "message.person", "message.state", "message.answer", "message.note", "message.when"),
+    "costs.channel",
+)
 
 
 async def list_page(request: Request[None, AnswerQuery]) -> Response:
@@ -337,9 +348,14 @@ async def list_page(request: Request[None, AnswerQuery]) -> Response:
 
 async def export(request: Request[None, AnswerExportQuery]) -> web.StreamResponse:
     """Return one row for each recipient."""
-    _, question = await _asked(request)
+    (asked, question), query = await _asked(request), request.query
+    language = query.language if query.language and not query.format else ""
     name = f"{request.senders_history_key.id}.answers.csv"
-    return await respond_csv(request, name, _pages(request, question), for_excel=request.query.for_excel)
+    if language:
+        zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
+        day = local_time(asked.deliver_at, zone, language)[:10]
+        name = f"{console_words(language)['message.answers']} {file_name_of(asked)} {day}.csv"
+    return await respond_csv(request, name, _pages(request, question, language), for_excel=query.for_excel)
 
 
 async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
@@ -456,14 +472,36 @@ async def _asked(request: ApiRequest) -> tuple[History, Question]:
     return asked, asked.question
 
 
-async def _pages(request: Request[None, AnswerExportQuery], question: Question) -> AsyncIterator[Rows]:
-    rows: list[tuple[str, ...]] = [_COLUMNS]
+async def _pages(request: Request[None, AnswerExportQuery], question: Question, language: str) -> AsyncIterator[Rows]:
+    titles = tuple(str(console_words(language)[key]) for key in _TITLES) if language else _COLUMNS
+    zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
+    rows: list[tuple[str, ...]] = [titles]
     recipients, wanted = request.services.core.deliveries.recipients, await with_called(request, request.query.wanted())
     opened = await _opened(request, question)
     async for page in recipients.all(request.senders_history_key, request.tenant, wanted):
-        people = await with_names(request, page.recipients)
-        yield rows + [_row(_with_row(one, opened), question) for one in people]
+        people = [_with_row(one, opened) for one in await with_names(request, page.recipients)]
+        yield rows + [
+            _row_for_people(one, question, language, zone) if language else _row(one, question) for one in people
+        ]
         rows = []
+
+
+def file_name_of(history: History) -> str:
+    """Return the beginning of a delivery's text as a name of a file."""
+    mode = history.content.parse_mode if history.content else None
+    text = plain_text(history.text, mode) if mode else history.text
+    return safe_name(beginning_of(text) or history.key.id)
+
+
+def _row_for_people(record: RecipientRecord, question: Question, language: str, zone: tzinfo) -> tuple[str, ...]:
+    assert record.answer
+    one, row = AnswerView.of(record.answer, question), record.answer.row
+    waits = f" ({console_words(language)['message.waits']})" if one.waiting is True else ""
+    said = f"{one.text or one.value or ''}{waits}"
+    at = local_time(row.answered_at, zone, language) if row and row.at else ""
+    channel = console_word("channel", one.channel, language) if one.channel else ""
+    state = console_word("answer_state", one.state, language)
+    return (str(record.id), record.name or "", state, said, one.note or "", at, channel)
 
 
 def _row(record: RecipientRecord, question: Question) -> tuple[str, ...]:

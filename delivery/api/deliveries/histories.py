@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated
 
+from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
@@ -20,12 +21,14 @@ from core.model.states import DeliveryState, Status, Verdict
 from core.model.text import characters
 from core.model.text.characters import nfc
 from core.sessions import Identity
+from core.uploads import not_found
 from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
+from delivery.api.files import OCTETS, send_content
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
-from delivery.http.route import NEXT_PAGE, People, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 
 class OutcomeView(Struct):
@@ -287,6 +290,18 @@ async def show(request: Request[None, HistoryQuery]) -> Response:
     return Response(HistoryResponse.of(history, is_hidden=hidden), headers=next_page_link(request.http, history.next))
 
 
+async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
+    """Return an uploaded file that the delivery attaches. An administrator sees that of somebody else only with a
+    reason.
+    """
+    history = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
+    wanted, attached = request.http.match_info["file"], history.content.attachments if history.content else ()
+    name = next((one.name for one in attached if one.file == wanted), None)
+    if name is None or await is_hidden(request, "GET /v1/deliveries/{id}/files/{file}"):
+        raise not_found(wanted)
+    return await send_content(request, wanted, name)
+
+
 async def list_page(request: Request[None, DeliveryQuery]) -> Response:
     """Return one page of deliveries, newest first. A person finds only its own by their text."""
     query, person = request.query, request.identity.person
@@ -319,4 +334,6 @@ ROUTES: Routes = (
           query=DeliveryQuery, headers=NEXT_PAGE, people=People.OWN),
     Route("GET", "/v1/deliveries/{id}", "The history of a delivery: its outcome for every recipient and channel",
           "read", show, 200, HistoryResponse, query=HistoryQuery, headers=NEXT_PAGE, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}/files/{file}", "Download an uploaded file that a delivery attaches", "read",
+          show_file, 200, OCTETS, people=People.OWN),
 )  # fmt: skip

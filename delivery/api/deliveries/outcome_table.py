@@ -2,41 +2,18 @@
 console. Programs take the other form, with a row for each channel.
 """
 
-import functools
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, tzinfo
-from importlib import resources
-
-import msgspec
 
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model.history import History, OutcomeRecord, RecipientRecord
 from core.model.states import Status
-from core.model.text.text_marks import plain_text
-from core.model.text.text_parts import beginning_of
-from core.model.user_files import safe_name
-from delivery.api.deliveries.answers import with_names
+from delivery.api.deliveries.answers import file_name_of, with_names
 from delivery.http.context import ApiRequest
+from delivery.http.responses.console_words import console_word, console_words, local_time
 from delivery.http.responses.csv import Rows
 
-_TIMES = {"ru": "%d.%m.%Y %H:%M", "en": "%Y-%m-%d %H:%M"}
 _PERSON = ("people.id", "message.person", "page.groups", "message.why")
-
-
-@functools.cache
-def console_words(language: str) -> Mapping[str, str | Mapping[str, str]]:
-    """Return the words of the console."""
-    folder = resources.files("delivery").joinpath("console/static/words")
-    texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
-    return {
-        key: text
-        for one in texts
-        for key, text in msgspec.json.decode(one, type=dict[str, str | dict[str, str]]).items()
-    }
-
-
-def console_word(table: str, value: str, language: str) -> str:
-    return str(console_words(language).get(f"{table}.{value}", value.replace("_", " ")))
 
 
 class OutcomeTable:
@@ -46,12 +23,10 @@ class OutcomeTable:
         self._language, self._zone = language, zone
         self._channels = list(history.channels)
         self._is_personal = bool(history.personal or history.texts)
-        mode = history.content.parse_mode if history.content else None
-        text = plain_text(history.text, mode) if mode else history.text
-        self.name = f"{safe_name(beginning_of(text) or history.key.id)} {self._time(history.deliver_at)[:10]}.csv"
+        self.name = f"{file_name_of(history)} {self._time(history.deliver_at)[:10]}.csv"
 
     def _time(self, at: datetime) -> str:
-        return f"{at.astimezone(self._zone):{_TIMES[self._language]}}"
+        return local_time(at, self._zone, self._language)
 
     def header(self) -> Sequence[str]:
         words = console_words(self._language)

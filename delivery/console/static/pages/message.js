@@ -35,7 +35,8 @@ export default {
       return { message: { ...message, ...read }, reasons };
     }, ({ message, reasons }) => {
       shownNow = message;
-      list ||= recipients(rows, where, context, message, reasons, again);
+      list ||= recipients(rows, where, context, message, again);
+      list.offer(reasons);
       return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (chosen) => { context.setQuery({ q: "", why: "", answer: "", ...chosen }); list.refilter(); }, async () => {
         read = await askForText(where) || read;
         again();
@@ -67,6 +68,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
     message.text_hidden && !("content" in message)
       ? notice("info", h("p", {}, t("message.hidden")), h("button", { onclick: readText }, t("message.read")))
       : h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
+    attached(where, message),
     h("details", { key: "about" }, h("summary", {}, t("message.from", { name: nameOf(message.sender), when: moment(message.deliver_at) })), h("dl", { class: "facts" },
       fact("message.sender", nameOf(message.sender)),
       fact("message.when", fullMoment(message.deliver_at)),
@@ -91,6 +93,17 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
         h("span", { class: "quiet" }, (why === "waiting" && reasons.halted) || word("advice", why)))))),
     reasons.not_reached === 0 && notice("good", t("message.everybody")),
   ];
+}
+
+/** The files of the message; an uploaded picture is shown, unless the text was read for a reason. */
+function attached(where, { content, text_hidden: isOfOthers }) {
+  const address = ({ file, url }) => (file && !isOfOthers ? `${where}/files/${encodeURIComponent(file)}` : url);
+  const shown = (one) => {
+    const name = one.name || one.url || word("feature", one.type), href = address(one);
+    return h("li", {}, one.type === "photo" && one.file && !isOfOthers && h("img", { class: "picture", src: href, alt: name, onerror: ({ target }) => target.remove() }),
+      h("span", { class: "upload-name", dir: "auto" }, href && /^(\/|https?:)/.test(href) ? h("a", { href, download: one.file && name, target: one.file ? undefined : "_blank", rel: "noreferrer" }, name) : name));
+  };
+  return content?.attachments?.length > 0 && h("ul", { class: "plain-list uploads", "aria-label": t("message.files") }, content.attachments.map(shown));
 }
 
 /** The message that this one follows, and those that follow it. An id ends with the nanoseconds of its time. */
@@ -119,7 +132,7 @@ function answers(where, context, message, reread, choose) {
       mayWrite && !counts.closed_at && h("button", { onclick: act("close", reread, () => api.post(`${where}/answers:close`, {})) }, t("message.close")),
       mayWrite && counts.closed_at && message.state !== "cancelled" && h("button", { onclick: act("reopen", reread, () => api.post(`${where}/answers:reopen`, {})) }, t("message.reopen")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
-      h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
+      h("a", { class: "button", href: `${where}/answers.csv?excel&language=${currentLanguage()}`, download: true }, t("message.answers_csv"))));
 }
 
 /** How many have chosen an option, and how many of its places that are. */
@@ -149,14 +162,15 @@ const askForText = (where) => ask({
 });
 
 const nameOf = ({ id, name }) => name || String(id);
-function recipients(root, where, context, message, reasons, again) {
+
+function recipients(root, where, context, message, again) {
   const isFile = message.answer?.kind === "file", isEntered = !isFile && message.answer?.visible !== "anonymous" && mayChange(context, message);
-  const whys = [...new Set([...Object.keys(reasons.reasons), context.query.why].filter(Boolean))];
+  const whys = [];
   const list = table(root, {
     label: t("message.recipients"), context, id: (row) => String(row.id),
     filters: [
       { name: "q", label: t("message.search"), type: "search" },
-      { name: "why", label: t("message.why"), options: [["", t("message.all")], ...whys.map((one) => [one, word("why", one)])] },
+      { name: "why", label: t("message.why"), options: whys },
       ...(message.answers ? [{ name: "answer", label: t("message.answer"), options: [["", t("message.all")], ...STATES.map((one) => [one, word("answer_state", one)])] }] : []),
     ],
     columns: [
@@ -164,7 +178,7 @@ function recipients(root, where, context, message, reasons, again) {
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
       ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
-      { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
+      { title: t("message.why"), width: "2fr", cell: (row) => row.why && word("why", row.why) },
     ],
     load: async ({ cursor, signal, ...filters }) => {
       const page = await api.get(`${where}/recipients`, { ...filters, cursor, limit: 100 }, { signal });
@@ -179,6 +193,12 @@ function recipients(root, where, context, message, reasons, again) {
       } },
     ] : undefined,
   });
+  list.offer = ({ reasons }) => {
+    const found = [...new Set([...Object.keys(reasons), context.query.why].filter(Boolean))];
+    whys.splice(0, whys.length, ["", t("message.all")], ...found.map((one) => [one, word("why", one)]));
+    const select = list.filters.querySelector("[name=why]");
+    paint(select, whys.map(([value, text]) => h("option", { value, selected: value === (context.query.why || "") }, text)));
+  };
   list.refilter = () => { list.filters.replaceWith(list.filters = list.filterForm()); list.reload(); root.scrollIntoView(); };
   return list;
 }

@@ -226,7 +226,7 @@ function showSent(root, id, context) {
       { title: t("message.when"), width: "9rem", cell: (row) => h("time", { datetime: row.created_at, title: fullMoment(row.created_at) }, moment(row.created_at)) },
       { title: t("message.outcomes"), width: "3fr", cell: (row) => Object.entries(row.outcomes).filter(([, one]) => one.status !== "no_contact")
         .map(([channel, one]) => h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status))) },
-      { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
+      { title: t("message.why"), width: "2fr", cell: (row) => row.why && word("why", row.why) },
     ],
     load: async ({ cursor, signal }) => {
       const page = await api.get(`${pathOf("users", id)}/deliveries`, { cursor, limit: 20 }, { signal });
