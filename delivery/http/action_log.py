@@ -27,7 +27,7 @@ _FILTERS = (
 )
 """The fields by which a body selects what is changed."""
 _STEP = re.compile(r"[A-Za-z0-9_-]{8,64}")
-_NOT_LOGGED = ("/v1/links", "/v1/sign-in")
+_NOT_LOGGED = ("/v1/links", "/v1/sign-in", "/v1/import/columns")
 
 
 def is_logged(route: Route, request: ApiRequest) -> bool:

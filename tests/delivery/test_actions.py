@@ -74,6 +74,7 @@ async def test_the_steps_of_an_action_are_one_entry_with_their_count_filter_reas
 
 async def test_every_count_of_a_response_is_the_count_of_the_entry(api: Api) -> None:
     csv = "id,name\n1,Anna\n2,Boris\n3,Vera\n"
+    await api.call("POST", "/v1/import/columns?kind=users", csv.encode(), headers={"Content-Type": "text/csv"})
     await api.call("POST", "/v1/import?kind=users", csv.encode(), headers={"Content-Type": "text/csv"})
     queue = api.services.core.queue
     await queue.bury(await queue.put("sms", NewTask("", kind="a")))

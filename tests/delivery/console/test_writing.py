@@ -168,6 +168,7 @@ async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> N
     await person.sees("3 получателя")  # the form has what it loads and moves no more
     await person.keeps_picture("write-repeat-ru-390")
     await person.presses("Проверить")
+    await person.sees("Когда: каждый понедельник в 8:00. Часовой пояс: UTC")
     await person.presses("Начать повторять")
     await person.sees(f"Напоминание {group}")
     await person.sees("Следующий раз:")

@@ -353,6 +353,7 @@ class Writing {
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
         notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
+        this.draft.every && h("p", {}, t("write.every_said", { when: this.draft.every, zone: this.me.timezone })),
         facts(said),
         said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
           h("ul", {}, said.unreachable.map((one) => h("li", {}, h("span", { dir: "auto" }, one.name || String(one.id)), " – ", word("why", one.why))))),
