@@ -1,5 +1,4 @@
 // The queue of Ada for programs in Node: connect, put, call, wait, cancel, work, close (docs/other-languages.md).
-
 import { crc32 } from "node:zlib";
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";

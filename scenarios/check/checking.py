@@ -11,7 +11,13 @@ from scenarios.bot import Bot, Place
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
-from scenarios.check.paths.order import check_late_answers, check_order, check_scheduled, only_scheduled
+from scenarios.check.paths.order import (
+    check_for_nobody,
+    check_late_answers,
+    check_order,
+    check_scheduled,
+    only_scheduled,
+)
 from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
 from scenarios.check.paths.references import References
 from scenarios.check.paths.starts import check_starts, check_triggers
@@ -64,8 +70,10 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_names(step, kind, loaded.bot.settings, problems)
             check_variables(step, kind, loaded.bot, problems)
             check_sending(step, loaded.bot, problems, tags)
-            if step.scenario.name in scheduled:
+            if step.scenario.name in scheduled.scenarios:
                 check_scheduled(step, kind, loaded.bot, problems)
+            if step.scenario.name in scheduled.for_nobody:
+                check_for_nobody(step, problems)
         if step.action.type == "send":
             check_message(step, loaded.bot.settings, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)

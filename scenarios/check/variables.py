@@ -26,11 +26,19 @@ def check_variables(step: CheckedStep, kind: ActionType, bot: Bot, problems: Pro
         if name.text not in bot.declared:
             if split_name(name.text) is not None:  # otherwise the field's type is wrong, which is reported
                 reader.error(name, UNKNOWN, unknown_variable(name.text, bot.declared))
-        elif value is not None and not list(texts_in(value)):
+        elif value is not None and _is_known(value):
             try:
                 change_of(name.text, plain(value), bot.declared, None)
             except VariableFault as fault:
                 reader.error(value, "WRONG_TYPE", placed(name.text, fault.said))
+
+
+def _is_known(value: Node) -> bool:
+    """Return whether a value can be judged before the bot runs: any element fits a list."""
+    if isinstance(value, MapNode) and value.get("append") is not None:
+        times = value.get("times")
+        return times is None or not list(texts_in(times))
+    return not list(texts_in(value))
 
 
 def named_by(step: CheckedStep, kind: ActionType) -> Iterator[tuple[Scalar, Node | None]]:

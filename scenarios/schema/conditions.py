@@ -114,6 +114,9 @@ def _rule_complaints(rule: Node) -> Iterator[Complaint]:
             yield on_error, sentence("condition_holds_not")
 
 
+_OF_CASE = ("when", "scenario")
+
+
 def cases_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, ListNode):
         yield node, sentence("must_list_when_scenario", found=describe(node))
@@ -122,6 +125,9 @@ def cases_complaints(node: Node) -> Iterator[Complaint]:
         if not isinstance(case, MapNode):
             yield case, sentence("case_is_mapping", found=describe(case))
             continue
+        for key, _ in case.pairs:
+            if key.text not in _OF_CASE:
+                yield key, sentence("case_has_no", name=key.text, words=", ".join(_OF_CASE))
         if is_empty(case.get("scenario")):
             yield case, sentence("case_names_no_scenario")
         if (when := case.get("when")) is not None:

@@ -26,6 +26,7 @@ RULES = (
     "not_in_list",
     "is_member",
 )
+_NAMES = ("rule", "value", "on_error", "mode", "chat", "target_user")
 ON_ERROR = ("fail", "pass", "skip", "drop")
 MODES = ("any", "all")
 """Of `is_member` with several chats (C-62)."""
@@ -52,6 +53,9 @@ def rule_complaints(node: Node) -> Iterator[Complaint]:
     if rule is None or is_empty(rule):
         yield node, sentence("entry_names_no_rule")
         return
+    for key, _ in node.pairs:
+        if key.text not in _NAMES:
+            yield key, sentence("rule_has_no", name=key.text, words=", ".join(_NAMES))
     yield from _RULE.check(rule)
     if on_error is not None:
         yield from _ON_ERROR.check(on_error)

@@ -108,6 +108,8 @@ def _audience_complaints(node: Node) -> Iterator[Complaint]:
     for item in node.items if isinstance(node, ListNode) else (node,):
         if isinstance(item, MapNode) and (item.get("people") or item.get("when")):
             yield from _people_complaints(item)
+        elif isinstance(item, Scalar) and item.text == "people":
+            yield item, sentence("addressee_people_true")
         else:
             yield from _complaints_of(item)
 

@@ -314,6 +314,7 @@ async def test_the_program_of_the_page_puts_and_handles_a_task(stack: Stack, ins
 
 async def test_the_module_for_node_puts_calls_waits_cancels_and_works(stack: Stack, installed: Path) -> None:
     """Its worker also answers a caller in Python. Both examples have the same client of Redis."""
+    assert len((NODE_QUEUE / "ada.js").read_text(encoding="utf-8").splitlines()) <= 150
     assert json.loads((NODE_QUEUE / "package.json").read_text())["dependencies"] == {"ioredis": "5.11.1"}
     await libraries.register(stack.store)
     for name in ("ada.js", "shout.js"):

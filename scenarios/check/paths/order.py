@@ -4,6 +4,8 @@ answers to a press that come too late (C-102), and fields of the event that a sc
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from scenarios.bot import NAMED, Action, Bot, Place
 from scenarios.check.paths.starts import reached, targets_of
 from scenarios.check.step import CheckedStep
@@ -64,12 +66,28 @@ def untold(actions: tuple[Action, ...]) -> Iterator[tuple[Action, Place]]:
             yield action, first.place
 
 
-def only_scheduled(bot: Bot, types: Types) -> frozenset[str]:
-    """Return the scenarios that only schedules start."""
+class Scheduled(Struct, frozen=True):
+    """The scenarios that only schedules start; those of them that are never for a person or a chat."""
+
+    scenarios: frozenset[str] = frozenset()
+    for_nobody: frozenset[str] = frozenset()
+
+
+def only_scheduled(bot: Bot, types: Types) -> Scheduled:
     roots = [target.scenario for file in (bot.triggers, bot.group_triggers) for target in targets_of(file)]
     by_people = reached(bot, types, roots)
-    by_time = reached(bot, types, [one.scenario for one in bot.schedules.values()])
-    return frozenset() if by_people is None or by_time is None else frozenset(by_time - by_people)
+    schedules = bot.schedules.values()
+    by_time = reached(bot, types, [one.scenario for one in schedules])
+    for_chats = reached(bot, types, [one.scenario for one in schedules if one.target or one.before])
+    if by_people is None or by_time is None or for_chats is None:
+        return Scheduled()
+    return Scheduled(frozenset(by_time - by_people), frozenset(by_time - by_people - for_chats))
+
+
+def check_for_nobody(step: CheckedStep, problems: Problems) -> None:
+    """Report a message that has nobody to go to: a schedule without `for` has no chat."""
+    if step.action.type == "send" and step.node.get("to") is None:
+        Reader(step.action.place.file, problems).error(step.node, "NOT_OF_SCHEDULE", sentence("schedule_has_no_chat"))
 
 
 def check_scheduled(step: CheckedStep, kind: ActionType, bot: Bot, problems: Problems) -> None:

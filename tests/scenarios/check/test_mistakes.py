@@ -260,7 +260,9 @@ def test_the_first_bot_of_the_guide_has_no_mistakes(tmp_path: Path) -> None:
     assert check(tmp_path / "bot", {}).problems == ()
 
 
-SCHEDULED = {"schedule.yaml": "r: {each: Monday 8:00, scenario: menu.start}\n", "triggers.yaml": ""}
+SCHEDULED = {"schedule.yaml": "r: {each: Monday 8:00, for: people, scenario: menu.start}\n", "triggers.yaml": ""}
+FOR_NOBODY = {"schedule.yaml": "r: {each: Monday 8:00, scenario: menu.start}\n", "triggers.yaml": ""}
+OTHER = {"scenarios/b.yaml": "other: {actions: [{type: typing}]}\n"}
 NUMBER = {"variables.yaml": "person: {n: number, lang: text}\n"}
 ASKS = "{type: ask, text: A?}"
 HTTP = "{type: http_request, url: 'https://a.example'}"
@@ -290,6 +292,13 @@ NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
     (["{type: send, text: '{event_text}'}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "no event_text"),
     (["{type: send, text: x, message_reply: true}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "message_reply"),
     (["{type: request, request_info: '{usr_name}'}"], {}, 3, "warning UNKNOWN_PLACEHOLDER", "did you mean username?"),
+    (["{type: send, text: x}"], FOR_NOBODY, 3, "error NOT_OF_SCHEDULE", "write `to` here, or `for: people`"),
+    (["{type: branch, cases: [{if: {user_id: {rule: empty}}, scenario: other}]}"], OTHER, 3,
+     "error WRONG_TYPE", "a case has no 'if', only when"),
+    (["{type: send, text: x, when: {user_id: {rule: equals, is: 5}}}"], {}, 3, "error WRONG_TYPE", "no 'is', only"),
+    (["{type: set, variables: {person.l: {append: '{user_id}', times: one}}}"],
+     {"variables.yaml": "person: {l: list}\n"}, 3, "error WRONG_TYPE", "a whole number from 1"),
+    (["{type: send, text: x, to: people}"], {}, 3, "error WRONG_TYPE", "{people: true}"),
 ]  # fmt: skip
 
 
