@@ -1,9 +1,8 @@
 """Answers to the question of a delivery: a table by person with totals, CSV, entering on behalf, closing."""
 
-import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Literal
 
 from aiohttp import web
@@ -11,35 +10,31 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.admission.quotas import ADMIN
-from core.answers.values import MOST_CHARACTERS, answer_text
+from core.answers.values import MOST_CHARACTERS
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
 from core.errors import Conflict, Forbidden, Invalid, NotFound
-from core.model.clock import from_ms, write_optional_time, write_time
+from core.model.clock import write_time
 from core.model.field_types import IdField, Label
-from core.model.history import History, RecipientRecord, Reminders
+from core.model.history import History, RecipientRecord
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.question import (
-    AnswerKind,
     AnswerRow,
     AnswerState,
-    AnswerTotals,
     AnswerVisibility,
-    Late,
-    Option,
     Question,
     RecipientAnswer,
-    Revision,
 )
-from core.model.text.characters import folded
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
+from delivery.api.deliveries.chat_members import with_called, with_names
+from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView
 from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
-from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
+from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
 from delivery.http.responses.console_words import console_word, console_words, local_time
 from delivery.http.responses.csv import (
     CONTENT_TYPE,
@@ -51,165 +46,7 @@ from delivery.http.responses.csv import (
 )
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
-AnyRequest = Request[None, NoParameters]
-
-
-class RemindView(Struct):
-    """Times of reminders to people without an answer: `after` the sending, then `every` so often, `most` times."""
-
-    after: str
-    every: str
-    most: int
-
-
-class EscalateView(Struct):
-    """Those who have not answered `after` the sending are asked in these channels as well."""
-
-    after: str
-    channels: Sequence[str]
-
-
-class QuestionView(Struct):
-    """The question of a delivery. `locale`: the language of replies to a press. `remind`, `escalate`, `need` with
-    its `wave`: absent without them.
-    """
-
-    kind: AnswerKind
-    options: list[Option]
-    until: str | None
-    change: bool
-    late: Late
-    locale: str
-    remind: RemindView | UnsetType = UNSET
-    escalate: EscalateView | UnsetType = UNSET
-    need: int | UnsetType = UNSET
-    wave: str | UnsetType = UNSET
-    visible: AnswerVisibility = AnswerVisibility.NAMED
-
-    @classmethod
-    def of(cls, question: Question) -> "QuestionView":
-        until = write_time(from_ms(question.until)) if question.until else None
-        remind, escalate = question.remind, question.escalate
-        view = cls(question.kind, list(question.options), until, question.change, question.late, question.locale)
-        if remind:
-            view.remind = RemindView(_duration(remind.after), _duration(remind.every), remind.most)
-        if escalate:
-            view.escalate = EscalateView(_duration(escalate.after), escalate.channels)
-        view.visible = question.visible
-        if question.need:
-            view.need, view.wave = question.need.people, _duration(question.need.every)
-        return view
-
-
-def _duration(ms: int) -> str:
-    return write_duration(timedelta(milliseconds=ms))
-
-
-class WaveView(Struct):
-    """Reminders that were sent in one step. `people`: to how many. `by`: who wanted them, null if they were planned."""
-
-    at: str
-    people: int
-    by: str | None
-
-
-class RemindersView(Struct):
-    """The reminders of a question. `next_at`: when the next one is planned; quiet hours move it."""
-
-    sent: list[WaveView]
-    next_at: str | None
-
-    @classmethod
-    def of(cls, reminders: Reminders) -> "RemindersView":
-        waves = [WaveView(write_time(one.at), one.people, one.by or None) for one in reminders.sent]
-        return cls(waves, write_optional_time(reminders.next_at))
-
-
-class AnswerCounts(Struct):
-    """The numbers of recipients by state of the question. `options`: key → answers that count. `waiting`: key → how
-    many wait for a place, of options that have places; absent if none has. `sum`, `mean`: of the numbers that count;
-    absent if the question asks for none. `withheld`: true while the options of an anonymous question are not shown.
-    """
-
-    not_asked: int
-    open: int
-    answered: int
-    silent: int
-    unreachable: int
-    late: int
-    options: dict[str, int]
-    closed_at: str | None
-    waiting: dict[str, int] | UnsetType = UNSET
-    sum: float | UnsetType = UNSET
-    mean: float | UnsetType = UNSET
-    withheld: bool | UnsetType = UNSET
-
-    @classmethod
-    def of(cls, totals: AnswerTotals) -> "AnswerCounts":
-        closed_at = write_time(from_ms(totals.closed_at)) if totals.closed_at else None
-        not_asked, is_open, answered, silent, unreachable, late = (totals.states[state] for state in _STATES)
-        states = not_asked, is_open, answered, silent, unreachable, late
-        view = cls(*states, dict(totals.options), closed_at, dict(totals.waiting) or UNSET)
-        view.withheld = totals.withheld or UNSET
-        if totals.sum is not None:
-            view.sum = totals.sum / 100
-            view.mean = round(view.sum / totals.counted, 2) if totals.counted else UNSET
-        return view
-
-
-_STATES = (
-    *(AnswerState.NOT_ASKED, AnswerState.OPEN, AnswerState.ANSWERED),
-    *(AnswerState.SILENT, AnswerState.UNREACHABLE, AnswerState.LATE),
-)
-
-
-class RevisionView(Struct):
-    """An answer that a later one has replaced."""
-
-    value: str
-    at: str
-    by: str
-    channel: str | None
-    text: str | UnsetType = UNSET
-
-    @classmethod
-    def of(cls, revision: Revision) -> "RevisionView":
-        at, channel = write_time(from_ms(revision.at)), revision.channel or None
-        return cls(revision.value, at, revision.by, channel, revision.text or UNSET)
-
-
-class AnswerView(Struct):
-    """The state of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
-    file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
-    number, text, mail, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own
-    words. `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise
-    absent.
-    """
-
-    state: AnswerState
-    value: str | None = None
-    text: str | None = None
-    at: str | None = None
-    by: str | None = None
-    who: str | UnsetType = UNSET
-    note: str | UnsetType = UNSET
-    channel: str | None = None
-    revisions: list[RevisionView] = []
-    waiting: bool | UnsetType = UNSET
-
-    @classmethod
-    def of(cls, answer: RecipientAnswer, question: Question) -> "AnswerView":
-        return cls(answer.state) if answer.row is None else cls.of_row(answer.row, question)
-
-    @classmethod
-    def of_row(cls, row: AnswerRow, question: Question | None) -> "AnswerView":
-        revisions = [RevisionView.of(one) for one in row.revisions]
-        has_note = question.has_options if question else bool(row.value)
-        text = answer_text(question, row) if question or not row.value else None
-        at, note = write_time(row.answered_at) if row.at else None, (has_note and row.text) or UNSET
-        entered, waiting = (row.who or UNSET, note), row.waiting > 0 or UNSET
-        by, channel = row.by or None, row.channel or None
-        return cls(row.state, row.value or None, text or None, at, by, *entered, channel, revisions, waiting)
+PlainRequest = Request[None, NoParameters]
 
 
 class AnsweredRecipient(Struct):
@@ -382,7 +219,7 @@ async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamRespon
     return await send_content(request, *await answers.file(key, request.tenant, request.query.recipient))
 
 
-async def close(request: AnyRequest) -> Response:
+async def close(request: PlainRequest) -> Response:
     """Close the question of a delivery. A repeat changes nothing."""
     await request.services.core.answers.close(request.senders_history_key, request.tenant)
     asked, _ = await _asked(request)
@@ -403,7 +240,7 @@ async def reopen(request: Request[ReopenRequest | None, NoParameters]) -> Respon
     return Response(QuestionTotals(AnswerCounts.of(asked.answers)))
 
 
-async def remind(request: AnyRequest) -> Response:
+async def remind(request: PlainRequest) -> Response:
     """Remind those who have not answered."""
     _, question = await _asked(request)
     request.services.core.sending.check_quiet_hours(request.caller)
@@ -431,26 +268,6 @@ async def _opened(request: ApiRequest, question: Question | None) -> Mapping[str
         return {}
     await write_reading(f"read hidden answers of {request.history_key.id}", request)
     return await request.services.core.answers.rows(request.history_key, request.tenant)
-
-
-async def with_names(request: ApiRequest, records: Sequence[RecipientRecord]) -> Sequence[RecipientRecord]:
-    """Return recipients with the names that the members of group chats have in the directory."""
-    ids = [one.id for one in records if one.is_member]
-    users = await request.services.core.directory.users.lookup(request.tenant, ids) if ids else []
-    names = {user.id: user.name for user in users if user}
-    return [replace(one, name=names.get(one.id)) if one.is_member else one for one in records]
-
-
-async def with_called(request: ApiRequest, wanted: RecipientFilter) -> RecipientFilter:
-    """Return a filter that finds members of group chats by their names in the directory, too."""
-    core = request.services.core
-    if not (wanted.text and wanted.members):
-        return wanted
-    ids = await core.deliveries.recipients.member_ids(request.history_key, request.tenant)
-    users = await core.directory.users.lookup(request.tenant, ids) if ids else []
-    text = folded(wanted.text)
-    called = frozenset(id_text(user.id) for user in users if user and text in folded(user.name or ""))
-    return dataclasses.replace(wanted, called=called)
 
 
 def _with_row(record: RecipientRecord, opened: Mapping[str, AnswerRow]) -> RecipientRecord:

@@ -22,8 +22,8 @@ from core.model.text import characters
 from core.model.text.characters import nfc
 from core.sessions import Identity
 from core.uploads import not_found
-from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.content import ContentResponse
+from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
 from delivery.api.files import OCTETS, send_content
 from delivery.http.context import Request, Response, next_page_link

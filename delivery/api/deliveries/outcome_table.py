@@ -8,7 +8,8 @@ from datetime import datetime, tzinfo
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model.history import History, OutcomeRecord, RecipientRecord
 from core.model.states import Status
-from delivery.api.deliveries.answers import file_name_of, with_names
+from delivery.api.deliveries.answers import file_name_of
+from delivery.api.deliveries.chat_members import with_names
 from delivery.http.context import ApiRequest
 from delivery.http.responses.console_words import console_word, console_words, local_time
 from delivery.http.responses.csv import Rows

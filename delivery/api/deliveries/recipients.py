@@ -16,7 +16,7 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import AnswerState, Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
-from delivery.api.deliveries.answers import with_called, with_names
+from delivery.api.deliveries.chat_members import with_called, with_names
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields, reminders_of
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts

@@ -10,8 +10,8 @@ from core.errors import Forbidden, NotFound
 from core.model.people import User, id_text
 from core.threads import Inbox, Thread
 from core.threads.threads import USER
-from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.of_person import PersonDeliveryView
+from delivery.api.deliveries.question_views import AnswerView
 from delivery.api.directory.users import UserResponse
 from delivery.api.threads import MessageView, ThreadView
 from delivery.http.action_log import reason_of, write_reading

@@ -1,0 +1,181 @@
+"""The question of a delivery and its answers, as responses show them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from msgspec import UNSET, Struct, UnsetType
+
+from core.answers.values import answer_text
+from core.model.clock import from_ms, write_optional_time, write_time
+from core.model.history import Reminders
+from core.model.question import (
+    AnswerKind,
+    AnswerRow,
+    AnswerState,
+    AnswerTotals,
+    AnswerVisibility,
+    Late,
+    Option,
+    Question,
+    RecipientAnswer,
+    Revision,
+)
+from delivery.http.fields import write_duration
+
+
+class RemindView(Struct):
+    """Times of reminders to people without an answer: `after` the sending, then `every` so often, `most` times."""
+
+    after: str
+    every: str
+    most: int
+
+
+class EscalateView(Struct):
+    """Those who have not answered `after` the sending are asked in these channels as well."""
+
+    after: str
+    channels: Sequence[str]
+
+
+class QuestionView(Struct):
+    """The question of a delivery. `locale`: the language of replies to a press. `remind`, `escalate`, `need` with
+    its `wave`: absent without them.
+    """
+
+    kind: AnswerKind
+    options: list[Option]
+    until: str | None
+    change: bool
+    late: Late
+    locale: str
+    remind: RemindView | UnsetType = UNSET
+    escalate: EscalateView | UnsetType = UNSET
+    need: int | UnsetType = UNSET
+    wave: str | UnsetType = UNSET
+    visible: AnswerVisibility = AnswerVisibility.NAMED
+
+    @classmethod
+    def of(cls, question: Question) -> "QuestionView":
+        until = write_time(from_ms(question.until)) if question.until else None
+        remind, escalate = question.remind, question.escalate
+        view = cls(question.kind, list(question.options), until, question.change, question.late, question.locale)
+        if remind:
+            view.remind = RemindView(_duration(remind.after), _duration(remind.every), remind.most)
+        if escalate:
+            view.escalate = EscalateView(_duration(escalate.after), escalate.channels)
+        view.visible = question.visible
+        if question.need:
+            view.need, view.wave = question.need.people, _duration(question.need.every)
+        return view
+
+
+def _duration(ms: int) -> str:
+    return write_duration(timedelta(milliseconds=ms))
+
+
+class WaveView(Struct):
+    """Reminders that were sent in one step. `people`: to how many. `by`: who wanted them, null if they were planned."""
+
+    at: str
+    people: int
+    by: str | None
+
+
+class RemindersView(Struct):
+    """The reminders of a question. `next_at`: when the next one is planned; quiet hours move it."""
+
+    sent: list[WaveView]
+    next_at: str | None
+
+    @classmethod
+    def of(cls, reminders: Reminders) -> "RemindersView":
+        waves = [WaveView(write_time(one.at), one.people, one.by or None) for one in reminders.sent]
+        return cls(waves, write_optional_time(reminders.next_at))
+
+
+class AnswerCounts(Struct):
+    """The numbers of recipients by state of the question. `options`: key → answers that count. `waiting`: key → how
+    many wait for a place, of options that have places; absent if none has. `sum`, `mean`: of the numbers that count;
+    absent if the question asks for none. `withheld`: true while the options of an anonymous question are not shown.
+    """
+
+    not_asked: int
+    open: int
+    answered: int
+    silent: int
+    unreachable: int
+    late: int
+    options: dict[str, int]
+    closed_at: str | None
+    waiting: dict[str, int] | UnsetType = UNSET
+    sum: float | UnsetType = UNSET
+    mean: float | UnsetType = UNSET
+    withheld: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, totals: AnswerTotals) -> "AnswerCounts":
+        closed_at = write_time(from_ms(totals.closed_at)) if totals.closed_at else None
+        not_asked, is_open, answered, silent, unreachable, late = (totals.states[state] for state in _STATES)
+        states = not_asked, is_open, answered, silent, unreachable, late
+        view = cls(*states, dict(totals.options), closed_at, dict(totals.waiting) or UNSET)
+        view.withheld = totals.withheld or UNSET
+        if totals.sum is not None:
+            view.sum = totals.sum / 100
+            view.mean = round(view.sum / totals.counted, 2) if totals.counted else UNSET
+        return view
+
+
+_STATES = (
+    *(AnswerState.NOT_ASKED, AnswerState.OPEN, AnswerState.ANSWERED),
+    *(AnswerState.SILENT, AnswerState.UNREACHABLE, AnswerState.LATE),
+)
+
+
+class RevisionView(Struct):
+    """An answer that a later one has replaced."""
+
+    value: str
+    at: str
+    by: str
+    channel: str | None
+    text: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, revision: Revision) -> "RevisionView":
+        at, channel = write_time(from_ms(revision.at)), revision.channel or None
+        return cls(revision.value, at, revision.by, channel, revision.text or UNSET)
+
+
+class AnswerView(Struct):
+    """The state of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
+    file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
+    number, text, mail, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own
+    words. `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise
+    absent.
+    """
+
+    state: AnswerState
+    value: str | None = None
+    text: str | None = None
+    at: str | None = None
+    by: str | None = None
+    who: str | UnsetType = UNSET
+    note: str | UnsetType = UNSET
+    channel: str | None = None
+    revisions: list[RevisionView] = []
+    waiting: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, answer: RecipientAnswer, question: Question) -> "AnswerView":
+        return cls(answer.state) if answer.row is None else cls.of_row(answer.row, question)
+
+    @classmethod
+    def of_row(cls, row: AnswerRow, question: Question | None) -> "AnswerView":
+        revisions = [RevisionView.of(one) for one in row.revisions]
+        has_note = question.has_options if question else bool(row.value)
+        text = answer_text(question, row) if question or not row.value else None
+        at, note = write_time(row.answered_at) if row.at else None, (has_note and row.text) or UNSET
+        entered, waiting = (row.who or UNSET, note), row.waiting > 0 or UNSET
+        by, channel = row.by or None, row.channel or None
+        return cls(row.state, row.value or None, text or None, at, by, *entered, channel, revisions, waiting)
