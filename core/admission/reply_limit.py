@@ -1,6 +1,6 @@
 """Limits Ada's own messages to an address where a machine may answer, such as a telephone number.
 
-Called by `scenarios.sending.orders`, `scenarios.sending.following` and `core.updates.presses`.
+Called by `scenarios.sending.orders`, `scenarios.sending.following` and `core.updates.answer_worker`.
 """
 
 from datetime import timedelta

@@ -1,6 +1,6 @@
 """Answers to the questions of deliveries: pressed or entered on behalf, read, closed.
 
-Called by `core.updates.presses` and by `delivery/`.
+Called by `core.updates.answer_worker` and by `delivery/`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The other messages that ask a recipient the same question: they show what was answered elsewhere, and those of group
 chats how many have answered what.
 
-    lua/answers/modules/answers.lua puts a task of the kind `copies` ─▶ core.updates.presses ─▶ Copies.of ─▶ bot calls
+    lua/answers/modules/answers.lua puts a task of the kind `copies` ─▶ AnswerWorker ─▶ Copies.of ─▶ bot calls
 
 A copy is a message with buttons in a channel through which the answer did not come. Of the last answer: an earlier task
 that is late shows it, too.

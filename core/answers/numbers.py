@@ -1,7 +1,7 @@
 """Answers in a channel without buttons: the numbers of options, which an address has for each open question.
 
     couriers.sending ─▶ AnswerNumbers.reserve: the numbers in the text
-    core.updates.events ─▶ AnswerNumbers.read: what a text answers ─▶ core.updates.presses ─▶ `Answers.record`
+    core.updates.events ─▶ AnswerNumbers.read: what a text answers ─▶ core.updates.answer_worker ─▶ `Answers.record`
 
 Guarantees: a number of an address means one option of one question, until a day after its closing. A question without a
 time to close has its numbers for at most `LONGEST`.

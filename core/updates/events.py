@@ -27,7 +27,7 @@ from core.updates.reachability import OptOuts
 
 TUBE = "events"
 ANSWERS_TUBE = "answers"
-"""The tube of the presses that answer questions of deliveries: `core.updates.presses`."""
+"""The tube of the presses that answer questions of deliveries: `core.updates.answer_worker`."""
 REPLIES_TUBE = "replies"
 """The tube of replies to deliveries: `core.threads.replies`."""
 SEND_REPLY = "send_reply."

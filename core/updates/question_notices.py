@@ -7,7 +7,7 @@ it; each answer, as an event, to a bot with a trigger for answers. The closing a
 Guarantees: the task is put in the step that closes the question. A process that is killed leaves it to the next one,
 which puts no call and sends no result a second time.
 
-Called by `core.updates.presses`.
+Called by `core.updates.answer_worker`.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -140,7 +140,7 @@ class QuestionNotices:
         text = place_text(history.text, history.question, row.value)
         await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
 
-    async def tell_bot(self, key: HistoryKey, tenant: str, number: int) -> None:
+    async def notify_bot(self, key: HistoryKey, tenant: str, number: int) -> None:
         """Put the last answer of a recipient as an event of the bot, once for an answer: in the channel of the answer,
         else in the first one that has reached the person, else in any of the delivery. The words of a hidden answer
         are left out. Raises StoreError.

@@ -17,7 +17,7 @@ from core.errors import StoreUnavailable
 from core.queue import Worker
 from core.threads import ReplyWorker
 from core.threads.mailed_replies import MailedReplies, MailResult
-from core.updates.presses import Presses
+from core.updates.answer_worker import AnswerWorker
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
 from couriers.email.lmtp import LmtpServer
@@ -423,7 +423,7 @@ async def test_a_number_that_is_mailed_answers_the_question_for_one(school: Scho
 
 async def _presses(school: School) -> tuple[Worker, "asyncio.Task[None]"]:
     """Count the answers of people."""
-    presses = Presses(school.api.store, school.api.services.core.client)
+    presses = AnswerWorker(school.api.store, school.api.services.core.client)
     await presses.open()
     worker = presses.worker()
     return worker, asyncio.create_task(worker.run())

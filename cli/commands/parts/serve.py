@@ -61,9 +61,9 @@ from core.services import Services, open_services
 from core.sessions import Sessions, SignInLinks
 from core.threads import ReplyWorker
 from core.threads.mailed_replies import MailedReplies, MailResult
+from core.updates.answer_worker import AnswerWorker
 from core.updates.events import Events
 from core.updates.ingress import Ingress
-from core.updates.presses import Presses
 from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -209,7 +209,7 @@ async def background_work(
     series = SeriesSender(core.client, core.store, core.sending, core.directory, partial(order_of, options=options))
     async with (
         recording_figures(core),
-        working(Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)),
+        working(AnswerWorker(core.store, core.client, sending_policy_of(settings).quiet_hours)),
         working(replies),
         working(series),
     ):
@@ -293,7 +293,7 @@ async def reading_mailbox(store: Store, server: ImapServer, replies: MailedRepli
 
 
 @asynccontextmanager
-async def working(work: Presses | ReplyWorker | SeriesSender) -> AsyncIterator[None]:
+async def working(work: AnswerWorker | ReplyWorker | SeriesSender) -> AsyncIterator[None]:
     """Work off a tube, beside the API."""
     await work.open()
     worker = work.worker()

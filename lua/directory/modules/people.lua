@@ -38,7 +38,7 @@ local function is_new(names, before)
   return false
 end
 
--- Has what was not sent yet left out if a person opts out of a channel, or is blocked (core/updates/presses.py).
+-- Has what was not sent yet left out if a person opts out of a channel, or is blocked (core/updates/answer_worker.py).
 function People.note_opt_outs(tenant, id, old, user)
   if not (is_new(user.opt_out, old.opt_out) or user.blocked and not old.blocked) then return end
   NewTasks.add('answers', { 'opted-out.' .. user.version, tenant, '', 5, '', '', 'opted_out', '', '', '', '', id })

@@ -10,8 +10,8 @@ from core.errors import Conflict
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerState, AnswerVisibility, LinkPlace, Option, Question
 from core.queue import QueueClient
+from core.updates.answer_worker import AnswerWorker
 from core.updates.events import Events
-from core.updates.presses import Presses
 from tests.core.answers.test_answers import BOT, SHOWS, Asked, asking, respond
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person
@@ -136,7 +136,7 @@ async def test_a_press_that_waits_in_the_queue_has_no_option(stack: Stack, optio
     """The process that answers presses is down: what waits for it is the same, whatever was pressed."""
     courier, client = FakeCourier(BOT, shows=SHOWS), QueueClient(stack.store)
     await stack.courier(courier)
-    await Presses(stack.store, client).open()
+    await AnswerWorker(stack.store, client).open()
     accepted = await stack.deliver(person(1, BOT), channels=(BOT,), question=ANONYMOUS)
     await stack.finished(accepted.key)
     asked, press = Asked(stack, courier), {"id": "e", "channel": BOT, "kind": "callback", "user_id": "p1"}

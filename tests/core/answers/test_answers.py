@@ -24,9 +24,9 @@ from core.model.question import AnswerKind, AnswerState, Late, Option, Question,
 from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates.answer_worker import AnswerWorker
 from core.updates.bot_calls import BotCalls, ButtonChange, PressAnswer
 from core.updates.events import Events
-from core.updates.presses import Presses
 from couriers.sending.interface import Message, Rejected
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person, sent
@@ -109,7 +109,7 @@ class Asked:
 @asynccontextmanager
 async def asking(stack: Stack, courier: FakeCourier) -> AsyncIterator[Asked]:
     asked, client = Asked(stack, courier), QueueClient(stack.store)
-    presses, calls = Presses(stack.store, client), BotCalls(client, TENANT, BOT)
+    presses, calls = AnswerWorker(stack.store, client), BotCalls(client, TENANT, BOT)
     await presses.open()
     await calls.open()
 
@@ -388,7 +388,7 @@ async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(
     ]
     pressed = [*presses, *chosen.sample(presses, len(presses) // 3)]
     chosen.shuffle(pressed)
-    workers = [Presses(stack.store, client) for _ in range(2)]
+    workers = [AnswerWorker(stack.store, client) for _ in range(2)]
     for one in workers:
         await one.open()
     running = [asyncio.create_task(one.worker().run()) for one in workers]

@@ -11,9 +11,9 @@ from core.answers import AnswerLinks, Answers, AnswerTokens
 from core.model.delivery import Accepted
 from core.model.question import AnswerState, LinkPlace
 from core.queue import QueueClient
+from core.updates.answer_worker import AnswerWorker
 from core.updates.bot_calls import BotCalls, ButtonChange
 from core.updates.events import Events
-from core.updates.presses import Presses
 from tests.core.answers.test_answers import BOT, COMING, SHOWS
 from tests.support.stack import TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
@@ -68,7 +68,7 @@ async def screens(stack: Stack) -> AsyncIterator[Screens]:
 
         return make
 
-    presses = Presses(stack.store, client)
+    presses = AnswerWorker(stack.store, client)
     await presses.open()
     workers = [presses.worker()]
     for channel in (BOT, VK):

@@ -16,7 +16,7 @@ from core.model.delivery import Accepted
 from core.model.display import Limits
 from core.model.question import AnswerKind, Late, Option, Question
 from core.queue import QueueClient
-from core.updates.presses import Presses
+from core.updates.answer_worker import AnswerWorker
 from couriers.inbound import events_ingress
 from couriers.sending import EVERY_FEATURE, Feature
 from tests.support.stack import TENANT, FakeCourier, Stack, person
@@ -83,7 +83,7 @@ async def phones(stack: Stack) -> AsyncIterator[Phones]:
     courier = SmsCourier()
     await stack.courier(courier)
     client = QueueClient(stack.store)
-    presses, ingress = Presses(stack.store, client), events_ingress(stack.store, client, TENANT)[SMS]
+    presses, ingress = AnswerWorker(stack.store, client), events_ingress(stack.store, client, TENANT)[SMS]
     await presses.open()
     await ingress.open()
     worker = presses.worker()

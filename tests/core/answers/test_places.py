@@ -12,7 +12,7 @@ from core.answers import Answers
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, Option, Question
 from core.queue import QueueClient
-from core.updates.presses import Presses
+from core.updates.answer_worker import AnswerWorker
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, people
 from tests.support.waiting import until
@@ -90,7 +90,7 @@ async def test_who_gets_a_free_place_is_told_once(stack: Stack) -> None:
     for number in (1, 2, 3, 4):
         assert await choose(stack, accepted, number, "yes") == (number < 3)
     client = QueueClient(stack.store)
-    presses = Presses(stack.store, client)
+    presses = AnswerWorker(stack.store, client)
     await presses.open()
     worker = presses.worker()
     running = asyncio.create_task(worker.run())

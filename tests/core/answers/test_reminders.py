@@ -15,7 +15,7 @@ from core.model.history_key import Id
 from core.model.question import AnswerKind, Escalate, Option, Question, Remind
 from core.model.states import Reason, Status
 from core.queue import QueueClient
-from core.updates.presses import Presses
+from core.updates.answer_worker import AnswerWorker
 from couriers.sending.interface import NEVER, Deferred, Message, Outcome
 from tests.support.stack import QUICK, TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
@@ -36,7 +36,7 @@ async def pass_time(stack: Stack, quiet_hours: TenantQuietHours | None = None, *
     stack.advance_clock(timedelta(**time))
     await stack.tick()
     client = QueueClient(stack.store)
-    presses = Presses(stack.store, client, quiet_hours)
+    presses = AnswerWorker(stack.store, client, quiet_hours)
     await presses.open()
     worker = presses.worker()
     running = asyncio.create_task(worker.run())

@@ -16,8 +16,8 @@ from core.model.delivery import Accepted
 from core.model.history import History
 from core.model.question import AnswerKind, Late, Question
 from core.queue import QueueClient
+from core.updates.answer_worker import AnswerWorker
 from core.updates.events import Events
-from core.updates.presses import Presses
 from tests.core.answers.test_answers import BOT, SHOWS
 from tests.core.answers.test_numbers import SMS, SmsCourier
 from tests.support.audited import violations_in
@@ -70,7 +70,7 @@ async def writers(stack: Stack) -> AsyncIterator[Writers]:
     couriers: dict[str, FakeCourier] = {BOT: FakeCourier(BOT, shows=SHOWS), SMS: SmsCourier()}
     for one in couriers.values():
         await stack.courier(one)
-    presses = Presses(stack.store, QueueClient(stack.store))
+    presses = AnswerWorker(stack.store, QueueClient(stack.store))
     await presses.open()
     worker = presses.worker()
     running = asyncio.create_task(worker.run())

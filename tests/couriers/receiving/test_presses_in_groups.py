@@ -17,8 +17,8 @@ from core.model.people import User
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import presses
+from core.updates.answer_worker import AnswerWorker
 from core.updates.bot_calls import BotCalls
-from core.updates.presses import Presses
 from couriers.inbound import events_ingress
 from couriers.max import courier as max_courier
 from couriers.max.client import MaxClient
@@ -180,7 +180,7 @@ async def _running(stack: Stack, channel: str, courier: Courier, source: Any, ma
     """The courier, the poller, and what counts presses and makes calls."""
     client = QueueClient(stack.store)
     ingress = events_ingress(stack.store, client, TENANT)[channel]
-    presses_of_all, calls = Presses(stack.store, client), BotCalls(client, TENANT, channel)
+    presses_of_all, calls = AnswerWorker(stack.store, client), BotCalls(client, TENANT, channel)
     for part in (ingress, presses_of_all, calls):
         await part.open()
     await stack.courier(courier)

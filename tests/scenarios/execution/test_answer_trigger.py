@@ -10,7 +10,7 @@ from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.queue import QueueClient
 from core.redis.keys import KEYS
-from core.updates.presses import Presses
+from core.updates.answer_worker import AnswerWorker
 from tests.scenarios.execution.conftest import Installation
 from tests.support.stack import TENANT, person
 from tests.support.waiting import until
@@ -33,7 +33,7 @@ async def asking(bare: Installation) -> AsyncIterator[Installation]:
     await bare.start_courier()
     bare.write("scenarios/s.yaml", BOT)
     bare.write("triggers.yaml", "answer: {exact: {i come: s.comes}, '*': s.other}")
-    presses = Presses(bare.stack.store, QueueClient(bare.stack.store))
+    presses = AnswerWorker(bare.stack.store, QueueClient(bare.stack.store))
     await presses.open()
     running = asyncio.create_task(presses.worker().run())
     yield bare

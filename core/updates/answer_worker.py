@@ -1,13 +1,13 @@
-"""Presses of buttons that answer questions: taken before the bots see them, in any channel.
+"""Works off the tube `answers`: answers to questions by press and text, closings, reminders and opt-outs.
 
-    an update ─▶ Events.put ─▶ tube `answers`, lane = the person ─▶ Presses.handle ─▶ `core.answers`, in the shard of
-    the delivery ─▶ tube `bot_calls.<channel>`: the press is answered, the buttons of the message show the answer
+    an update ─▶ Events.put ─▶ tube `answers`, lane = the person ─▶ AnswerWorker.handle ─▶ `core.answers`, in the shard
+    of the delivery ─▶ tube `bot_calls.<channel>`: the press is answered, the buttons of the message show the answer
 
 Guarantees: a process that is killed at any point loses no press and counts none twice: the next attempt gets the first
 result and makes the same calls. A press that does not count is answered with the reason.
 
-The tube also closes questions and reminds of them when their time has come (lua/answers puts these tasks), and leaves
-out of what was not sent yet who opts out (lua/directory).
+lua/answers puts the tasks that close questions and remind of them; lua/directory those that leave out of what was not
+sent yet who opts out.
 """
 
 import logging
@@ -51,12 +51,12 @@ _CONCURRENCY = 100
 
 
 def answers_tube() -> Tube:
-    """Return the tube of presses and closings. Only an outage of the store takes an attempt."""
+    """Return the tube of answers. Only an outage of the store takes an attempt."""
     return Tube(ANSWERS_TUBE, attempts=1000, backoff=Backoff(timedelta(milliseconds=500), timedelta(seconds=20)))
 
 
-class Presses:
-    """One per process. `quiet_hours`: in which nobody is reminded."""
+class AnswerWorker:
+    """`quiet_hours`: in which nobody is reminded."""
 
     def __init__(self, store: Store, client: QueueClient, quiet_hours: TenantQuietHours | None = None) -> None:
         self._client = client
@@ -87,7 +87,7 @@ class Presses:
         elif task.kind == REOPENED:
             await self._show_buttons(HistoryKey.of(task.shard, attempt.body), task)
         elif task.kind in (PLACE, ANSWERED):
-            await self._tell(task, attempt.body)
+            await self._notify(task, attempt.body)
         elif task.kind in (REMIND, WAVE):
             return await self._ask(task, attempt.body)
         elif task.kind in (COPIES, CHATS):
@@ -129,13 +129,13 @@ class Presses:
             count = await self._deliveries.leave_out(tenant, person, None if user.blocked else user.opt_out)
             log.info("%s gets fewer messages from now on: left out of %d deliveries", person, count)
 
-    async def _tell(self, task: Task, body: str) -> None:
+    async def _notify(self, task: Task, body: str) -> None:
         suffix, _, number = body.rpartition(" ")
         key = HistoryKey.of(task.shard, suffix)
         if task.kind == PLACE:
             await self._notices.notify_place(key, task, int(number))
         else:
-            await self._notices.tell_bot(key, task.tenant, int(number))
+            await self._notices.notify_bot(key, task.tenant, int(number))
 
     async def _show_in_messages(self, task: Task, body: str) -> None:
         if task.kind == CHATS:
