@@ -4,6 +4,7 @@ In settings.yaml a section is a mapping: `telegram: {api_id: 1}` is ADA_TELEGRAM
 a file that contains the value, as containers pass secrets. An empty value, or file, counts as not set.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,12 @@ def collect(
         found |= raw_settings({name: text for name, text in values.items() if may_receive(name)}, source)
     found.pop(f"{PREFIX}SETTINGS", None)
     return found
+
+
+def export(name: str) -> None:
+    """Put a setting from .env or settings.yaml into the environment of this process, for code that reads it there."""
+    if setting := collect(os.environ, Path.cwd(), name.__eq__).get(name):
+        os.environ[name] = setting.text
 
 
 def raw_settings(values: Mapping[str, str], source: str) -> dict[str, RawSetting]:

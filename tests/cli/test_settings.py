@@ -1,5 +1,6 @@
 """Settings: the order of sources, types, secrets from files, and helpful error messages."""
 
+import os
 from datetime import UTC, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ import pytest
 from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address, without_secrets
 from cli.settings.settings import Configuration, courier_module, load, section_prefix, setting_names
+from cli.settings.sources import export
 from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
 from core.model.clock import Backoff
@@ -31,6 +33,17 @@ def test_without_any_source_the_documented_defaults_apply(tmp_path: Path) -> Non
     assert settings.timezone is UTC
     assert settings.quiet_hours == QuietHours(time(0), time(7))
     assert settings.quotas == {"trainer": Quota(4, timedelta(hours=24)), "staff": Quota(16, timedelta(hours=24))}
+
+
+def test_a_setting_of_a_file_is_put_into_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("ADA_ACTIONS=slots.py\nADA_SHARDS=2\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", {})
+    export("ADA_ACTIONS")
+    assert os.environ == {"ADA_ACTIONS": "slots.py"}
+    os.environ["ADA_ACTIONS"] = "other.py"
+    export("ADA_ACTIONS")
+    assert os.environ["ADA_ACTIONS"] == "other.py"
 
 
 def test_the_environment_overrides_dotenv_and_dotenv_overrides_the_yaml_file(tmp_path: Path) -> None:

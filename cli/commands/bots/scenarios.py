@@ -4,7 +4,6 @@ Without an action it is the process that runs the scenarios of ADA_SCENARIOS.
 """
 
 import json
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
 from cli.commands.bots.scenario_tests import chat, test_bot
 from cli.services.answering import answering
-from cli.settings.sources import collect
+from cli.settings.sources import export
 from core.model.text.characters import counted
 from scenarios.action_files import SETTING
 from scenarios.actions import installed_actions
@@ -57,8 +56,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    if files := collect(os.environ, Path.cwd(), SETTING.__eq__).get(SETTING):
-        os.environ[SETTING] = files.text  # also from .env and settings.yaml, which a check does not read
+    export(SETTING)
     return ACTIONS[arguments.action](arguments) if arguments.action else run_process(arguments)
 
 

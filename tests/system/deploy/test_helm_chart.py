@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cli.commands.installation.jobs import _GRACE as GRACE_OF_JOBS
-from cli.commands.parts.serve import SHUTDOWN_TIMEOUT
+from cli.services.api import SHUTDOWN_TIMEOUT
 from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
 from couriers.channel import channels, receiving
 from delivery.routes import OPEN_ROUTES
