@@ -231,12 +231,18 @@ async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
         raise Invalid("TEXT_EMPTY", "An answer has a text, files, or both.", "text")
     services, text, by = request.services.core, body.text or "", person.id if person else request.key.name
     if not body.again and (first := thread.answer_of_colleague(by)):
-        raise Conflict("ANSWERED_ALREADY", f"{first.by} has answered since the person wrote last.", "again")
+        raise Conflict(
+            "ANSWERED_ALREADY",
+            f"{first.by} has answered since the person wrote last. `again` sends yours, too.",
+            "again",
+        )
     stored = ThreadFiles(services.store, services.client, request.services.uploads)
     files = [await stored.store_again(request.tenant, one, thread.id) for one in body.files or ()]
     typed = f"{text}\n{as_words([one.name for one in files])}"
     if not body.with_addresses and (found := typed_addresses(typed)):
-        raise Conflict("ADDRESS_IN_TEXT", f"The person would see this: {', '.join(found)}.", "text")
+        raise Conflict(
+            "ADDRESS_IN_TEXT", f"The person would see this: {', '.join(found)}. `with_addresses` sends it.", "text"
+        )
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
     await ReplyLimits(services.store).check_thread(request.tenant, thread.id, event)

@@ -97,7 +97,8 @@ async def test_cancel_ends_the_dialog_at_every_step(school: School) -> None:
     await school.prepare("hello")
     await school.notice("Cancel")
     await until(lambda: school.texts()[-1] == english("cancelled"))
-    assert await school.answer("hello") == f"{english('not_understood')}\n{english('help_teacher')}"
+    answer = [english(name) for name in ("not_understood", "answer_by_reply", "help_teacher")]
+    assert await school.answer("hello") == "\n".join(answer)
     assert school.sms.attempted == []
 
 
