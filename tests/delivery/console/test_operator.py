@@ -268,6 +268,7 @@ async def test_an_operator_sees_from_where_accounts_come_and_tests_one(person: P
     await person.browser.run(f"{panel}.querySelector('button').click()")
     await person.sees("Спрашиваем провайдера")
     await until(lambda: is_tested_since(person, "vk", before))
+    await person.browser.wait_for(f"{panel}.querySelector('time').dateTime !== '{before}'")
     assert "Изменить" not in await person.browser.run(f"{panel}.innerText"), "it is changed where it is set"
 
 

@@ -29,7 +29,7 @@ async def test_a_table_is_corrected_and_each_person_gets_its_own_text(
     await person.visit("write", language="ru", width=390)
     file.write_bytes(workbook(HEADER, ("Анна", f"{phone}1", 5), ("Борис", "нет", 4), second=True))
     await person.browser.choose_files("#table", file)
-    await person.sees("Заполнено несколько листов")
+    await person.sees("Строка 1, «Sheet, Черновик»: Заполнено несколько листов")
     await person.chooses("Лист", "Sheet")
     await person.sees("оценки.xlsx: 2 строки")
     for name in ("Имя", "Оценка"):

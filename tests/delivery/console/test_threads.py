@@ -57,6 +57,11 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
         return [one["text"] for one in found["deliveries"]]
 
     assert "Vera Secretary отвечает:\nДа, в 10:00" in await until(texts)
+    order = {"sender": {"id": own}, "text": "Сдайте учебники", "recipients": [{"id": 1, "contacts": {"sms": phone}}]}
+    await person.running.call("POST", "/v1/deliveries", {**order, "channels": ["sms"]})
+    await person.visit("home", language="ru", width=390)
+    await person.sees("Сдайте учебники")
+    assert "отвечает" not in await person.browser.text(".last"), "an answer of an inbox is no message of the home page"
     await teacher.visit("inbox", language="ru", width=390)
     await teacher.sees("Ответ: Или звоните: 8 912 345-67-89")
     await teacher.sees_no("1 новое")

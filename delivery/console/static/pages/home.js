@@ -6,13 +6,14 @@ import { api } from "../lib/api.js";
 import { empty, may, PAGES, tag, textOf, verdict } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
-const LAST = 3;
+const LAST = 3, MOST_READ = 50;
 
 const asked = ({ answered, open, silent, late }) => answered + open + silent + late;
 
-/** Shows the last messages in `place`; nothing if there are none, or they cannot be read. */
+/** Shows the last messages in `place`, without replies of bots and inboxes; nothing if there are none, or they cannot be read. */
 async function showLast(place, signal) {
-  const { deliveries } = await api.get("/v1/deliveries", { limit: LAST }, { signal }).catch(() => ({ deliveries: [] }));
+  const { deliveries: found } = await api.get("/v1/deliveries", { limit: MOST_READ }, { signal }).catch(() => ({ deliveries: [] }));
+  const deliveries = found.filter(({ kind }) => kind !== "reply").slice(0, LAST);
   paint(place, deliveries.length > 0 && [h("h2", {}, t("messages.last")), h("ul", { class: "cards" }, deliveries.map((row) => h("li", { key: row.id }, h("a", { class: "card", href: `#/message/${row.id}` },
     h("span", { class: "cut", dir: "auto" }, textOf(row)),
     h("span", {}, verdict(row), " ", row.answers && tag("info", t("messages.answered", { answered: row.answers.answered, count: asked(row.answers) }))),

@@ -80,9 +80,10 @@ export class RecipientTable {
   /** What can be put into the text for each person. */
   marks() {
     const { table } = this.writing.draft;
-    const names = table ? table.columns.filter((one) => !/[{}|]/.test(one)).slice(0, MOST_MARKS) : [t("write.first_name"), t("write.full_name")];
+    const names = table ? table.columns.filter((one) => !/[{}|]/.test(one)) : [t("write.first_name"), t("write.full_name")];
     return h("div", { class: "actions", role: "toolbar", "aria-label": t("write.insert") }, h("span", { class: "quiet small" }, t("write.insert")),
-      names.map((one) => h("button", { type: "button", onclick: () => this.writing.insert(`{{${one}}}`) }, one)));
+      names.slice(0, MOST_MARKS).map((one) => h("button", { type: "button", onclick: () => this.writing.insert(`{{${one}}}`) }, one)),
+      names.length > MOST_MARKS && h("span", { class: "quiet small" }, t("write.more_marks", { count: names.length - MOST_MARKS })));
   }
 }
 
@@ -97,7 +98,8 @@ export function faults(error) {
 
 function fault({ code, message, row, column, value }) {
   if (code === "VALUE_MISSING") return row ? t("write.value_missing_in_row", { row, field: column, name: value }) : t("write.value_missing", { field: column, name: value });
-  const known = { row, column: column || "", value: (value || "").split("\n").join(", "), what: explainOne({ code, message }) };
+  const known = { row, column, value: (value || "").split("\n").join(", "), what: explainOne({ code, message }) };
   if (!row) return t("write.fault_of_person", known);
-  return t(value ? "write.fault_in_cell" : "write.fault_in_row", known);
+  const place = [t("write.fault_row", known), column && t("write.fault_column", known), value && t("write.fault_value", known)];
+  return t("write.fault_at", { place: place.filter(Boolean).join(", "), what: known.what });
 }
