@@ -141,7 +141,7 @@ def _path_parameters(path: str) -> list[JsonSchema]:
 def _path_schema(path: str) -> JsonSchema:
     """Return the schema of a parameter. `path`: up to and with the parameter."""
     pattern = PATH_PATTERNS.get(path)
-    return {"type": "string", "minLength": 1, **({"pattern": pattern} if pattern else {})}
+    return {"type": "string", **({"pattern": pattern} if pattern else {"minLength": 1})}
 
 
 def _link_new_objects(paths: Mapping[str, JsonSchema]) -> None:

@@ -10,8 +10,10 @@ from msgspec import Struct, inspect
 from core.directory.exporting import EXPORTED
 from core.model.field_types import PRINTABLE, UPLOAD_ID
 from core.model.json_form import JsonSchema
+from core.model.own_fields import FieldType
 from core.orders import Addressee
 from delivery.api.deliveries import changes, content, delivery_request, sending
+from delivery.api.directory.own_fields import OwnFieldRequest
 from delivery.api.jobs.jobs import JobFilter
 from delivery.api.queue import tasks
 from delivery.api.sessions import SessionRequest
@@ -19,13 +21,16 @@ from delivery.http.fields import DELIVERY_ID
 
 # Every text of a request is refused with a NUL character.
 _NO_NUL = {"pattern": r"^[^\u0000]*$"}
+_LONG = 1000
+"""From this `maxLength` on a pattern stands apart: generators of requests write the length into one beside it, and
+their validators take up to a second for each such repetition."""
 _OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"})
 
 PATH_PATTERNS = {
     "/v1/deliveries/{id}": DELIVERY_ID,
     "/v1/files/{id}": UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
-    "/v1/queue/tubes/{tube}": PRINTABLE,
+    "/v1/queue/tubes/{tube}": PRINTABLE.replace("*", "+"),
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
 }
@@ -66,7 +71,18 @@ _COMBINATIONS: Mapping[type[Struct], JsonSchema] = {
     },
     SessionRequest: {
         "oneOf": [*_required("key", "link"), {"required": ["code_id", "code"]}],
-        "dependentRequired": {"code_id": ["code"], "code": ["code_id"]},
+        "dependentRequired": {"code_id": ["code"], "code": ["code_id"], "bind_account": ["code"]},
+    },
+    OwnFieldRequest: {
+        "anyOf": [
+            {"properties": {"type": {"enum": ["choice"]}, "choices": {"minItems": 1}}, "required": ["choices"]},
+            {
+                "properties": {
+                    "type": {"enum": [one for one in FieldType if one is not FieldType.CHOICE]},
+                    "choices": {"maxItems": 0},
+                }
+            },
+        ]
     },
 }
 """Which fields a request needs together, in JSON Schema. The handlers check them."""
@@ -91,7 +107,7 @@ def _refuse_nul(schema: object, components: Mapping[str, JsonSchema], seen: set[
     """
     if isinstance(schema, dict):
         if schema.get("type") == "string" and not _OTHERWISE_LIMITED & schema.keys():
-            schema.update(_NO_NUL)
+            schema.update({"allOf": [_NO_NUL]} if schema.get("maxLength", 0) > _LONG else _NO_NUL)
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         if name in components and name not in seen:
             seen.add(name)
@@ -146,4 +162,4 @@ def _limits(key: inspect.Type) -> JsonSchema:
         return {"enum": list(key.values)}
     assert isinstance(key, inspect.StrType), "names of JSON objects are texts"
     limits = {"minLength": key.min_length, "maxLength": key.max_length, "pattern": key.pattern}
-    return {name: limit for name, limit in limits.items() if limit is not None}
+    return {"type": "string", **{name: limit for name, limit in limits.items() if limit is not None}}

@@ -61,6 +61,6 @@ def read_cursor(cursor: str | None) -> str:
     if cursor is None:
         return ""
     last = from_unreserved(cursor)
-    if not last or not last.isprintable() or write_cursor(last) != cursor:
+    if not last or "\0" in last or write_cursor(last) != cursor:
         raise malformed_cursor()
     return last

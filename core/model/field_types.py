@@ -25,6 +25,14 @@ Name = Annotated[
 ]
 IdField = Number | Name
 Label = Annotated[str, Meta(max_length=256)]
+Title = Annotated[
+    str,
+    Meta(
+        max_length=256,
+        description="printable characters, and spaces of any kind",
+        extra_json_schema={"pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"},
+    ),
+]
 ShortText = Annotated[str, Meta(min_length=1, max_length=64, pattern=PRINTABLE, extra=_NOT_PRINTABLE)]
 Address = Annotated[
     str, Meta(min_length=1, max_length=256, description="printable characters; invisible marks round it are removed")

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from core.errors import Conflict, NotFound
 from core.model.clock import from_ms
-from core.model.field_types import Name
+from core.model.field_types import PRINTABLE
 from core.model.parts import PartState
 from core.processes import FaultyPart, ProcessRegister, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from delivery.http.context import Request, Response
@@ -124,7 +124,7 @@ class ProcessStart(RequestModel, frozen=True):
     """A process of `./ada up`, as the list of processes names it."""
 
     kind: Literal["courier", "bot", "scenarios", "jobs"]
-    name: Name | Literal[""] = ""
+    name: Annotated[str, Meta(max_length=128, pattern=PRINTABLE, description="printable characters")] = ""
 
 
 class ProcessQuestion(RequestModel, frozen=True):

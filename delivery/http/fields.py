@@ -16,8 +16,9 @@ from core.model.people import EMAIL
 from core.model.text import characters
 
 _DATE = (
-    r"(?!1970-01-0[12])(19[7-9][0-9]|20[0-9]{2})-"
-    r"((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[469]|11)-(29|30)|(0[13578]|1[02])-(29|3[01])|02-29)"
+    r"((?!1970-01-0[12])(19[7-9][0-9]|20[0-9]{2})-"
+    r"((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[469]|11)-(29|30)|(0[13578]|1[02])-(29|3[01]))"
+    r"|(19(7[26]|8[048]|9[26])|20([02468][048]|[13579][26]))-02-29)"
 )
 """From the second of January 1970, with which every zone is behind the epoch, to a year that is far enough."""
 _TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)(\.[0-9]+)?)?"
@@ -41,7 +42,17 @@ def cursor_form(pattern: str) -> Meta:
     return Meta(min_length=1, max_length=4096, pattern=pattern, extra={"pattern": "CURSOR_MALFORMED"})
 
 
-Cursor = Annotated[str, cursor_form("^([A-Za-z0-9_.-]|~([2-689A-F][0-9A-F]|7[0-9A-E]))+$")]
+_MORE = "~[89AB][0-9A-F]"
+_CHARACTER = "|".join(  # as `characters.to_unreserved` writes it, which is UTF-8
+    (
+        "[A-Za-z0-9_.-]",
+        "~(2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-E])",
+        f"~(C[2-9A-F]|D[0-9A-F]){_MORE}",
+        f"~(E0~[AB][0-9A-F]|E[1-9A-CEF]{_MORE}|ED~[89][0-9A-F]){_MORE}",
+        f"~(F0~[9AB][0-9A-F]|F[123]{_MORE}|F4~8[0-9A-F]){_MORE}{_MORE}",
+    )
+)
+Cursor = Annotated[str, cursor_form(f"^({_CHARACTER})+$")]
 TaskCursor = Annotated[str, cursor_form(f"^[0-9]{{1,5}}-[0-9]{{1,16}}-{characters.ONE}*$")]
 
 

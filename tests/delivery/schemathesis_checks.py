@@ -4,8 +4,11 @@ It imports this module (SCHEMATHESIS_HOOKS).
 """
 
 from typing import Any
+from uuid import uuid4
 
 import schemathesis
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
 @schemathesis.check
@@ -23,7 +26,11 @@ def refused_only_as_documented(
 
 @schemathesis.hook
 def before_call(ctx: schemathesis.HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
-    """Waits for a delivery that does not exist end after a moment; a stream is read for a second."""
+    """Waits for a delivery that does not exist end after a moment; a stream is read for a second. An Idempotency-Key is
+    new for each request: with one that was used the handler is not called.
+    """
+    if case.meta is not None and case.meta.generation.mode.is_positive and IDEMPOTENCY_KEY in case.headers:
+        case.headers[IDEMPOTENCY_KEY] = uuid4().hex
     if case.path.endswith("/events"):
         kwargs["timeout"] = 1
     if case.path == "/v1/track" and isinstance(case.body, dict) and _is_long(case.body.get("timeout", 10)):

@@ -5,12 +5,16 @@ import re
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from core.directory.paging import read_cursor, write_cursor
+from core.errors import Invalid
 from core.model.field_types import PRINTABLE
 from delivery.app import build
 from delivery.console import files as console_files
+from delivery.http.fields import Cursor
 from delivery.http.responses import problem_types
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices
@@ -124,11 +128,17 @@ LIMITED = [
     (
         "DeliveryRequest",
         {**VALID, "expires_at": "2028-02-29T00:00:00Z"},
-        {**VALID, "expires_at": "2030-02-30T00:00:00Z"},
+        {**VALID, "expires_at": "2030-02-29T00:00:00Z"},
     ),
     ("DeliveryRequest", VALID, {"sender": {"id": 1}, "recipients": [{"id": 1}], "content": {}}),
     ("DeliveryRequest", {**VALID, "lane": "Ёлка 👍"}, {**VALID, "lane": "\ue000"}),
     ("SessionRequest", {"key": "a"}, {"link": "a", "code": "b"}),
+    ("SessionRequest", {"code_id": "a", "code": "b", "bind_account": True}, {"link": "a", "bind_account": True}),
+    ("OwnFieldRequest", {"type": "choice", "choices": ["a"]}, {"type": "number", "choices": ["a"]}),
+    ("OwnFieldRequest", {"type": "number"}, {"type": "choice"}),
+    ("GroupRequest", {"id": 1, "title": "Курс\u00a01"}, {"id": 1, "title": "a\tb"}),
+    ("AccountChange", {"version": 1, "settings": {"token": "a"}}, {"version": 1, "settings": {"a\0": "a"}}),
+    ("ProcessStart", {"kind": "scenarios", "name": ""}, {"kind": "scenarios", "name": "a\tb"}),
     ("CodeBody", {"email": "anna@example.org"}, {"email": "anna"}),
     ("CancellationRequest", {"tag": "a"}, {}),
     ("CancellationRequest", {"sender": 1}, {"sender": 1, "tag": "a"}),
@@ -149,6 +159,19 @@ def test_the_pattern_of_names_excludes_only_what_is_not_printable() -> None:
     excluded = [chr(one) for one in range(0x110000) if not re.search(PRINTABLE, chr(one))]
     assert excluded
     assert [one for one in excluded if one.isprintable()] == []
+
+
+@pytest.mark.parametrize("last", ["группа 1", "a/b~", "漢", "👍", "\u0378"])
+def test_the_pattern_of_cursors_accepts_the_cursor_behind_any_id(last: str) -> None:
+    assert msgspec.convert(write_cursor(last), Cursor) == write_cursor(last)
+
+
+@pytest.mark.parametrize("forged", ["i~88", "~CC~DF", "~61", "~ED~A0~80", "~C2", "~00", "a%20"])
+def test_the_pattern_of_cursors_refuses_what_is_no_cursor(forged: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(forged, Cursor)
+    with pytest.raises(Invalid):
+        read_cursor(forged)
 
 
 async def test_an_integer_may_have_a_fraction_of_zero(api: Api) -> None:

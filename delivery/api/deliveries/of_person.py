@@ -8,13 +8,20 @@ from core.deliveries import of_person
 from core.model.clock import write_time
 from core.model.json_form import JsonObject
 from core.model.states import DeliveryState
-from delivery.api.deliveries.histories import OutcomeView
+from delivery.api.deliveries.histories import ListCursor, OutcomeView
 from delivery.api.deliveries.recipients import ListedRecipient
 from delivery.api.deliveries.texts_of_others import without_texts
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields import PageQuery
+from delivery.http.fields import Limit, RequestModel
 from delivery.http.input.reading import optional, part
 from delivery.http.route import NEXT_PAGE, People, Route, Routes
+
+
+class PersonDeliveryQuery(RequestModel, frozen=True):
+    """The page of the deliveries to a person."""
+
+    cursor: ListCursor | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
 
 
 class PersonDeliveryView(Struct):
@@ -50,7 +57,7 @@ _DELIVERIES = 20
 """Deliveries of a page whose `limit` is not given."""
 
 
-async def list_deliveries(request: Request[None, PageQuery]) -> Response:
+async def list_deliveries(request: Request[None, PersonDeliveryQuery]) -> Response:
     """Return a page of what was sent to a person, newest first; a person who asks sees those that it may see."""
     query, identity = request.query, request.identity
     found, cursor = await request.services.core.deliveries.of_person.page(
@@ -68,6 +75,6 @@ async def list_deliveries(request: Request[None, PageQuery]) -> Response:
 
 ROUTES: Routes = (
     Route("GET", "/v1/users/{id}/deliveries", "List what was sent to a person, newest first, with its outcomes",
-          "manage", list_deliveries, 200, PersonDeliveryPage, query=PageQuery, headers=NEXT_PAGE,
+          "manage", list_deliveries, 200, PersonDeliveryPage, query=PersonDeliveryQuery, headers=NEXT_PAGE,
           people=People.BY_SCOPE),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from core.directory import Directory
 from core.directory.collections import Groups, Supergroups
 from core.directory.name_search import members_by_name
 from core.model import people
-from core.model.field_types import IdField, Label
+from core.model.field_types import IdField, Title
 from core.model.history_key import Id
 from core.model.people import Group, GroupChange, Supergroup, faults_of_group, faults_of_id
 from delivery.api.directory.users import UserPage
@@ -24,7 +24,7 @@ class GroupRequest(RequestModel, frozen=True):
     """A new group. A virtual group is used to address people and is never shown as their origin."""
 
     id: IdField
-    title: Label | UnsetType | None = UNSET
+    title: Title | UnsetType | None = UNSET
     virtual: Annotated[bool, Meta(extra_json_schema={"default": False})] | UnsetType = UNSET
     members: Annotated[list[IdField], Meta(max_length=500)] | UnsetType = UNSET
 
@@ -32,7 +32,7 @@ class GroupRequest(RequestModel, frozen=True):
 class GroupPatch(RequestModel, frozen=True):
     """New values of a group's fields; the others stay."""
 
-    title: Label | UnsetType | None = UNSET
+    title: Title | UnsetType | None = UNSET
     virtual: bool | UnsetType = UNSET
 
 
@@ -40,14 +40,14 @@ class SupergroupRequest(RequestModel, frozen=True):
     """A new supergroup."""
 
     id: IdField
-    title: Label | UnsetType | None = UNSET
+    title: Title | UnsetType | None = UNSET
     groups: Annotated[list[IdField], Meta(max_length=2000)] | UnsetType = UNSET
 
 
 class SupergroupPatch(RequestModel, frozen=True):
     """A new title."""
 
-    title: Label | UnsetType | None = UNSET
+    title: Title | UnsetType | None = UNSET
 
 
 class GroupResponse(Struct):
