@@ -12,7 +12,7 @@ from core.model.delivery import Accepted, Recipient
 from core.model.people import User
 from core.model.question import AnswerKind, AnswerState, Option, Question
 from core.queue import QueueClient
-from core.updates import presses
+from core.updates import answer_worker
 from core.updates.bot_calls import ButtonChange, PressAnswer
 from core.updates.events import Events
 from tests.core.answers.test_anonymous import ANONYMOUS
@@ -28,7 +28,7 @@ STRANGER = "Вы ещё не привязаны. Напишите этому б�
 
 @pytest.fixture
 async def asked(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asked]:
-    monkeypatch.setattr(presses, "CHAT_PAUSE", 1)
+    monkeypatch.setattr(answer_worker, "CHAT_PAUSE", 1)
     users = Directory(stack.store).users
     for number in (1, 2, 3):
         await users.create(TENANT, User(number, f"Person {number}", contacts={BOT: [f"10000{number}"]}))

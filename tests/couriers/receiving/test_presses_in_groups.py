@@ -16,7 +16,7 @@ from core.model.delivery import Recipient
 from core.model.people import User
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates import presses
+from core.updates import answer_worker
 from core.updates.answer_worker import AnswerWorker
 from core.updates.bot_calls import BotCalls
 from couriers.inbound import events_ingress
@@ -198,7 +198,7 @@ async def _running(stack: Stack, channel: str, courier: Courier, source: Any, ma
 async def test_members_press_and_each_counts_once_while_the_chat_sees_only_totals(
     stack: Stack, opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presses, "CHAT_PAUSE", 1)
+    monkeypatch.setattr(answer_worker, "CHAT_PAUSE", 1)
     async with opened(stack) as group:
         anna, ben, stranger = group.members
         users = Directory(stack.store).users
