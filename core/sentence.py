@@ -66,7 +66,6 @@ class SentenceError(Exception):
 
 
 def sentence(code: str, **parameters: Text | int) -> Sentence:
-    """Return the sentence with this code."""
     values = ((name, value if isinstance(value, int | Sentence) else str(value)) for name, value in parameters.items())
     return Sentence(code, tuple(values))
 

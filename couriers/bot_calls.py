@@ -14,5 +14,4 @@ def longest_answer(channel: str) -> int:
 
 
 def bot_calls_by_channel(client: QueueClient, tenant: str) -> Mapping[str, BotCalls]:
-    """Return the calls of a tenant's bots, by channel."""
     return {channel: BotCalls(client, tenant, channel) for channel, one in receiving().items() if one.makes_calls}

@@ -42,7 +42,6 @@ def addressee(ref: str) -> Addressee:
 
 
 def person_choice(user: User) -> Choice:
-    """Return a person as a choice."""
     return Choice(PERSON, user.id, user.name or id_text(user.id))
 
 

@@ -187,7 +187,6 @@ class Sending:
             await self._files.keep_again(tenant, history.content, due)
 
     def quiet_hours(self, tenant: str) -> QuietHours | None:
-        """Return the quiet hours of a tenant."""
         return self._policy.quiet_hours.of(tenant)
 
     async def find_people(self, caller: Caller, name: str, limit: int) -> Sequence[User]:

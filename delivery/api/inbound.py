@@ -124,7 +124,6 @@ async def _event(request: web.Request, options: Options) -> dict[str, Json]:
 
 
 def _callbacks(channel: str, callback: Callback) -> Routes:
-    """Return the routes of a callback."""
     fields, path, title = import_module(callback.module).Fields, callback.path, callback.title
     if not callback.is_form:
         handler = partial(receive_event, channel, callback)

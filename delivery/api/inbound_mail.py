@@ -40,7 +40,6 @@ _query = QueryReader(InboundMailQuery)
 
 
 def receive_mail(context: ApiContext) -> Handler:
-    """Return the handler of mails."""
     options, services = context.options, context.services
     mailbox, core, channel = options.inbound.mailbox, services.core, mailed_channel()
     replies = MailedReplies(

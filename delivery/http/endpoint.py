@@ -22,7 +22,6 @@ from delivery.http.route import Repeats, Route
 
 
 def make_handler(route: Route, context: ApiContext) -> Handler:
-    """Return the handler of `route`."""
     decode_body, decode_query = _body_decoder(route), _query_decoder(route)
 
     async def handle(http: web.Request) -> web.StreamResponse:

@@ -48,7 +48,6 @@ class Metrics:
         ProcessCollector(registry=own)
 
     def count_mail(self, result: str) -> None:
-        """Count one mail."""
         self.mails.labels(str(result)).inc()
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:

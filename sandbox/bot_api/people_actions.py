@@ -80,7 +80,6 @@ class PeopleActions:
         return query.id
 
     def reply(self, user: int, message_id: int, text: str, chat: int | None = None) -> int:
-        """Reply to a message; return the message id."""
         original = self._chat(chat or user).messages.get(message_id)
         if original is None:
             raise LookupError(f"there is no message {message_id}")

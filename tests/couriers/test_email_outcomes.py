@@ -32,7 +32,7 @@ def test_no_answer_before_data_is_an_outage_of_the_account_only_if_no_recipient_
 
 
 @pytest.mark.parametrize("status", [0, -1, 100, 220, 251, 354, 600])
-def test_only_an_answer_of_smtp_tells_what_became_of_the_message(status: int) -> None:
+def test_only_an_answer_of_smtp_settles_the_outcome_of_a_message(status: int) -> None:
     error = answered(Phase.CONTENT, status, "what?")
     assert isinstance(error, MailUnclear)
     assert isinstance(outcome_of(error), Unknown)

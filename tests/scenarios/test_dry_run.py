@@ -136,7 +136,7 @@ def test_attributes_become_variables_of_later_steps_and_words_of_a_person_stay_e
         ("any", "cfu"),
     ],
 )
-def test_a_chain_tells_unknown_from_failed_and_failed_names_both(bot: Folder, chain: str, after: str) -> None:
+def test_a_chain_distinguishes_unknown_from_failed_and_failed_names_both(bot: Folder, chain: str, after: str) -> None:
     bot.actions(f"""
     - {{type: send, text: first}}
     - {{type: user, user_state: x, chain: {chain}}}
@@ -149,7 +149,7 @@ def test_a_chain_tells_unknown_from_failed_and_failed_names_both(bot: Folder, ch
 @pytest.mark.parametrize(
     ("chain_drop", "cuts"), [("failed", "fu"), ("unknown", "u"), ("completed", "c"), ("any", "cfu")]
 )
-def test_a_chain_drop_tells_unknown_from_failed(bot: Folder, chain_drop: str, cuts: str) -> None:
+def test_a_chain_drop_distinguishes_unknown_from_failed(bot: Folder, chain_drop: str, cuts: str) -> None:
     bot.actions(f"""
     - {{type: send, text: first, chain_drop: {chain_drop}}}
     - {{type: user, user_state: x, chain: any}}

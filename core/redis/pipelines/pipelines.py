@@ -30,7 +30,6 @@ class LibraryLoads:
         self._last: dict[Pipeline, Load] = {}
 
     def last(self, pipeline: Pipeline) -> Load | None:
-        """Return the last load on a pipeline."""
         return self._last.get(pipeline)
 
     def load(self, pipeline: Pipeline, home: int, before: Load | None) -> None:

@@ -63,7 +63,6 @@ def ask(
     as_text: Callable[[Content], Collection[Feature]],
     ways: AnswerWays,
 ) -> Asked:
-    """Return the text and content with the question."""
     if ways.presses and (asked := asking(content, question, shows, as_text)):
         return Asked(PRESS, text, asked)
     is_written = not question.has_options and question.kind is not AnswerKind.FILE

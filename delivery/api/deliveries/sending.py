@@ -250,7 +250,6 @@ class BulkWork:
 
 
 def response_line(number: int, result: Result) -> bytes:
-    """Return one line of the response."""
     if isinstance(result, Accepted):
         return encode(LineAccepted.of(number, result)) + b"\n"
     return encode({"line": number, **to_builtins(_problem(result))}) + b"\n"

@@ -12,7 +12,6 @@ _TIMES = {"ru": "%d.%m.%Y %H:%M", "en": "%Y-%m-%d %H:%M"}
 
 @functools.cache
 def console_words(language: str) -> Mapping[str, str | Mapping[str, str]]:
-    """Return the words of the console."""
     folder = resources.files("delivery").joinpath("console/static/words")
     texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
     return {

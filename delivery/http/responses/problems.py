@@ -86,7 +86,6 @@ def respond(document: ProblemDocument, headers: Mapping[str, str] | None = None)
 
 
 def problem(code: str, detail: str) -> ProblemDocument:
-    """Return the problem for a code of `CODES`."""
     return _document(CODES[code], code, detail)
 
 
