@@ -62,6 +62,8 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await person.visit("home", language="ru", width=390)
     await person.sees("Сдайте учебники")
     assert "отвечает" not in await person.browser.text(".last"), "an answer of an inbox is no message of the home page"
+    await person.go("messages?sender=replies")
+    await person.sees("Ответы людям")
     await teacher.visit("inbox", language="ru", width=390)
     await teacher.sees("Ответ: Или звоните: 8 912 345-67-89")
     await teacher.sees_no("1 новое")

@@ -8,7 +8,7 @@ import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
 import { inZone, LONGEST_TEXT } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
-import { writeAfter, writeAgain } from "./messages.js";
+import { senderOf, writeAfter, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
 /** Reminders by hand of a question that plans none. */
@@ -69,8 +69,8 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       ? notice("info", h("p", {}, t("message.hidden")), h("button", { onclick: readText }, t("message.read")))
       : h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
     attached(where, message),
-    h("details", { key: "about" }, h("summary", {}, t("message.from", { name: nameOf(message.sender), when: moment(message.deliver_at) })), h("dl", { class: "facts" },
-      fact("message.sender", nameOf(message.sender)),
+    h("details", { key: "about" }, h("summary", {}, t("message.from", { name: senderOf(message.sender), when: moment(message.deliver_at) })), h("dl", { class: "facts" },
+      fact("message.sender", senderOf(message.sender)),
       fact("message.when", fullMoment(message.deliver_at)),
       message.moved_from && fact("message.asked_for", fullMoment(message.moved_from)),
       fact("message.state", word("delivery_state", message.state)))),
@@ -161,7 +161,6 @@ const askForText = (where) => ask({
   },
 });
 
-const nameOf = ({ id, name }) => name || String(id);
 
 function recipients(root, where, context, message, again) {
   const isFile = message.answer?.kind === "file", isEntered = !isFile && message.answer?.visible !== "anonymous" && mayChange(context, message);

@@ -1,7 +1,7 @@
 /** Messages that were sent: newest first, each with a plain verdict, live. */
 
 import { h, paint } from "../lib/dom.js";
-import { moment, t, word } from "../lib/words.js";
+import { has, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, explainOne, plainOf, tag, textOf, toast, verdict } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
@@ -32,7 +32,7 @@ export default {
       ].filter(Boolean),
       columns: [
         { title: t("messages.text"), width: "3fr", name: textOf, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], h("span", { class: "cut", dir: "auto" }, textOf(row))] },
-        { title: t("messages.sender"), width: "1.5fr", cell: (row) => row.sender.name || String(row.sender.id) },
+        { title: t("messages.sender"), width: "1.5fr", cell: (row) => senderOf(row.sender) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
         { title: t("messages.verdict"), width: "2fr", cell: verdict },
         { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
@@ -71,6 +71,9 @@ async function drawSeries(place, context) {
         one.state === "stopped" && h("button", { onclick: () => change(one, "active") }, t("series.go_on")),
         h("button", { class: "danger", onclick: () => remove(one) }, t("series.remove"))))))));
 }
+
+/** Returns the name of who has sent something; what Ada sends by itself has no person behind it. */
+export const senderOf = ({ id, name }) => name || (has(`sender.${id}`) ? t(`sender.${id}`) : String(id));
 
 /** Opens the page that writes with a message again. */
 export async function writeAgain(message, context) {
