@@ -22,6 +22,7 @@ from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
 from cli.commands.directory import sync, sync_sources
 from cli.commands.directory.sync_sources import SyncRefused
+from cli.commands.start.doctor import check_syncs
 from core.directory.syncs import SourceState, SyncResult
 from core.model.people import User
 from tests.delivery.conftest import ADMIN, Api
@@ -31,6 +32,7 @@ HEADER = "id,name,email,contacts.sms,groups"
 
 OPTIONS = dict.fromkeys(("dry_run", "many_leave", "create_groups", "mail_contact", "private", "json"), False) | {
     "every": "",
+    "mapping": "",
     "secret_file": "",
 }
 
@@ -326,6 +328,8 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
         await office.sync("00099,Nobody,,,")
     matters = (await api.call("GET", "/v1/overview")).json["matters"]
     assert [(one["subject"], one["reason"]) for one in matters if one["kind"] == "sync"] == [("1c", "halved")]
+    (finding,) = [one async for one in check_syncs(api.services.core.store)]
+    assert (finding.what, finding.is_good) == ("sync 1c", False)
     (failed,) = await office.sources()
     assert (failed["last"]["missing"], failed["last"]["of"], failed["last"]["groups"]) == (2, 2, ["PHY-1"])
     office.file.write_text("\n".join([HEADER, ANNA, BORIS.replace("Boris,", "Boris B,")]))

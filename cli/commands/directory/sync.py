@@ -36,7 +36,7 @@ def declare(parser: ArgumentParser) -> None:
         "place",
         metavar="FILE",
         help="CSV, .xlsx or a OneRoster archive with all its people (the column id has its ids); a folder, whose "
-        "newest file is read; or a URL",
+        "newest file is read; a URL; or ldaps://host",
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would change; write nothing")
     parser.add_argument(
@@ -47,7 +47,13 @@ def declare(parser: ArgumentParser) -> None:
         "--many-leave", action="store_true", help="block the missing ones also if they are half of the people"
     )
     parser.add_argument(
-        "--secret-file", metavar="FILE", default="", help="has the header Authorization that the URL wants"
+        "--secret-file",
+        metavar="FILE",
+        default="",
+        help="has the header Authorization that the URL wants, or the password for LDAP",
+    )
+    parser.add_argument(
+        "--mapping", metavar="FILE", default="", help="of LDAP: what its attributes are (docs/import.md)"
     )
     parser.add_argument("--private", action="store_true", help="the URL may have an address of your own network")
     declare_mail_contact(parser)
@@ -62,7 +68,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
             f"{ACCOUNTS} names the accounts with which people sign in, no source of people", WRONG_USAGE
         )
     every = _seconds(arguments)
-    place = SourcePlace(arguments.place, arguments.secret_file, arguments.private, every > 0)
+    place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private, every > 0)
     if not every:
         return await SyncRun(api, arguments, place, dry_run=arguments.dry_run).report()
     while True:

@@ -1,27 +1,31 @@
 """Where `./ada sync` reads the people of a source: a file, the newest file of a folder, or a URL, as CSV, .xlsx or a
-OneRoster archive. A file that is still being written is waited for.
+OneRoster archive; or a directory server (LDAP). A file that is still being written is waited for.
 """
 
 import asyncio
 import io
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cli.command import WRONG_USAGE, CommandFailed
 from cli.files import read_input, read_text_input
-from core.directory.csv_cells import FileKind
+from core.directory.csv_cells import CONTACTS, FileKind, joined
 from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
 from core.directory.importing.errors import ImportRefused
-from core.directory.importing.kinds import COLUMNS
+from core.directory.importing.kinds import COLUMNS, NAME_PARTS
 from core.directory.importing.one_roster import is_one_roster, read_one_roster
 from core.directory.syncs import SyncFault
 from core.orders.tables.workbook import read_sheet
 from delivery.http.options import Options
+
+if TYPE_CHECKING:
+    from providers.ldap_directory import LdapPerson
 
 OWNS = "owns"
 """A column that only a source has: the groups to which the person may write."""
@@ -36,6 +40,7 @@ _PAUSE = 2.0
 _LOOKS = 30
 _TIME_LIMIT = timedelta(minutes=5)
 _MOST_SECRET = 4096
+_MOST_MAPPING = 2**16
 
 
 class SyncRefused(CommandFailed):
@@ -59,10 +64,11 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A place, and how it is read. `secret`: the name of a file with a secret, "" for none."""
+    """A place, and how it is read. `secret`, `mapping`: names of files, "" for none."""
 
     name: str
     secret: str = ""
+    mapping: str = ""
     allow_private: bool = False
     is_watched: bool = False
 
@@ -71,9 +77,13 @@ class SourcePlace:
         return self.name.startswith(("http://", "https://"))
 
     @property
+    def is_ldap(self) -> bool:
+        return self.name.startswith(("ldap://", "ldaps://"))
+
+    @property
     def shown(self) -> str:
         """The place without what may be secret: of a URL the query is left out."""
-        if not self.is_url:
+        if not self.is_url and not self.is_ldap:
             return self.name
         parts = urlsplit(self.name)
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
@@ -81,9 +91,8 @@ class SourcePlace:
 
 async def read_source(place: SourcePlace, source: str) -> SourceTable:
     """Return the people of a source. Raises SyncRefused."""
-    content = await _downloaded(place) if place.is_url else await _read(place)
     try:
-        table = await _table(content, source)
+        table = await _table_of(place, source)
     except ImportRefused as refusal:
         first = refusal.errors[0]
         message = f"row {first.row}: {first.message} ({first.code}); nothing was changed"
@@ -95,8 +104,11 @@ async def read_source(place: SourcePlace, source: str) -> SourceTable:
     return table
 
 
-async def _table(content: bytes, source: str) -> SourceTable:
-    """Return the table of a file. Raises ImportRefused."""
+async def _table_of(place: SourcePlace, source: str) -> SourceTable:
+    """Return the table of a place. Raises ImportRefused, SyncRefused."""
+    if place.is_ldap:
+        return await _from_ldap(place, source)
+    content = await _downloaded(place) if place.is_url else await _read(place)
     if is_one_roster(content):
         roster = await asyncio.to_thread(read_one_roster, content, source)
         return SourceTable(roster.rows, roster.titles, is_roster=True)
@@ -175,3 +187,41 @@ async def _downloaded(place: SourcePlace) -> bytes:
         fault_of: SyncFault = "not_found" if raw.status in (404, 410) else "failed"
         raise SyncRefused(fault_of, f"{place.shown}: the server answered {raw.status}; nothing was changed")
     return raw.body
+
+
+async def _from_ldap(place: SourcePlace, source: str) -> SourceTable:
+    """Return the people of a directory server. Its groups are `SOURCE-<id>` here."""
+    try:
+        from providers import ldap_directory  # its library is an extra
+    except ImportError:
+        raise CommandFailed("LDAP needs a library: pip install 'ada[ldap]'", WRONG_USAGE) from None
+
+    if not place.mapping or not place.secret:
+        raise CommandFailed("LDAP needs --mapping and --secret-file", WRONG_USAGE)
+    password = read_text_input(place.secret, _MOST_SECRET).strip()
+    try:
+        mapping = ldap_directory.decode_mapping(read_text_input(place.mapping, _MOST_MAPPING))
+        _check_columns(mapping.columns)
+        found = await asyncio.to_thread(ldap_directory.read_people, place.name, password, mapping)
+    except ldap_directory.LdapFault as fault:
+        raise SyncRefused("failed", f"{place.shown}: {fault}; nothing was changed") from None
+    rows = [_row_of(number, one, source) for number, one in enumerate(found.people, 2)]
+    return SourceTable(rows, {f"{source}-{group}": title for group, title in found.titles.items()}, is_roster=True)
+
+
+def _check_columns(columns: Collection[str]) -> None:
+    """Check the columns of a mapping. Raises SyncRefused."""
+    for one in columns:
+        if _COLUMNS.column(one) != one or one in ("id", "groups", OWNS, *OF_SYNC, *NAME_PARTS):
+            raise SyncRefused("unreadable", f"the mapping has a column {one!r}, which the import cannot have")
+
+
+def _row_of(number: int, person: "LdapPerson", source: str) -> CsvRow:
+    cells = {column: _cell_of(column, values) for column, values in person.columns.items()}
+    groups, owns = (joined(f"{source}-{one}" for one in some) for some in (person.groups, person.owns))
+    return CsvRow(number, {"id": person.id, **cells, "groups": groups, OWNS: owns}, {})
+
+
+def _cell_of(column: str, values: Sequence[str]) -> str:
+    """Return the cell of a column: all addresses of a channel, else the first value."""
+    return joined(values) if column.startswith(CONTACTS) else next(iter(values), "")

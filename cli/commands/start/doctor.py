@@ -17,8 +17,10 @@ from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, courier_module, load
+from core.directory.syncs import Syncs
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.model.clock import local_time
+from core.model.history_key import DEFAULT_TENANT
 from core.model.parts import PartState, faulty
 from core.processes import ANSWERS, LOSS_REMEDY, ProcessRegister, accept_loss, last_loss, unanswered_bots
 from core.redis.keys import layout_of_shards
@@ -161,6 +163,8 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         async for finding in check_identity_providers(store, configuration.settings):
             yield finding
         yield await check_webhooks(store)
+        async for finding in check_syncs(store):
+            yield finding
         async for finding in check_bots(store):
             yield finding
     finally:
@@ -227,6 +231,22 @@ async def check_clock(store: Store) -> Finding:
             "clock", False, f"the server's clock differs from ours by {difference:.1f} s", "synchronize both with NTP"
         )
     return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
+
+
+async def check_syncs(store: Store) -> AsyncIterator[Finding]:
+    """Emit what became of the last run of each source of people of the default tenant."""
+    syncs = Syncs(store)
+    sources = [one for one in await syncs.all(DEFAULT_TENANT) if one.last]
+    if not sources:
+        yield Finding("sync", None, "no source of people has run (./ada sync)")
+    for one in sources:
+        assert one.last
+        if one.last.fault:
+            yield Finding(f"sync {one.source}", False, f"changed nothing: {one.last.detail or one.last.fault}")
+        elif one.is_late(syncs.now()):
+            yield Finding(f"sync {one.source}", False, f"the program is silent since {local_time(one.last.ended)}")
+        else:
+            yield Finding(f"sync {one.source}", True, f"{one.last.place}, {local_time(one.last.ended)}")
 
 
 async def check_sign_in(store: Store, settings: Settings) -> Finding:
