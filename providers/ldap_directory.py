@@ -78,7 +78,7 @@ class LdapPeople(Struct, frozen=True):
     titles: Mapping[str, str]
 
 
-class _Entry(Struct, frozen=True):
+class LdapEntry(Struct, frozen=True):
     name: str
     values: Mapping[str, Sequence[str]]
 
@@ -181,7 +181,7 @@ def _plain_name(name: str) -> str:
         return name.lower()
 
 
-def _entries(connection: ldap3.Connection, base: str, wanted: str, attributes: set[str]) -> Iterator[_Entry]:
+def _entries(connection: ldap3.Connection, base: str, wanted: str, attributes: set[str]) -> Iterator[LdapEntry]:
     """Emit all entries, read in pages. Raises LdapFault if a page ends otherwise than with success."""
     cookie: bytes | None = None
     while cookie != b"":
@@ -191,7 +191,7 @@ def _entries(connection: ldap3.Connection, base: str, wanted: str, attributes: s
         _check(connection)
         for one in connection.response or ():
             if one["type"] == "searchResEntry":
-                yield _Entry(one["dn"], whole_values(connection, one))
+                yield LdapEntry(one["dn"], whole_values(connection, one))
         control = connection.result.get("controls", {}).get(_PAGED)
         cookie = control["value"]["cookie"] if control else b""
 

@@ -355,6 +355,8 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
     assert found["dry_run"]["changes"] == [{"id": "1c-00043", "created": False, "fields": ["name"]}]
     assert (await office.people())["1c-00043"]["name"] == "Changed by hand"
     assert not [one for one in (await api.call("GET", "/v1/overview")).json["matters"] if one["kind"] == "sync"]
+    assert (await api.call("POST", "/v1/syncs/1c/runs", {"dry_run": True})).status == 204
+    assert (await office.sources())[0]["requested"], "the dry run before is no answer"
     late = SourceState("1c", SyncResult("x", ended=0, every=3600))
     assert (late.is_late(7_800_000), late.is_late(7_800_001)) == (False, True)
     assert (await api.call("PUT", "/v1/syncs/1C", {"place": "x"})).code == "WRONG_VALUE"
