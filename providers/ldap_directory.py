@@ -79,6 +79,8 @@ class LdapPeople(Struct, frozen=True):
 
 
 class LdapEntry(Struct, frozen=True):
+    """An entry. `name`: its DN; `values`: attribute in small letters → values."""
+
     name: str
     values: Mapping[str, Sequence[str]]
 
