@@ -29,7 +29,7 @@ function card(one, again) {
   const ask = (dryRun) => act(() => api.post(`${pathOf("syncs", source)}/runs`, { dry_run: dryRun }), again);
   const fault = one.is_late ? "late" : last?.fault;
   return h("li", { class: "panel", key: source },
-    h("div", { class: "line" }, h("h2", {}, source), fault ? tag("bad", t("sync.bad")) : last && tag("good", t("sync.good"))),
+    h("h2", {}, source, " ", fault ? tag("bad", t("sync.bad")) : last && tag("good", t("sync.good"))),
     fault && notice("bad", word("sync_fault", fault), last.fault && [" ", quoted(last.detail)]),
     last && h("dl", { class: "facts" },
       fact("sync.place", h("span", { class: "cut" }, last.place)),
@@ -47,11 +47,11 @@ const counts = (key, run) => [t(key, run), run.left > 0 && [" ", t("sync.left", 
 
 const dryRun = (run) => h("details", {}, h("summary", {}, t("sync.shown", { when: moment(run.at) })),
   run.fault ? notice("bad", word("sync_fault", run.fault), " ", quoted(run.detail)) : h("p", {}, counts("import.counts", run)),
-  run.changes.length > 0 && people("sync.changes", run.changes.map(({ id, created, fields }) => [id, created ? t("import.is_new") : fields.join(", ")])));
+  run.changes.length > 0 && people("sync.changes", run.changes.map(({ id, created, fields }) => [id, created ? t("import.is_new") : fields.join(", "), created])));
 
-/** `found`: [id of a person, what about it]. */
+/** `found`: [id of a person, what about it, whether it is not there yet]. */
 const people = (title, found) => h("div", {}, h("p", {}, t(title)),
-  h("ul", { class: "plain-list" }, found.map(([id, text]) => h("li", {}, h("a", { href: pageOf("person", id) }, id), " ", text))));
+  h("ul", { class: "plain-list" }, found.map(([id, text, isNew]) => h("li", {}, isNew ? id : h("a", { href: pageOf("person", id) }, id), " ", text))));
 
 async function forget(source, again) {
   if (!await confirm({ title: t("sync.forget_title", { source }), text: t("sync.forget_text"), action: t("sync.forget"), danger: true })) return;
