@@ -70,6 +70,13 @@ async def test_a_time_that_has_passed_is_refused_at_its_field_and_a_coming_one_i
     assert PAST in await person.browser.run(ERROR)
     (found,) = (await person.running.call("GET", f"/v1/deliveries?text={text}"))["deliveries"]
     assert found["deliver_at"].startswith(f"{coming:%FT07:30}")
+    await person.browser.press("Escape")
+    whys = "[...document.querySelectorAll('[name=why] option')].map((one) => one.text)"
+    assert "ещё отправляется" in await person.browser.run(whys)
+    soon = {"deliver_at": f"{datetime.now(UTC):%FT%TZ}"}
+    await person.running.call("PATCH", f"/v1/deliveries/{found['id']}", soon)
+    await person.sees("Получили 1 из 3")
+    await person.browser.wait_for(f"({whys}).join() === 'Все люди,нет контакта'")
 
 
 @pytest.mark.parametrize(
