@@ -31,7 +31,7 @@ def read_value(kind: AnswerKind, text: str) -> tuple[str, str] | None:
 
 
 def may_be_value(kind: AnswerKind, text: str) -> bool:
-    """Return whether a text looks as if it were meant as an answer, so that its writer is told what is wrong."""
+    """Return whether a text looks as if it were meant as an answer, so that its writer gets a correction."""
     return kind is AnswerKind.TEXT or (kind is not AnswerKind.FILE and any(map(str.isdigit, text)))
 
 

@@ -99,7 +99,7 @@ def _counted(option: Option, totals: AnswerTotals, language: str) -> str:
 
 
 def place_text(text: str, question: Question, key: str) -> str:
-    """Return what a person is told that has got a place."""
+    """Return the text for a person that has got a place."""
     option = question.option(key)
     return say("place_given", question.locale, option=option.text if option else key, text=_shortened(text))
 

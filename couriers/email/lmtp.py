@@ -1,4 +1,4 @@
-"""Receives mails over LMTP (RFC 2033): a mail server on the same machine or network hands over each mail that comes to
+"""Receives mails over LMTP (RFC 2033): a mail server on the same machine or network delivers each mail that comes to
 the address of replies.
 
 An answer belongs to each recipient: 250 once the mail is in the queue, so the mail server may forget it; 4xx to have

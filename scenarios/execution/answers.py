@@ -96,7 +96,7 @@ class QuestionAnswers:
             return False
         stored, step = asking
         context = self._executor.context(stored, step)
-        if self._executor.hearing_of(step):
+        if self._executor.interaction_of(step):
             return False
         try:
             read_answer(ask.question_of(context), event, context.services.timezone)
@@ -116,13 +116,13 @@ class QuestionAnswers:
 
     def _is_for(self, context: Context, event: Event) -> bool:
         """Return whether an event is for the step that asks."""
-        hearing = self._executor.hearing_of(context.step)
-        return hearing.is_for(context, event) if hearing else not interrupts(ask.question_of(context), event)
+        interaction = self._executor.interaction_of(context.step)
+        return interaction.is_for(context, event) if interaction else not interrupts(ask.question_of(context), event)
 
     async def _answer(self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str) -> StoredRun:
-        if hearing := self._executor.hearing_of(context.step):
-            heard = await hearing.hear(context, event, event_run)
-            return stored if heard is None else await self._go_on(stored, context.step, heard, task)
+        if interaction := self._executor.interaction_of(context.step):
+            ending = await interaction.handle(context, event, event_run)
+            return stored if ending is None else await self._go_on(stored, context.step, ending, task)
         asked, zone = ask.question_of(context), context.services.timezone
         try:
             value = read_answer(asked, event, zone)

@@ -19,7 +19,7 @@ from scenarios.execution.secrets import Secrets
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import unmet
-from scenarios.schema.declaration import Hearing
+from scenarios.schema.declaration import Interaction
 from scenarios.telegram.authorisation import denial
 from scenarios.words import Text, placed, sentence
 
@@ -48,10 +48,10 @@ class StepExecutor:
         kind = self._types.get(step.action.type)
         return kind.tube if kind else ""
 
-    def hearing_of(self, step: Step) -> Hearing | None:
-        """Return how a step that waits for a person hears it; None for a question with one answer."""
+    def interaction_of(self, step: Step) -> Interaction | None:
+        """Return how a waiting step takes inputs of a person; None for a question with one answer."""
         kind = self._types.get(step.action.type)
-        return kind.hearing if kind else None
+        return kind.interaction if kind else None
 
     async def execute(self, stored: StoredRun, step: Step) -> Ending | Waiting | Asking:
         """Run a step; return its end, or what it waits for. Raises StoreError."""

@@ -30,15 +30,15 @@ action ends, None if it waits.
 """
 
 
-class Hearing(Struct, frozen=True):
+class Interaction(Struct, frozen=True):
     """The reaction of a waiting action to a person. `is_for`: of the step (a `Context` or a `RehearsedStep`) and an
-    event, whether the event is for the step; any other text or press begins something else. `hear`: of the context, the
-    event and the id that a run of it would have, returns an `Ending`, None if the step goes on waiting. It may be
+    event, whether the event is for the step; any other text or press begins something else. `handle`: of the context,
+    the event and the id that a run of it would have, returns an `Ending`, None if the step goes on waiting. It may be
     repeated. `rehearse`: the same without a server, of the step and the event.
     """
 
     is_for: Callable[..., bool]
-    hear: Callable[..., Awaitable[Ending | None]]
+    handle: Callable[..., Awaitable[Ending | None]]
     rehearse: Callable[..., Ending | None]
 
 
@@ -50,8 +50,8 @@ class ActionType(Struct, frozen=True):
     same, but a text stays as it is written if none of its braces names a value (C-103), False not at all.
     `outcomes`: how it may end when it runs. `execute`: what it does; None: it can only be checked. `failure`: how it
     ends if it is refused, by default with code and detail. `message`: what it sends, of the bot, its step and its
-    attributes. `hearing`: of an action that hears a person several times. `tube`: that of a slow action, which delays
-    no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
+    attributes. `interaction`: of an action that takes several inputs of a person. `tube`: that of a slow action, which
+    delays no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
     `alias_of`: the action of which this is the name in Coreness.
 
     `rehearse`: what it does in a dry run and in tests; by default it returns what the author wrote under the names of
@@ -72,7 +72,7 @@ class ActionType(Struct, frozen=True):
     message: Callable[..., Struct | None] | None = None
     samples: Mapping[str, str | int] = {}
     from_person: tuple[str, ...] = ()
-    hearing: Hearing | None = None
+    interaction: Interaction | None = None
     tube: str = ""
     needs: tuple[str, ...] = ()
     alias_of: str = ""

@@ -229,7 +229,7 @@ async def say(
 
 
 def files_of(context: Context, written: MessageAttributes) -> Files:
-    """Return the files of a message; the author is told of those that are left out."""
+    """Return the files of a message; a warning names those that are left out."""
     files = resolve(written.attachment, context.folders)
     for warning in files.warnings:
         context.warn(warning)

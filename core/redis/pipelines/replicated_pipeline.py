@@ -58,7 +58,7 @@ class ReplicatedPipeline(Pipeline):
     ) -> None:
         super().__init__(topology, patience, **options)
         self._witnesses = witnesses
-        self._hearing: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
         self._held: list[tuple[StoreCall, Reply]] = []
         self._is_confirming = False
         self._marked: StoreCall  # whose shard has the mark of the batch
@@ -98,7 +98,7 @@ class ReplicatedPipeline(Pipeline):
             self._repeat_batch(reply)
             return
         if reply >= 1 and self._witnesses and self._connection:
-            self._hearing = asyncio.create_task(self._hear(self._witnesses, self._connection), name="witnesses")
+            self._listener = asyncio.create_task(self._listen(self._witnesses, self._connection), name="witnesses")
         elif time.monotonic() > self._late_at and not self._witnesses:
             asyncio.get_running_loop().call_later(_SETTLED, self._confirm_again, self._connection)
         elif reply >= 1:
@@ -106,7 +106,7 @@ class ReplicatedPipeline(Pipeline):
         else:
             self._refuse_batch(_without_replica(), _not_confirmed())
 
-    async def _hear(self, witnesses: Witnesses, connection: StoreConnection) -> None:
+    async def _listen(self, witnesses: Witnesses, connection: StoreConnection) -> None:
         """Answer the calls of a batch if the witnesses confirm it, unless its connection was lost meanwhile."""
         is_sure = await witnesses.confirm(connection.address)
         if connection.lost.done():
@@ -153,8 +153,8 @@ class ReplicatedPipeline(Pipeline):
             self._connection.cut(refusal)
 
     async def close(self) -> None:
-        if self._hearing:
-            await cancel_and_wait(self._hearing)
+        if self._listener:
+            await cancel_and_wait(self._listener)
         await super().close()
 
     def _unanswered(self) -> list[StoreCall]:

@@ -135,7 +135,7 @@ class AddresseeQuery(RequestModel, frozen=True):
 
 
 class FoundAddressee(Struct):
-    """A person. `groups`: the titles of its groups that are not virtual, by which people of one name are told apart."""
+    """A person. `groups`: the titles of its groups that are not virtual, which distinguish people of one name."""
 
     id: IdField
     name: str | None

@@ -35,7 +35,7 @@ POST = '<form method="post">{}</form>'
 _RATE, _BURST = 0.5, 30
 """Requests of one link, per second and at once."""
 _LONGEST_TOKEN = 64
-"""By as many characters links are told apart."""
+"""Characters that distinguish links."""
 _PAGE = read_page(__package__, "page.html")
 _HEADERS = {
     hdrs.CONTENT_TYPE: HTML,

@@ -198,7 +198,7 @@ local function shown_row(question, row)
   return { state = row.state, value = '', at = row.at, by = row.by, version = row.version, channel = row.channel }
 end
 
--- Gives a place to a person that has waited for it, if it still does. Its task tells the person.
+-- Gives a place to a person that has waited for it, if it still waits. Its task notifies the person.
 local function give_place(suffix, question, key, ticket)
   local field = 'answers_line:' .. key .. ':' .. ticket
   local number, recipient = string.match(redis_call('HGET', Key.history(suffix), field), '^(%d+) (.*)$')

@@ -63,7 +63,7 @@ local function left_out_items(task, rows, entries, encoded, links)
   return found
 end
 
--- Returns the checkpoint in which those entries wait whose recipients another delivery is sending to: the next claim knows whether it has
+-- Returns the checkpoint in which those entries wait whose recipients another delivery is sending to: the next claim reads whether it has
 -- reached them. Returns the one before if there are none.
 local function with_waiting(id, rows, entries, links, checkpoint)
   local under_way, holds, parts = {}, false, {}

@@ -143,7 +143,7 @@ local function value_of(step, item, stored)
   local forced, parts = step.forced, paid_parts(step, item, stored)
   -- A delivery report does not know what was not shown.
   local not_shown = item.not_shown or (forced and '' or not_shown_in(stored))
-  -- What ends without an attempt keeps what the last attempt was told; what arrived does not.
+  -- What ends without an attempt keeps the detail of the last attempt; what arrived does not.
   local detail = item.detail or (forced or REACHED[item.status]) and '' or detail_in(stored)
   local numbers = string.format('%.0f|%.0f|%.0f', now, step.version, attempts)
   return item.status .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. parts .. detail .. not_shown

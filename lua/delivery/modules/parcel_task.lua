@@ -65,8 +65,8 @@ function ParcelTask.most_attempts(task) return task.attempts + 1 end
 -- Returns "waiting" or "ready".
 function ParcelTask.put_back(id, task, attempt)
   redis_call('HSET', Key.progress(id), 'checkpoint', attempt.checkpoint)
-  -- Without a checkpoint the worker knew the end of every entry. What is open here was lost with a primary: as after a crash, the next
-  -- claim looks which entries may have been sent.
+  -- Without a checkpoint every entry had ended for the worker. What is open here was lost with a primary: as after a crash, the next
+  -- claim finds out which entries may have been sent.
   if attempt.checkpoint ~= '' then task.attempts = nil end
   if not awaits_earlier(task) then return Task.return_at(id, task, attempt.due) end
   -- Some of its entries may wait for earlier channels: the next tick decides when the next of them are attempted (next_channel.lua).

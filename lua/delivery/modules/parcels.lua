@@ -1,6 +1,6 @@
 -- parcels: the parts of a delivery for one channel, as tasks
 
--- A parcel of a delivery with the strategy `first` knows the place of its channel, from 1. From the second on it waits: the next tick
+-- A parcel of a delivery with the strategy `first` contains the place of its channel, from 1. From the second on it waits: the next tick
 -- decides which of its entries are attempted (next_channel.lua).
 local function place_parcel(id, task, place)
   task.place = place
@@ -127,9 +127,9 @@ function Parcels.wake_later(suffix, channel, n)
   end
 end
 
--- Records what is known of entries of a parcel without its lease: from a report, or from a worker that has lost it. It may be known before
--- the parcel's own worker knows it: then the parcel has fewer entries left to do. If the parcel has ended (cancelled, expired), its entries
--- have ended with it. Returns whether the history changed.
+-- Records outcomes of entries of a parcel without its lease: from a report, or from a worker that has lost it. A report may come before
+-- the parcel's own worker has recorded the entry: then the parcel has fewer entries left to do. If the parcel has ended (cancelled,
+-- expired), its entries have ended with it. Returns whether the history changed.
 function Parcels.record_known(suffix, channel, n, items)
   local before = redis_call('HMGET', Key.history(suffix), 'version', 'strategy')
   local closed, id = Outcome.record(suffix, channel, items), Plan.parcel_id(suffix, channel, n)

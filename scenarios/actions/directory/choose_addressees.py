@@ -26,7 +26,7 @@ from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Duration, Fields, Texts, Verbatim, converted
-from scenarios.schema.declaration import Hearing
+from scenarios.schema.declaration import Interaction
 from scenarios.schema.questions import AskedQuestion
 from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press
 from scenarios.sending.message import BotMessage, MessageAttributes, message
@@ -162,7 +162,7 @@ def is_for(on: Context | RehearsedStep, event: Event) -> bool:
     return not as_text(event.get("event_text")).strip().startswith("/")
 
 
-async def hear(context: Context, event: Event, event_run: str) -> Ending | None:
+async def handle(context: Context, event: Event, event_run: str) -> Ending | None:
     """Change the selection, or end it. Raises StoreError."""
     user = await required_person(context)
     written = converted(ChooseAddresseesAttributes, context.prepared, context.services.timezone)
@@ -170,7 +170,7 @@ async def hear(context: Context, event: Event, event_run: str) -> Ending | None:
     stored = await step_results.noted(context)
     before = msgspec.json.decode(stored, type=AddresseeSelection) if stored else None
     choices = await _choices(context, user, before or AddresseeSelection())
-    found = _heard(before or _first(listed, choices), listed, choices, event)
+    found = _apply(before or _first(listed, choices), listed, choices, event)
     if isinstance(found, Ending):
         people = await _people(context, before or AddresseeSelection())
         if people or found.state is not State.COMPLETED:
@@ -199,10 +199,10 @@ async def _people(context: Context, selection: AddresseeSelection) -> int:
     return len(members) + len(alone)
 
 
-def rehearse_hearing(step: RehearsedStep, event: Event) -> Ending | None:
+def rehearse_event(step: RehearsedStep, event: Event) -> Ending | None:
     written = converted(ChooseAddresseesAttributes, step.prepared, step.memory.zone)
     listed = written.listed(step.list_id, _spoken(step.event))
-    found = _heard(step.memory.selections[step.list_id], listed, _SAMPLES, event)
+    found = _apply(step.memory.selections[step.list_id], listed, _SAMPLES, event)
     if isinstance(found, Ending):
         told = {
             "people": len(step.memory.selections[step.list_id].chosen),
@@ -214,7 +214,7 @@ def rehearse_hearing(step: RehearsedStep, event: Event) -> Ending | None:
     return None
 
 
-def _heard(
+def _apply(
     before: AddresseeSelection, listed: ChoiceList, choices: Sequence[Choice], event: Event
 ) -> Ending | tuple[AddresseeSelection, str]:
     """Return how the selection ends; or what it is now, and a line for the person."""
@@ -310,5 +310,5 @@ ACTION = ActionType(
     execute=execute,
     rehearse=rehearse,
     failure=refused,
-    hearing=Hearing(is_for, hear, rehearse_hearing),
+    interaction=Interaction(is_for, handle, rehearse_event),
 )

@@ -1,4 +1,4 @@
-"""Finds chains that do otherwise than they read: questions that are asked at once, failures that nothing tells of,
+"""Finds chains that do otherwise than they read: questions that are asked at once, failures that nothing reports,
 answers to a press that come too late (C-102), and fields of the event that a schedule does not have.
 """
 
@@ -22,7 +22,7 @@ from scenarios.words import sentence
 Types = Mapping[str, ActionType]
 
 _SAYING = ("send", "remove", "typing", "answer_press")
-"""Actions whose failure is seldom told to the person: it would be told in the same way."""
+"""Actions whose failure is seldom reported to the person: the report would take the same way."""
 
 _OF_A_MESSAGE = ("event_", "message_id", "attachments", "callback_", "reply_", "is_reply", "forward_", "joined_")
 

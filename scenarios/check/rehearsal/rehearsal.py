@@ -70,15 +70,15 @@ class Rehearsal:
     def is_for(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> bool:
         """Return whether an event is for the step that asks."""
         step = self._step(open_question.path)
-        hearing = step.kind.hearing
-        return hearing.is_for(step, event) if hearing else not interrupts(open_question.question, event)
+        interaction = step.kind.interaction
+        return interaction.is_for(step, event) if interaction else not interrupts(open_question.question, event)
 
     def answer(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> None:
         """Take what a person has written for the answer, or say the hint."""
         step = self._step(open_question.path)
-        if step.kind.hearing:
-            if heard := step.kind.hearing.rehearse(step, event):
-                self.end(open_question.path, heard)
+        if step.kind.interaction:
+            if ending := step.kind.interaction.rehearse(step, event):
+                self.end(open_question.path, ending)
             return
         asked, zone = open_question.question, self._memory.zone
         try:
