@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from core.admission.quotas import ADMIN
 from core.directory import Directory
 from core.errors import Forbidden, Invalid, NotFound
 from core.model.contacts.addresses import without_duplicates
@@ -21,6 +20,7 @@ from core.model.text.characters import nfc, without_marks
 from core.model.text.personal import field_name
 from core.orders.merging import each_once
 from core.orders.order import Addressee, AnyAddressee, Placed
+from core.orders.sending_policy import writes_to_all
 
 NO_VALUES: Mapping[str, str] = {}
 GroupRefs = Mapping[str, Addressee]
@@ -28,11 +28,12 @@ GroupRefs = Mapping[str, Addressee]
 
 
 class Addressing:
-    """One per process."""
+    """One per process. `open_to_staff`: the tenants in which staff writes to all."""
 
-    def __init__(self, directory: Directory, max_recipients: int) -> None:
+    def __init__(self, directory: Directory, max_recipients: int, open_to_staff: Collection[str]) -> None:
         self._directory = directory
         self._max_recipients = max_recipients
+        self._open_to_staff = open_to_staff
 
     async def by_own_ids(
         self, tenant: str, addressees: Sequence[AnyAddressee], channels: Collection[str]
@@ -86,7 +87,7 @@ class Addressing:
     async def _members(self, tenant: str, groups: GroupRefs, sender: Id, role: str | None) -> list[Recipient]:
         if not groups:
             return []
-        if role not in (None, ADMIN):
+        if role is not None and not writes_to_all(role, tenant, self._open_to_staff):
             await self._check_owner(tenant, groups, sender)
         ids = [nfc(one.group) for one in groups.values() if one.group]
         super_ids = [nfc(one.supergroup) for one in groups.values() if one.supergroup]

@@ -52,9 +52,11 @@ class Addressees:
         self._directory = directory
         self._tenant = tenant
 
-    async def of(self, user: User) -> Sequence[Choice]:
-        """Return what a person owns; everything for an administrator. Groups first, sorted by title."""
-        groups, supergroups = await (self._all() if user.role == "admin" else self._owned(user))
+    async def of(self, user: User | None) -> Sequence[Choice]:
+        """Return the groups and supergroups that a person owns; None: all of the tenant. Groups first, sorted by
+        title.
+        """
+        groups, supergroups = await (self._owned(user) if user else self._all())
         kinds: tuple[tuple[ObjectKind, Sequence[Group | Supergroup]], ...] = (
             ("group", groups),
             ("supergroup", supergroups),

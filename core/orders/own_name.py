@@ -1,8 +1,8 @@
 """The rules for messages of a signed-in person: only in its own name, and only to the recipients that the bots allow.
 
 Those are itself, the groups and supergroups that it owns (checked by `core.orders.addressing`), and their members. An
-administrator writes to all people, and so does staff where the tenant allows it. Lane and priority are for programs:
-with them a delivery delays those of others.
+administrator writes to all people and groups, and so does staff where the tenant allows it. Lane and priority are for
+programs: with them a delivery delays those of others.
 """
 
 from collections.abc import Collection
@@ -10,13 +10,14 @@ from collections.abc import Collection
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from core.admission.quotas import ADMIN, STAFF
+from core.admission.quotas import ADMIN
 from core.directory import Directory
 from core.errors import Forbidden
 from core.model.delivery import DEFAULT_PRIORITY, NewDelivery, Recipient, Sender
 from core.model.people import User, id_text
 from core.orders.addressing import is_in_directory
 from core.orders.order import Addressee, Placed
+from core.orders.sending_policy import writes_to_all
 
 TRIAL = "trial"
 """The kind of a delivery that people send to themselves first."""
@@ -66,7 +67,7 @@ async def allowed_people(
     directory: Directory, tenant: str, person: User, open_to_staff: Collection[str]
 ) -> Collection[str] | None:
     """Return the ids of the people that a person may address; None means all."""
-    if person.role == ADMIN or (person.role == STAFF and tenant in open_to_staff):
+    if writes_to_all(person.role, tenant, open_to_staff):
         return None
     allowed = {id_text(person.id)}
     for owned in await directory.ownerships.of(tenant, person.id):

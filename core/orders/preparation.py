@@ -65,7 +65,7 @@ class Preparation:
     ) -> None:
         self._directory = directory
         self._channels = channels
-        self._addressing = Addressing(directory, max_recipients)
+        self._addressing = Addressing(directory, max_recipients, policy.staff_writes_to_all)
         self._quotas = quotas
         self._policy = policy
         self._clock = clock

@@ -21,12 +21,13 @@ from core.model.history_key import HistoryKey, Id
 from core.model.people import User
 from core.model.states import Status
 from core.orders.attached_uploads import AttachedUploads, files_in
+from core.orders.choices import Addressees, Choice
 from core.orders.follow_ups import FollowUps
 from core.orders.order import Addressee, AnyAddressee, Caller, Order
 from core.orders.own_name import allowed_people
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
 from core.orders.preview import Preview, preview_of
-from core.orders.sending_policy import SendingPolicy
+from core.orders.sending_policy import SendingPolicy, writes_to_all
 from core.orders.tables.row_addressees import RowAddressees
 from core.orders.tables.table_reader import TableReader
 from core.redis.store import Store
@@ -198,6 +199,16 @@ class Sending:
                 found = await users.lookup(tenant, sorted(allowed))
                 return [user for user in found if user and has_name(user, name)][:limit]
         return (await users.page(tenant, name=name, limit=limit)).items
+
+    def writes_to_all(self, caller: Caller) -> bool:
+        """Return whether the caller may address every person and group: a program, or a person with such a role."""
+        person = caller.person
+        return person is None or writes_to_all(person.role, caller.tenant, self._policy.staff_writes_to_all)
+
+    async def groups_for(self, caller: Caller) -> Sequence[Choice]:
+        """Return the groups and supergroups that the caller may address. Groups first, sorted by title."""
+        owner = None if self.writes_to_all(caller) else caller.person
+        return await Addressees(self._directory, caller.tenant).of(owner)
 
     async def quota(self, tenant: str, sender: Id, role: str | None = None) -> QuotaState:
         """Return how much of its quota a sender has used. `role`: of a sender that the directory does not know; without

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from core.admission.office_hours import TenantOfficeHours
 from core.admission.quiet_hours import TenantQuietHours
+from core.admission.quotas import ADMIN, STAFF
 from core.model.delivery import Quota
 
 
@@ -22,7 +23,7 @@ class OfficeChat(Struct, frozen=True):
 
 class SendingPolicy(Struct, frozen=True):
     """`quotas`: role → quota; a role that is not in it has none. `staff_writes_to_all`: the tenants in which staff
-    writes to every person of the directory. Without arguments nothing is limited.
+    writes to every person and group of the directory. Without arguments nothing is limited.
     """
 
     quotas: Mapping[str, Quota] = {}
@@ -30,3 +31,8 @@ class SendingPolicy(Struct, frozen=True):
     staff_writes_to_all: Collection[str] = frozenset()
     office_hours: TenantOfficeHours = TenantOfficeHours()
     office_chat: OfficeChat | None = None
+
+
+def writes_to_all(role: str | None, tenant: str, open_to_staff: Collection[str]) -> bool:
+    """Return whether a person with this role may write to every person and group of the tenant."""
+    return role == ADMIN or (role == STAFF and tenant in open_to_staff)

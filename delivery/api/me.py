@@ -1,16 +1,14 @@
 """Says who makes the request, and what the console offers."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from core.admission.quotas import ADMIN
-from core.directory.collections import Groups, Supergroups
 from core.model.field_types import IdField
 from core.model.people import ObjectKind, id_text
+from core.orders.order import Caller
 from core.sessions import Identity
-from delivery.api.deliveries.sender import QuotaResponse
+from delivery.api.deliveries.sender import OwnedGroup, QuotaResponse, with_sizes
 from delivery.http.context import Request, Response
 from delivery.http.options import Options
 from delivery.http.route import NoParameters, People, Route, Routes
@@ -19,21 +17,12 @@ from delivery.services import ApiServices
 Right = Literal["write", "read", "people", "operate", "inspect", "keys", "author"]
 
 
-class OwnedGroup(Struct):
-    """A group or supergroup that a person may write to. `size`: the number of its people, of a supergroup that of its
-    groups.
-    """
-
-    id: IdField
-    title: str | None
-    size: int
-
-
 class Me(Struct):
     """The author of the request. `id`, `name`: of the signed-in person, or of the API key. `rights`: what the console
     offers.
 
-    `owns_all`: writes to every group, without owning it. `quota` is null for a key, which has none of its own.
+    `owns_all`: writes to every group and person, without owning it. `quota` is null for a key, which has none of its
+    own.
     `quiet_hours`: begin and end on the clock of `timezone`, such as 22:00 and 07:00; null: there are none.
     """
 
@@ -85,7 +74,7 @@ async def describe(identity: Identity, services: ApiServices, options: Options) 
         rights=rights_of(identity),
         role=person.role if person else None,
         locale=person.locale if person else None,
-        owns_all=person is None or person.role == ADMIN,
+        owns_all=services.core.sending.writes_to_all(Caller(key.tenant, person=person)),
         groups=groups,
         supergroups=supergroups,
         timezone=str(options.tenant_timezones.get(key.tenant, options.timezone)),
@@ -119,14 +108,8 @@ async def _owned(identity: Identity, services: ApiServices) -> tuple[list[OwnedG
     found: dict[ObjectKind, list[str]] = {"group": [], "supergroup": []}
     for one in owned:
         found[one.kind].append(id_text(one.id))
-    groups = await _with_sizes(directory.groups, tenant, found["group"])
-    return groups, await _with_sizes(directory.supergroups, tenant, found["supergroup"])
-
-
-async def _with_sizes(collections: Groups | Supergroups, tenant: str, ids: Sequence[str]) -> list[OwnedGroup]:
-    found = [one for one in await collections.lookup(tenant, ids) if one]
-    sizes = await collections.sizes(tenant, [one.id for one in found])
-    return [OwnedGroup(one.id, one.title, size) for one, size in zip(found, sizes, strict=True)]
+    groups = await with_sizes(directory.groups, tenant, found["group"])
+    return groups, await with_sizes(directory.supergroups, tenant, found["supergroup"])
 
 
 ROUTES: Routes = (

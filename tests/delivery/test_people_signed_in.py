@@ -337,6 +337,9 @@ async def test_a_person_finds_those_to_whom_it_may_write_and_no_contact_of_them(
     browser = await as_person(api, person)
     people = (await browser.call("GET", "/v1/addressees?name=p")).json["people"]
     assert {one["id"] for one in people} == found
+    mine = (await browser.call("GET", "/v1/addressees?name=MINE")).json
+    owned = [[{"id": "mine", "title": "Mine", "size": 1}], [{"id": "all of mine", "title": None, "size": 1}]]
+    assert [mine["groups"], mine["supergroups"]] == (owned if person in (1, 3) else [[], []])
     assert all(one.keys() == {"id", "name", "groups"} for one in people)
     assert [one["groups"] for one in people if one["id"] == 4] in ([], [["Mine"]])
     others = await browser.call(

@@ -2,17 +2,20 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.deliveries.channels import ChannelView
+from core.directory.collections import Groups, Supergroups
 from core.errors import Forbidden
 from core.model.clock import from_ms, write_time
 from core.model.content import Feature
 from core.model.delivery import QuotaState
 from core.model.display import Display
 from core.model.field_types import IdField, Label, Name
+from core.model.history_key import Id
 from core.model.people import User
 from core.monitoring.halts import Halt, halt_of
 from delivery.http.context import Request, Response
@@ -129,7 +132,7 @@ _MOST = 20
 
 
 class AddresseeQuery(RequestModel, frozen=True):
-    """Beginnings of words of the name, in any case."""
+    """Beginnings of words of the name of a person, in any case; of a group any part of its title."""
 
     name: Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -142,21 +145,49 @@ class FoundAddressee(Struct):
     groups: list[str]
 
 
+class OwnedGroup(Struct):
+    """A group or supergroup that a person may write to. `size`: the number of its people, of a supergroup that of its
+    groups.
+    """
+
+    id: IdField
+    title: str | None
+    size: int
+
+
 class AddresseeList(Struct):
-    """At most 20 people."""
+    """At most 20 people, and at most 20 groups and supergroups."""
 
     people: list[FoundAddressee]
+    groups: list[OwnedGroup]
+    supergroups: list[OwnedGroup]
 
 
 async def find(request: Request[None, AddresseeQuery]) -> Response:
-    """Return the people that the caller may address. A person sees no contact of them. Raises Forbidden
+    """Return the people and groups that the caller may address. A person sees no contact of them. Raises Forbidden
     SCOPE_MISSING for a key that may not read the directory.
     """
     if request.identity.person is None and not request.key.permits("manage"):
         raise Forbidden("SCOPE_MISSING", "This needs an API key with the scope manage.")
-    found = await request.services.core.sending.find_people(request.caller, request.query.name, _MOST)
+    core, caller, name = request.services.core, request.caller, request.query.name
+    found = await core.sending.find_people(caller, name, _MOST)
     people = await asyncio.gather(*(_addressee(request, user) for user in found))
-    return Response(AddresseeList(list(people)))
+    wanted = name.strip().casefold()
+    titled = [one for one in await core.sending.groups_for(caller) if wanted in one.title.casefold()][:_MOST]
+    groups, supergroups = ([one.id for one in titled if one.kind == kind] for kind in ("group", "supergroup"))
+    return Response(
+        AddresseeList(
+            list(people),
+            await with_sizes(core.directory.groups, request.tenant, groups),
+            await with_sizes(core.directory.supergroups, request.tenant, supergroups),
+        )
+    )
+
+
+async def with_sizes(collections: Groups | Supergroups, tenant: str, ids: Sequence[Id]) -> list[OwnedGroup]:
+    found = [one for one in await collections.lookup(tenant, ids) if one]
+    sizes = await collections.sizes(tenant, [one.id for one in found])
+    return [OwnedGroup(one.id, one.title, size) for one, size in zip(found, sizes, strict=True)]
 
 
 async def _addressee(request: Request[None, AddresseeQuery], user: User) -> FoundAddressee:
@@ -169,6 +200,6 @@ ROUTES: Routes = (
           200, ChannelList, people=People.BY_SCOPE),
     Route("GET", "/v1/quota", "How much of its quota a sender has used", "read", show_quota, 200, QuotaResponse,
           query=QuotaQuery, people=People.OWN),
-    Route("GET", "/v1/addressees", "Find the people to whom the caller may write, by name", "send", find, 200,
+    Route("GET", "/v1/addressees", "Find the people and groups the caller may write to, by name", "send", find, 200,
           AddresseeList, query=AddresseeQuery, people=People.OWN),
 )  # fmt: skip

@@ -129,7 +129,7 @@ async def _of_others(context: Context, user: User, text: str, begun: Ending) -> 
     if begun.returned.results["code"] == "ADDRESSEE_SEVERAL":
         return begun
     own = await _choices(context, user, AddresseeSelection())
-    everything = recognise(text, await _choices(context, replace(user, role="admin"), AddresseeSelection()))
+    everything = recognise(text, await Addressees(context.services.core.directory, context.services.tenant).of(None))
     if isinstance(everything, Recognised):
         return _unclear("NOT_OWNER", own, everything.choice.title)
     return begun
@@ -143,7 +143,7 @@ def _first(listed: ChoiceList, choices: Sequence[Choice]) -> AddresseeSelection:
 async def _choices(context: Context, user: User, selection: AddresseeSelection) -> Sequence[Choice]:
     """Return what the person may write to now; of people those that the search finds."""
     core, tenant = context.services.core, context.services.tenant
-    owned = await Addressees(core.directory, tenant).of(user)
+    owned = await core.sending.groups_for(Caller(tenant, person=user))
     if not selection.query:
         return owned
     people = await core.sending.find_people(Caller(tenant, person=user), selection.query, _PEOPLE)

@@ -132,6 +132,11 @@ async def test_staff_finds_a_single_person_tries_the_message_once_and_comes_back
     assert await secretary.browser.run("document.querySelector('#text').value.length") == 4100
     await secretary.writes("Text", f"For {group}: " + "ж" * 100)
     await secretary.sees("· 2 SMS")
+    await secretary.writes("Find a group", group.upper())
+    await secretary.presses(group)
+    await secretary.sees("3 people will be written to")
+    await secretary.presses(group)
+    await secretary.sees("1 person will be written to")
     await secretary.keeps_picture("write-single-person-en-390")
     await secretary.presses("Check")
     await secretary.sees("Will be sent to 1 of 1")

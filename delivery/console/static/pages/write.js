@@ -17,6 +17,7 @@ const MOST_SHOWN = 50;
 const LONGEST_TITLE = 60;
 const LANGUAGES = ["ru", "en"];
 const CHECK = "check";
+const NOTHING = { people: [], groups: [], supergroups: [] };
 
 export default {
   title: "page.write",
@@ -31,7 +32,7 @@ export default {
 
 class Writing {
   constructor(root, context) {
-    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], templates: [], found: [], said: null, problem: null, parts: 0, isSending: false });
+    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], templates: [], found: NOTHING, said: null, problem: null, parts: 0, isSending: false });
     this.attachments = new Attachments(this);
     this.table = new RecipientTable(this);
   }
@@ -51,8 +52,8 @@ class Writing {
   }
 
   async readGroups(signal) {
-    if (!this.me.owns_all) return Object.assign(this, { groups: this.me.groups, supergroups: this.me.supergroups });
-    if (!this.me.scopes.some((one) => one === "manage" || one === "admin")) return undefined;
+    const { groups, supergroups, owns_all: ownsAll, scopes } = this.me;
+    if (!ownsAll || !scopes.some((one) => one === "manage" || one === "admin")) return Object.assign(this, { groups, supergroups });
     this.groups = (await api.get("/v1/groups", { limit: 1000 }, { signal })).groups;
     this.supergroups = (await api.get("/v1/supergroups", { limit: 1000 }, { signal })).supergroups;
     return undefined;
@@ -137,7 +138,7 @@ class Writing {
     dropDraft();
     this.attachments.forget();
     this.table.forget();
-    Object.assign(this, { draft: readDraft(), said: null, problem: null, found: [], search: "" });
+    Object.assign(this, { draft: readDraft(), said: null, problem: null, found: NOTHING, search: "" });
     this.paintForm();
   }
 
@@ -162,10 +163,11 @@ class Writing {
   choices() {
     const wanted = (this.search || "").trim().toLocaleLowerCase();
     const fits = (item) => nameOf(item).toLocaleLowerCase().includes(wanted);
+    const all = (kind) => [...this[kind].filter(fits), ...this.found[kind].filter(({ id }) => !this[kind].some((one) => one.id === id))];
     const rows = [
-      ...this.supergroups.filter(fits).map((item) => this.choice("supergroups", item, t("write.groups_in", { count: item.size ?? item.groups?.length ?? 0 }))),
-      ...this.groups.filter(fits).map((item) => this.choice("groups", item, item.size === undefined ? "" : t("write.people_in", { count: item.size }))),
-      ...this.found.map((item) => this.choice("people", item, item.email || (item.groups || []).join(", "))),
+      ...all("supergroups").map((item) => this.choice("supergroups", item, t("write.groups_in", { count: item.size ?? item.groups?.length ?? 0 }))),
+      ...all("groups").map((item) => this.choice("groups", item, item.size === undefined ? "" : t("write.people_in", { count: item.size }))),
+      ...this.found.people.map((item) => this.choice("people", item, item.email || (item.groups || []).join(", "))),
     ];
     const isAlone = !this.groups.length && !this.supergroups.length;
     return [
@@ -202,15 +204,15 @@ class Writing {
   }
 
   async searchPeople(text) {
-    const found = text ? await this.peopleCalled(text).catch(() => []) : [];
+    const found = text ? await this.called(text).catch(() => NOTHING) : NOTHING;
     if (text !== (this.search || "").trim()) return;
     this.found = found;
     if (!this.isChecking) this.paintForm();
   }
 
-  async peopleCalled(name) {
+  async called(name) {
     const { signal } = this.context;
-    return this.readsDirectory() ? findPeople(name, { signal }) : (await api.get("/v1/addressees", { name }, { signal, tries: 1 })).people;
+    return this.readsDirectory() ? { ...NOTHING, people: await findPeople(name, { signal }) } : api.get("/v1/addressees", { name }, { signal, tries: 1 });
   }
 
   toolbar() {
