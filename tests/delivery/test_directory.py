@@ -1,6 +1,7 @@
 """The directory over HTTP: statuses, codes, pages, and that tenants are apart."""
 
 import asyncio
+import re
 from collections import Counter
 from typing import Any
 from urllib.parse import quote
@@ -81,6 +82,14 @@ async def test_an_id_comes_back_as_it_was_given_and_its_location_leads_to_it(api
     assert (await api.call("GET", "/v1/users")).json["users"] == [made.json]
 
 
+async def test_a_person_without_an_id_gets_one(api: Api) -> None:
+    made = [await api.call("POST", "/v1/users", {"name": "Anna"}) for _ in range(2)]
+    ids = {str(one.json["id"]) for one in made}
+    assert len(ids) == 2
+    assert all(re.fullmatch("p-[0-9a-f]{12}", one) for one in ids)
+    assert (await api.call("GET", made[0].headers["Location"])).json == made[0].json
+
+
 async def call_raw(api: Api, path: str) -> ApiResponse:
     headers = {"Authorization": f"Bearer {api.secret}"}
     async with api.session.get(URL(api.url + path, encoded=True), headers=headers) as response:
@@ -115,7 +124,7 @@ async def test_every_error_of_a_person_is_reported_with_its_path(api: Api) -> No
 @pytest.mark.parametrize(
     ("body", "code", "path"),
     [
-        ({}, "REQUIRED", "id"),
+        ({}, "USER_UNNAMED", "id"),
         ({"id": 1, "role": "dean"}, "WRONG_VALUE", "role"),
         ({"id": 1, "locale": "de"}, "WRONG_VALUE", "locale"),
         ({"id": 1, "locale": None}, "WRONG_TYPE", "locale"),

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -46,6 +47,8 @@ async def result(ada: Ada, *args: str) -> list[Any]:
 async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
     code, out, _ = await ada("user", "add", "1", "--name", "Анна", "--role", "trainer", "--contact", "telegram:100001")
     assert (code, out) == (0, "added 1  Анна  trainer\n")
+    assert re.fullmatch(r"added p-[0-9a-f]{12}  Анна\n", (await ada("user", "add", "--name", "Анна"))[1])
+    await ada("user", "remove", (await result(ada, "user", "list", "--name", "Анна"))[1]["id"])
     await ada("user", "add", "u2", "--email", "two@example.org", "--opt-out", "vk")
     assert [user["id"] for user in await result(ada, "user", "list")] == [1, "u2"]
     assert [user["id"] for user in await result(ada, "user", "list", "--contact", "telegram:100001")] == [1]

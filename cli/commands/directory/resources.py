@@ -53,7 +53,8 @@ class Resource:
         return print_result(arguments, found, self.whole(found))
 
     async def add(self, api: HttpClient, arguments: Namespace) -> int:
-        added = await api.call("POST", f"/v1/{self.path}", {"id": parse_id(arguments.id), **self.new(arguments)})
+        named = {} if arguments.id is None else {"id": parse_id(arguments.id)}
+        added = await api.call("POST", f"/v1/{self.path}", {**named, **self.new(arguments)})
         return print_result(arguments, added, f"added {self.line(added)}")
 
     async def change(self, api: HttpClient, arguments: Namespace) -> int:

@@ -34,7 +34,8 @@ def declare(parser: ArgumentParser) -> None:
     merge_parser.add_argument("--yes", action="store_true", help="do it")
     deliveries_parser = verbs.add_parser("deliveries", help="list what was sent to a person, newest first")
     deliveries_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number ({_LIMIT})")
-    for subparser in (show_parser, add_parser, change_parser, remove_parser, merge_parser, deliveries_parser):
+    add_parser.add_argument("id", metavar="ID", nargs="?", help="left out: the server gives one")
+    for subparser in (show_parser, change_parser, remove_parser, merge_parser, deliveries_parser):
         subparser.add_argument("id", metavar="ID")
     declare_types(verbs)
     merge_parser.add_argument("other", metavar="OTHER", help="the person that is deleted")

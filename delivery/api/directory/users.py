@@ -1,5 +1,6 @@
 """People: create, show, list, change, merge, delete."""
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -59,9 +60,9 @@ class UserFields(RequestModel, frozen=True):
 
 
 class UserRequest(UserFields, frozen=True, kw_only=True):
-    """A new person."""
+    """A new person. Without an id the person gets one; then a name, an e-mail address or a contact is needed."""
 
-    id: IdField
+    id: IdField | UnsetType = UNSET
 
 
 class UserPatch(UserFields, frozen=True):
@@ -178,8 +179,13 @@ class Merged(Struct):
 
 
 async def create(request: Request[UserRequest, NoParameters]) -> Response:
-    """Add a person."""
-    user = User(**await _checked_fields(request, request.body))
+    """Add a person. Raises `InvalidFields`, USER_UNNAMED if nothing says who it is."""
+    fields = await _checked_fields(request, request.body)
+    if "id" not in fields:
+        if not any(fields.get(name) for name in ("name", "email", "contacts")):
+            raise invalid_field("id", "USER_UNNAMED", "A person has an id, a name, an e-mail address or a contact.")
+        fields["id"] = f"p-{secrets.token_hex(6)}"
+    user = User(**fields)
     created = await request.services.core.directory.users.create(request.tenant, user)
     return Response(UserResponse.of(created), 201, location("users", created.id))
 

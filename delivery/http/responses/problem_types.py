@@ -250,6 +250,7 @@ CODES = {
     "USER_NOT_FOUND": ProblemType(404, "No such person"),
     "CONTACT_NOT_FOUND": ProblemType(404, "The person does not have this contact"),
     "SAME_PERSON": ProblemType(400, "Both are the same person"),
+    "USER_UNNAMED": ProblemType(400, "A person needs an id, a name, an e-mail address or a contact"),
     "USER_EXISTS": ProblemType(409, "There is a person with this id"),
     "EMAIL_TAKEN": ProblemType(409, "Another person has this e-mail address"),
     "CONTACT_TAKEN": ProblemType(409, "Another person has this contact"),
@@ -388,6 +389,7 @@ BEYOND_SCHEMA = frozenset(
         *(
             "USER_NOT_FOUND",
             "SAME_PERSON",
+            "USER_UNNAMED",
             "NOBODY_ADDRESSED",
             "NOBODY_LEFT",
             "ROWS_INVALID",

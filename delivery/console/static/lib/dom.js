@@ -111,9 +111,9 @@ export const newId = (name = "e") => `${name}-${++last}`;
 
 /**
  * Returns a labelled field. `input` gets an id, its hint and its error: field({label: t("…"), hint, error}, h("input", {name})).
- * `showErrors` writes errors of the API beside the fields of the same `name`.
+ * `showErrors` writes errors of the API beside the fields of the same `name`. `pick`: the words of the button that chooses files.
  */
-export function field({ label, hint, error, wide }, input) {
+export function field({ label, hint, error, wide, pick }, input) {
   input.id ||= newId(input.name || "field");
   const hintId = `${input.id}-hint`, errorId = `${input.id}-error`;
   const descriptions = [hint && hintId, error && errorId].filter(Boolean).join(" ");
@@ -123,7 +123,14 @@ export function field({ label, hint, error, wide }, input) {
     h("label", { for: input.id }, label),
     hint && h("p", { class: "hint", id: hintId }, hint),
     error && h("p", { class: "field-error", id: errorId }, error),
-    input);
+    pick ? picker(input, pick) : input);
+}
+
+/** Lays an input for files over a button with our words: the browser has its own in its own language. */
+function picker(input, words) {
+  const name = h("span", { class: "quiet small cut", "aria-hidden": "true" });
+  input.addEventListener("change", () => { name.textContent = [...input.files].map((one) => one.name).join(", "); });
+  return h("div", { class: "picker" }, input, h("span", { class: "button", "aria-hidden": "true" }, words), name);
 }
 
 /** Returns what was typed into a form, by name: texts without outer spaces, booleans for checkboxes. */

@@ -32,7 +32,7 @@ export default {
       h("h1", {}, t("page.import")),
       h("form", { class: "panel", onsubmit: check, onchange: reset },
         field({ label: t("import.kind") }, choice("kind", KINDS.map((one) => [one, word("import_kind", one)]))),
-        field({ label: t("import.file"), hint: t("import.file_hint") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,.xlsx,text/csv", required: true })),
+        field({ label: t("import.file"), hint: t("import.file_hint"), pick: t("field.pick") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,.xlsx,text/csv", required: true })),
         field({ label: t("import.encoding") }, choice("encoding", [["", t("import.encoding_found")], ...ENCODINGS.map((one) => [one, one])])),
         h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")),
           h("a", { class: "button", href: sampleOf(KINDS[0]), download: true, onclick: (event) => { event.currentTarget.href = sampleOf(event.currentTarget.closest("form").elements.kind.value); } }, t("import.sample")))),
@@ -157,6 +157,7 @@ async function importNow(own, chosen, result, signal, form) {
   try {
     const done = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, ...RIGHT_ROWS }, headers: TABLE, idempotencyKey: chosen.key });
     form.reset();
+    form.elements.file.dispatchEvent(new Event("change"));
     paint(result, notice("good", t("import.done", { created: done.created, updated: done.updated, unchanged: done.unchanged })), wrongRows(done, chosen, again));
     if (signal.aborted) toast(t("import.done", done));
   } catch (error) {

@@ -63,15 +63,15 @@ async function addPerson(context) {
   const created = await ask({
     title: t("people.add"), action: t("people.add"),
     fields: [
-      field({ label: t("people.id"), hint: t("people.id_hint") }, h("input", { name: "id", required: true, maxlength: 64, autocomplete: "off" })),
       field({ label: t("people.name") }, h("input", { name: "name", autocomplete: "off" })),
       field({ label: t("people.email") }, h("input", { name: "email", type: "email", autocomplete: "off" })),
       field({ label: t("people.role") }, choice("role", roleOptions(t("people.no_role")))),
       field({ label: t("people.channel") }, choice("channel", channelOptions(channels))),
       field({ label: t("people.address"), hint: t("people.address_hint") }, h("input", { name: "address", autocomplete: "off" })),
+      field({ label: t("people.id"), hint: t("people.new_id_hint") }, h("input", { name: "id", maxlength: 64, autocomplete: "off" })),
     ],
     submit: ({ id, name, email, role, channel, address }) => api.post("/v1/users", {
-      id: idOf(id), name: name || null, email: email || null, role: role || null, contacts: address ? { [channel]: [address] } : {},
+      ...(id && { id: idOf(id) }), name: name || null, email: email || null, role: role || null, contacts: address ? { [channel]: [address] } : {},
     }),
   });
   if (created) context.go(`person/${encodeURIComponent(created.id)}`);

@@ -37,7 +37,7 @@ export class Attachments {
   draw() {
     const { uploads } = this.writing.draft;
     return h("div", { key: "attachments" },
-      field({ label: t("write.uploads"), hint: t("write.uploads_hint") }, h("input", { id: "uploads", type: "file", multiple: true, onchange: (event) => this.choose(event.target) })),
+      field({ label: t("write.uploads"), hint: t("write.uploads_hint"), pick: t("field.pick_files") }, h("input", { id: "uploads", type: "file", multiple: true, onchange: (event) => this.choose(event.target) })),
       uploads.length + this.coming.length > 0 && h("ul", { class: "plain-list uploads", "aria-label": t("write.uploads") },
         uploads.map((one) => this.row(one, () => this.writing.changed({ uploads: this.others(one) }))),
         this.coming.map((one) => this.row(one, () => { one.ending.abort(); this.drop(one); }, one.problem

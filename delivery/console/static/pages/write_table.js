@@ -22,7 +22,7 @@ export class RecipientTable {
 
   draw() {
     return h("div", { key: "table" },
-      field({ label: t("write.table"), hint: t("write.table_hint") }, h("input", { id: "table", type: "file", accept: ".csv,.xlsx,text/csv", onchange: (event) => this.choose(event.target) })),
+      field({ label: t("write.table"), hint: t("write.table_hint"), pick: t("field.pick") }, h("input", { id: "table", type: "file", accept: ".csv,.xlsx,text/csv", onchange: (event) => this.choose(event.target) })),
       this.isComing && h("p", { class: "quiet", role: "status" }, t("write.uploading")),
       this.problem && [faults(this.problem), this.sheets()]);
   }
