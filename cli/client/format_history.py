@@ -100,7 +100,8 @@ def recipient_lines(history: History) -> Iterator[str]:
     """Emit a table with a line for each recipient and a column for each channel that somebody has a contact in."""
     recipients = history["recipients"]
     channels = list(dict.fromkeys(channel for recipient in recipients for channel in reachable(recipient)))
-    yield from align([["", *channels], *(row_of(one, channels) for one in recipients)])
+    heading = [["", *channels]] if channels else []
+    yield from align([*heading, *(row_of(one, channels) for one in recipients)])
     if history.get("next"):
         yield "  …"
 

@@ -311,7 +311,13 @@ def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None
     else:
         known = channel in channels
     if not known:
-        yield Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.", path)
+        yield unknown_channel(channel, path, channels or ())
+
+
+def unknown_channel(channel: str, path: str, known: Collection[str]) -> Invalid:
+    """Return the refusal of a channel, which names the `known` ones."""
+    others = f" There are {', '.join(sorted(known))}." if known else ""
+    return Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.{others}", path)
 
 
 def faults_of_group(group: Group | Supergroup) -> Iterator[Invalid]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from core.errors import Invalid, InvalidMany
 from core.model.delivery import NewDelivery, Recipient, Strategy
 from core.model.history_key import Id
-from core.model.people import faults_of_address
+from core.model.people import faults_of_address, unknown_channel
 from core.model.text.characters import refusal
 from core.model.text.personal import field_name
 from core.orders.content_rules import faults_of_content
@@ -135,7 +135,7 @@ def _faults_of_form(given: Addressee, path: str) -> Iterator[Invalid]:
 
 def _faults_of_channel(channel: str, path: str, channels: Collection[str]) -> Iterator[Invalid]:
     if channel not in channels:
-        yield Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.", path)
+        yield unknown_channel(channel, path, channels)
 
 
 def _faults_of_values(values: Mapping[str, object], path: str) -> Iterator[Invalid]:

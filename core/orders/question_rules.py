@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from core.errors import Invalid
 from core.model.clock import from_ms, to_ms
 from core.model.delivery import Strategy
+from core.model.people import unknown_channel
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import is_blank
 from core.sentence import say
@@ -53,7 +54,7 @@ def faults_of_escalation(
     for number, channel in enumerate(escalate.channels if escalate else ()):
         path = f"answer.escalate.channels.{number}"
         if channel not in known:
-            yield Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.", path)
+            yield unknown_channel(channel, path, known)
         elif channel in channels:
             yield Invalid("ESCALATE_CHANNEL_REPEATED", f"The delivery goes to {channel!r} at once.", path)
 

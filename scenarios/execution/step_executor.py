@@ -7,6 +7,7 @@ again. Nothing is stored here.
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import tzinfo
 from pathlib import Path as FolderPath
 
 from core.errors import Refused, StoreError
@@ -84,8 +85,8 @@ class StepExecutor:
     def context(self, stored: StoredRun, step: Step, *, warns: bool = True) -> Context:
         """Return what the action of a step gets."""
         bot = stored.version.bot
-        prepared = prepared_of(stored, step, self._types[step.action.type])
         services = replace(self._services, timezone=bot.zone(self._services.timezone))
+        prepared = prepared_of(stored, step, self._types[step.action.type], services.timezone)
         context = Context(services, bot, self._folder, stored.id, step, stored.event, prepared)
         for warning in prepared.warnings if warns else ():
             context.warn(warning)
@@ -100,11 +101,11 @@ class StepExecutor:
         return await denial(context, {**settings, **kind.read(context.step.action).fields})
 
 
-def prepared_of(stored: StoredRun, step: Step, kind: ActionType) -> Prepared:
+def prepared_of(stored: StoredRun, step: Step, kind: ActionType, zone: tzinfo | None = None) -> Prepared:
     """Return what a step runs with, or has run with: it depends only on the run."""
     bot, event = stored.version.bot, stored.event
     action = bot.action(step.scenario, step.path[-1], step.action, step.language(event))
-    return prepare(kind.read(action), kind.section(bot.settings), step.values, event)
+    return prepare(kind.read(action), kind.section(bot.settings), step.values, event, zone)
 
 
 def _failure(context: Context, error: Exception) -> Ending:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import tzinfo
 
 from scenarios.bot import Action
 from scenarios.bot.data import Data
@@ -41,8 +42,24 @@ class Prepared:
         return self.returned.from_person
 
 
-def prepare(action: Action, defaults: Mapping[str, Data], values: Values, event: Mapping[str, Data]) -> Prepared:
-    """Return the attributes of an action, over the `defaults` of its type.
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How texts are rendered. `keeps`: a text without a known name stays as it is written. `zone`: that in which people
+    read moments; None shows these as they are.
+    """
+
+    keeps: bool
+    zone: tzinfo | None
+
+
+def prepare(
+    action: Action,
+    defaults: Mapping[str, Data],
+    values: Values,
+    event: Mapping[str, Data],
+    zone: tzinfo | None = None,
+) -> Prepared:
+    """Return the attributes of an action, over the `defaults` of its type. `zone`: that of the bot.
 
     Placeholders are replaced if the action says so, or else the defaults (C-57). With None as the default a text whose
     braces name no value stays as it is written, with its backslashes (C-103). What the event has was written by a
@@ -53,37 +70,40 @@ def prepare(action: Action, defaults: Mapping[str, Data], values: Values, event:
     replaces = defaults.get("placeholder", False) if action.placeholder is None else action.placeholder
     if replaces is False:
         return Prepared(own, values.seen_with(own, event), Values(), written.get("when"))
-    rendered, from_person, warnings = _render(own, values, event, keeps=replaces is None)
+    manner = _Manner(replaces is None, zone)
+    rendered, from_person, warnings = _render(own, values, event, manner)
     rendered = with_seconds(rendered)
     variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
     returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
-    condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event, replaces is None)
+    condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event, manner)
     return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings)
 
 
 def _render(
-    own: Mapping[str, Data], values: Values, event: Mapping[str, Data], *, keeps: bool
+    own: Mapping[str, Data], values: Values, event: Mapping[str, Data], manner: _Manner
 ) -> tuple[dict[str, Data], frozenset[str], tuple[Text, ...]]:
     """Return the attributes, the names of those with words of a person, and warnings."""
     rendered, from_person, warnings = {}, set(), []
-    passed_on = _passed_on(own, values, event, keeps)
+    passed_on = _passed_on(own, values, event, manner)
     seen = {**own, **{name: one.value for name, one in passed_on.items()}}
     people = {name for name, one in passed_on.items() if one.from_person} - values.results.keys()
     for name, value in own.items():
-        one = passed_on.get(name) or _rendered(name, value, seen, people, values, event, keeps)
+        one = passed_on.get(name) or _rendered(name, value, seen, people, values, event, manner)
         rendered[name] = one.value
         warnings += [placed(name, placed(warning.placeholder, warning.message)) for warning in one.warnings]
         from_person |= {name} if one.from_person else set()
     return rendered, frozenset(from_person), tuple(warnings)
 
 
-def _passed_on(own: Mapping[str, Data], values: Values, event: Mapping[str, Data], keeps: bool) -> dict[str, Rendered]:
+def _passed_on(
+    own: Mapping[str, Data], values: Values, event: Mapping[str, Data], manner: _Manner
+) -> dict[str, Rendered]:
     """Return the attributes that are named like something the action sees anyway, and made of it: `event_text:
     "{event_text}"`. The other attributes see the new value.
     """
     names = [name for name in own if (name in event or name in values.variables) and _names_itself(name, own[name])]
     others = {name: value for name, value in own.items() if name not in names}
-    return {name: _rendered(name, own[name], others, set(), values, event, keeps) for name in names}
+    return {name: _rendered(name, own[name], others, set(), values, event, manner) for name in names}
 
 
 def _names_itself(name: str, value: Data) -> bool:
@@ -97,17 +117,16 @@ def _rendered(
     people: set[str],
     values: Values,
     event: Mapping[str, Data],
-    keeps: bool,
+    manner: _Manner,
 ) -> Rendered:
-    """Return one attribute, which sees the others. `people`: those of them that a person has written. `keeps`: whether
-    a text without a known name stays as it is written.
-    """
+    """Return one attribute, which sees the others. `people`: those of them that a person has written."""
     others = {other: written for other, written in own.items() if other != name}
     escaping = escaping_of(own) if name in _MARKED_UP else URL if name == "url" else PLAIN
     authors = people_in(others, values, event) | (people - {name})
     marked_up = _marked_up(escaping, others, values, event)
     seen = values.seen_with(others, event)
-    return render_all(value, Scope(seen, authors, escaping, marked_up=marked_up, keeps_unknown=keeps))
+    scope = Scope(seen, authors, escaping, marked_up=marked_up, keeps_unknown=manner.keeps)
+    return render_all(value, replace(scope, shown_in=manner.zone if name in _MARKED_UP else None))
 
 
 def _marked_up(

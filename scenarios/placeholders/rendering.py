@@ -13,7 +13,7 @@ from scenarios.placeholders.modifiers import PARAMETER, ModifierError
 from scenarios.placeholders.parser import parse, step_of, unknown
 from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
 from scenarios.placeholders.template import Literal, ModifierStep, Placeholder, Template
-from scenarios.placeholders.values import as_text, is_list
+from scenarios.placeholders.values import as_text, for_people, is_list
 from scenarios.words import Text, placed, sentence
 
 MOST_PLACEHOLDERS = 10_000
@@ -149,10 +149,11 @@ class _Rendering:
         return self.text_of(value) if markup else as_text(value.data)
 
     def text_of(self, value: _Value) -> str:
-        """Return a value as a text for the parse mode. Numbers are escaped, too: MarkdownV2 refuses a bare `-` or
-        `.`."""
-        text = as_text(value.data)
-        number = isinstance(value.data, (int, float))
+        """Return a value as a text for the parse mode. Numbers and moments are escaped, too: MarkdownV2 refuses a bare
+        `-` or `.`."""
+        written = as_text(value.data)
+        text = for_people(value.data, self.scope.shown_in) if self.scope.shown_in else written
+        number = isinstance(value.data, (int, float)) or text != written
         return self.scope.escaping.escape(text) if (value.from_person or number) and not value.markup else text
 
     def as_written(self, part: Placeholder) -> str:

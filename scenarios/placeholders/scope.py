@@ -64,6 +64,8 @@ class Scope:
     `marked_up`: those of them that are ready for the parse mode, and not escaped if no modifier changes them.
     `keeps_unknown`: whether a text in which nothing gets a value stays as it is written, also its backslashes.
     `escaping`: that of the text's parse mode. `zone`: for dates; None shows them as they are, and seconds in UTC.
+    `shown_in`: the zone in which people read the text: a moment in ISO 8601 stands in it as `15.12.2026 12:00`. None
+    leaves moments as they are.
     """
 
     values: Mapping[str, Data]
@@ -73,6 +75,7 @@ class Scope:
     max_depth: int = MAX_DEPTH
     marked_up: Container[str] = frozenset()
     keeps_unknown: bool = False
+    shown_in: tzinfo | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ LARGEST = Decimal(10) ** 40
 ARITHMETIC = Context(prec=60, rounding=ROUND_HALF_UP)
 
 _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+"""A moment as a machine writes it; a person would not."""
 _WRITTEN = ("%d.%m.%Y %H:%M", "%d.%m.%Y", "%d.%m.%Y %H:%M:%S")
 
 
@@ -26,6 +28,15 @@ def as_text(value: Data) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False, default=str)
     return ", ".join(map(as_text, value)) if is_list(value) else str(value)
+
+
+def for_people(value: Data, zone: tzinfo) -> str:
+    """Return a value in a text that people read: moments in ISO 8601 as `15.12.2026 12:00` in `zone`."""
+    if is_list(value):
+        return ", ".join(for_people(one, zone) for one in value)
+    text = as_text(value)
+    moment = as_moment(text, zone) if _MOMENT.fullmatch(text) else None
+    return moment.strftime("%d.%m.%Y %H:%M") if moment else text
 
 
 def is_list(value: Data) -> TypeGuard[Sequence[Data]]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from core.errors import Invalid
 from core.model.contacts.addresses import e164
@@ -46,7 +46,8 @@ class AskedQuestion(Struct, frozen=True):
     """One question. `save`: the variable for the answer, "" for none. `form`: the form in whose table it stands, under
     the name `field`, in the person's row `row`. `remind`: after how long without an answer it is asked again, None for
     never. `page`: how many options a page has, 0 for all; `columns`: how many stand in a row of buttons. `values`: what
-    the options stand for, in their order; empty if for themselves.
+    the options stand for, in their order; empty if for themselves. `over`: options that a question asked before may
+    have had, and that are past.
     """
 
     answer: str
@@ -63,18 +64,20 @@ class AskedQuestion(Struct, frozen=True):
     row: str = ""
     columns: int = 1
     values: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
 
 
 class TimeChoices(Struct, frozen=True):
-    """Days or times to choose from. `values`: what the options stand for."""
+    """Days or times to choose from. `values`: what the options stand for. `over`: as in AskedQuestion."""
 
     options: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     page: int = 0
+    over: tuple[str, ...] = ()
 
 
 OVER = TimeChoices(("–",), ("",))
-"""No day is left, perhaps since the question was asked: nothing answers it any more."""
+"""No day or time is left, perhaps since the question was asked: nothing answers it any more."""
 MOST_CHOICES = 366
 _PAGE_OF_DAYS, _PAGE_OF_TIMES = 7, 8
 TIME_COLUMNS = 4
@@ -85,29 +88,34 @@ def days_of(dates: Mapping[str, Data], now: datetime, locale: str) -> TimeChoice
     """Return the days from `from`, by default today, to `to`: days, or durations from now; `OVER` if they are over.
     Raises Invalid.
     """
-    first, last = (_day(dates.get(name), now) for name in ("from", "to"))
+    first, last = (_day(dates.get(name), now, "dates") for name in ("from", "to"))
     count = (last - first).days + 1
     if count < 1:
         return OVER
     if count > MOST_CHOICES:
         raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "dates")
     found = [first + timedelta(days=n) for n in range(count)]
-    labels = tuple(f"{_DAYS[locale][one.weekday()]} {one:%d.%m}" for one in found)
-    return TimeChoices(labels, tuple(one.isoformat() for one in found), _PAGE_OF_DAYS)
+    labels, over = (
+        tuple(f"{_DAYS[locale][one.weekday()]} {one:%d.%m}" for one in days)
+        for days in (found, [first - timedelta(days=n) for n in range(1, 8)])
+    )
+    return TimeChoices(labels, tuple(one.isoformat() for one in found), _PAGE_OF_DAYS, over)
 
 
-def _day(written: Data, now: datetime) -> date:
+def _day(written: Data, now: datetime, field: str) -> date:
     if written in (None, "", "today"):
         return now.date()
     if (span := read_duration(written)) is not None:
         return (now + span).date()
     if (found := as_moment(written, now.tzinfo)) is None:
-        raise Invalid("FIELD_INVALID", sentence("no_day_such", found=as_text(written)), "dates")
+        raise Invalid("FIELD_INVALID", sentence("no_day_such", found=as_text(written)), field)
     return found.date()
 
 
-def times_of(times: Mapping[str, Data]) -> TimeChoices:
-    """Return the times of day from `from` to `to`, `every` so often, by default each hour. Raises Invalid."""
+def times_of(times: Mapping[str, Data], now: datetime) -> TimeChoices:
+    """Return the times of day from `from` to `to`, `every` so often, by default each hour; of a `day` only those that
+    are not over, `OVER` if all are. Raises Invalid.
+    """
     try:
         first, last = (read_clock(as_text(times.get(name))) for name in ("from", "to"))
     except ScheduleFault as fault:
@@ -116,11 +124,23 @@ def times_of(times: Mapping[str, Data]) -> TimeChoices:
     minutes = int(every.total_seconds() // 60) if every else 0
     if minutes < 1 or last < first or (last - first) // minutes >= MOST_CHOICES:
         raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "times")
-    found = tuple(f"{at // 60}:{at % 60:02}" for at in range(first, last + 1, minutes))
-    return TimeChoices(found, found, _PAGE_OF_TIMES)
+    now_at = _minutes_over(times["day"], now) if "day" in times else -1
+    at_all = range(first, last + 1, minutes)
+    found, over = (
+        tuple(f"{at // 60}:{at % 60:02}" for at in at_all if (at > now_at) is comes) for comes in (True, False)
+    )
+    return TimeChoices(found, found, _PAGE_OF_TIMES, over) if found else structs.replace(OVER, over=over)
 
 
-def _range(names: Sequence[str], is_right: Callable[[Scalar], bool], example: Text) -> Type:
+def _minutes_over(written: Data, now: datetime) -> int:
+    """Return how many minutes of a day have begun; -1 of a day that comes."""
+    day = _day(written, now, "times")
+    if day == now.date():
+        return now.hour * 60 + now.minute
+    return -1 if day > now.date() else 24 * 60
+
+
+def _range(names: Mapping[str, Callable[[Scalar], bool]], example: Text) -> Type:
     """Return a mapping of `from`, `to` and perhaps more, each of which is right by itself or has a placeholder."""
 
     def complaints(node: Node) -> Iterator[Complaint]:
@@ -129,7 +149,7 @@ def _range(names: Sequence[str], is_right: Callable[[Scalar], bool], example: Te
             return
         for key, value in node.pairs:
             is_known = key.text in names and isinstance(value, Scalar)
-            if not is_known or not (has_placeholder(value) or (isinstance(value, Scalar) and is_right(value))):
+            if not is_known or not (has_placeholder(value) or (isinstance(value, Scalar) and names[key.text](value))):
                 yield key, sentence("must_be", wanted=example, found=f"{key.text}: {describe(value)}")
         if node.get("to") is None:
             yield node, sentence("must_be", wanted=example, found=describe(node))
@@ -145,8 +165,10 @@ def _is_time(node: Scalar) -> bool:
     return bool(re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", node.text)) or read_duration(node.text) is not None
 
 
-DATES = _range(("from", "to"), _is_day, "{from: today, to: 14d}")
-TIMES = _range(("from", "to", "every"), _is_time, "{from: 8:00, to: 20:00, every: 2h}")
+DATES = _range(dict.fromkeys(("from", "to"), _is_day), "{from: today, to: 14d}")
+TIMES = _range(
+    {**dict.fromkeys(("from", "to", "every"), _is_time), "day": _is_day}, "{from: 8:00, to: 20:00, every: 2h}"
+)
 
 
 def read_answer(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:
@@ -176,7 +198,8 @@ def interrupts(question: AskedQuestion, event: Event) -> bool:
     that is not one of the question's.
     """
     if event.get("kind") == "callback" or event.get("callback_data") is not None:
-        return not _option(question, as_text(event.get("callback_data")))
+        pressed = as_text(event.get("callback_data"))
+        return not (_option(question, pressed) or _labelled(question.over, pressed))
     return as_text(event.get("event_text")).strip().startswith("/")
 
 
@@ -206,10 +229,15 @@ def _day_written(question: AskedQuestion, text: str, zone: tzinfo | None) -> str
 def _option(question: AskedQuestion, text: str) -> str:
     """Return the option that a text means, by its words or its number; "" if it means none."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-    by_words = (one for one in question.options if text and folded(text) == folded(one))
-    by_button = (one for one in question.options if normalise(text) and normalise(text) == normalise(one))
     by_number = question.options[number - 1] if 0 < number <= len(question.options) else ""
-    return next(by_words, "") or next(by_button, "") or by_number
+    return _labelled(question.options, text) or by_number
+
+
+def _labelled(options: Sequence[str], text: str) -> str:
+    """Return the option with these words, or the data of whose button they are; "" for none."""
+    by_words = (one for one in options if text and folded(text) == folded(one))
+    by_button = (one for one in options if normalise(text) and normalise(text) == normalise(one))
+    return next(by_words, "") or next(by_button, "")
 
 
 def _contact(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:

@@ -72,7 +72,7 @@ def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_conta
         "  3         no contact",
         "  …",
     ]
-    assert list(recipient_lines({"recipients": recipients[2:]})) == ["", "  3  no contact"]
+    assert list(recipient_lines({"recipients": recipients[2:]})) == ["  3  no contact"]
 
 
 def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:

@@ -1,6 +1,7 @@
 """The attributes of an action when it runs."""
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from scenarios.bot import Action, Place
 from scenarios.bot.data import Data
@@ -38,3 +39,14 @@ def test_what_a_person_wrote_is_not_parsed_after_it_was_passed_on() -> None:
 def test_a_result_is_stronger_than_an_attribute_of_its_name() -> None:
     found = prepared(Values({"first_name": "Boris"}), first_name="{first_name}", text="{first_name}")
     assert found.own["text"] == "Boris"
+
+
+def test_people_read_a_moment_in_the_zone_of_the_bot_and_machines_as_it_is() -> None:
+    moscow, at = ZoneInfo("Europe/Moscow"), "2026-12-15T09:00:00+00:00"
+    fields = {"text": "At {at}, {at|format:time}: {all}, {day}", "tag": "{at}", "parse_mode": "MarkdownV2"}
+    action = Action("send", fields, Place("s.yaml"), placeholder=True)
+    values = Values({"at": at, "all": ["2026-12-31T21:30:00Z", "x"], "day": "2026-12-15"})
+    own = prepare(action, {}, values, EVENT, moscow).own
+    assert own["text"] == r"At 15\.12\.2026 12:00, 09:00: 01\.01\.2027 00:30, x, 2026-12-15"
+    assert own["tag"] == at
+    assert f"At {at}" in str(prepare(action, {}, values, EVENT).own["text"])

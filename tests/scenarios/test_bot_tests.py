@@ -55,6 +55,13 @@ when:
     - {type: ask, text: Во сколько?, times: {from: 8:00, to: 20:00, every: 90m}, chain: completed}
     - {type: ask, text: Когда?, dates: {to: 1d}, chain: completed, step: other}
     - {type: send, text: "{person.day} {answer}", after: other}
+today:
+  actions:
+    - {type: ask, text: Today?, times: {from: 8:00, to: 20:00, every: 4h, day: today}, timeout: 3d,
+       on_failure: [{type: send, text: "{error}"}]}
+    - {type: send, text: "{answer}", chain: completed}
+    - {type: ask, text: Next?, dates: {from: 1d, to: 2d}, timeout: 3d, chain: completed, step: next}
+    - {type: send, text: "{answer}", after: next}
 desk:
   actions:
     - {type: ask, text: A photo?, answer: photo}
@@ -125,7 +132,7 @@ a day and a time are chosen by buttons:
   at: 2026-12-01 09:00
   steps:
     - user: /over
-    - bot: {contains: at least one choice}
+    - bot: {contains: all these days or times are over}
     - user: /when
     - bot: {text: Day?, buttons: [Wed 02.12, Thu 03.12, Fri 04.12, Sat 05.12, Sun 06.12, Mon 07.12, Tue 08.12, 2/2 ›]}
     - press: 2/2 ›
@@ -139,6 +146,19 @@ a day and a time are chosen by buttons:
     - bot: {text: Когда?, buttons: [Ср 02.12, Чт 03.12]}
     - user: 03.12.2026
     - bot: 2026-12-10 2026-12-03
+times of today and days that are over are not offered, and no answer:
+  at: 2026-12-05 12:00
+  steps:
+    - {user: /today, bot: {text: Today?, buttons: ["16:00", "20:00"]}}
+    - {user: "8:00", bot: {text: Today?, buttons: ["16:00", "20:00"]}}
+    - wait: 5h
+    - {press: "16:00", bot: {text: Today?, buttons: ["20:00"]}}
+    - {press: "20:00", bot: ["20:00", {text: Next?, buttons: [Sun 06.12, Mon 07.12]}]}
+    - wait: 1d
+    - {press: Sun 06.12, bot: {text: Next?, buttons: [Mon 07.12, Tue 08.12]}}
+    - {press: Tue 08.12, bot: 2026-12-08}
+    - wait: 3h
+    - {user: /today, bot: {contains: all these days or times are over}}
 people send photos and contacts, reply in a group, write in another channel and press an old button:
   steps:
     - {user: /desk, bot: A photo?}
@@ -203,7 +223,7 @@ def folder(tmp_path: Path) -> BotFolder:
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken},"
-        " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over}}",
+        " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
 

@@ -25,6 +25,9 @@ Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
 _MOST_TEXT_BYTES = 2**16
 """Of standard input; the API refuses a text of 4,096 characters more precisely."""
 
+_BELONGS_TO = {"of": "follow_up", "sheet": "table", "encoding": "table", "zone": "every", "last": "every"}
+"""Options of `send` → the option without which they would mean nothing."""
+
 FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
 
 
@@ -127,7 +130,7 @@ def _declare_terms(parser: ArgumentParser) -> None:
     add(
         "--fallback-after",
         metavar="DURATION",
-        help="with --strategy first: try the next channel if no delivery report came, for example PT2M",
+        help="with --strategy first: try the next channel if no delivery report came, for example 2m",
     )
     add("--sender", default="ada", metavar="ID", help="the id of the sender (default: ada)")
     add("--lane", help="deliveries of one lane are sent strictly one after the other")
@@ -162,6 +165,8 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
             file=sys.stderr,
         )
     if arguments.wait:
+        if not arguments.json:
+            print(format_accepted(accepted), flush=True)
         return await follow(api, accepted["id"], arguments)
     return print_result(arguments, accepted, format_accepted(accepted))
 
@@ -203,8 +208,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
     named = [one for one in (arguments.to, arguments.table, arguments.follow_up) if one]
     if not named or (arguments.follow_up and len(named) > 1):
         raise CommandFailed("Name the recipients by --to and --table, or by --follow-up alone.", WRONG_USAGE)
-    if arguments.of and not arguments.follow_up:
-        raise CommandFailed("--of belongs to --follow-up", WRONG_USAGE)
+    check_options(arguments)
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,
@@ -217,7 +221,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "expires_at": arguments.expires,
         "urgent": arguments.urgent,
         "strategy": arguments.strategy,
-        "wait": arguments.fallback_after,
+        "wait": _duration(arguments.fallback_after) if arguments.fallback_after else None,
         "lane": arguments.lane,
         "priority": arguments.priority,
         "tags": arguments.tag,
@@ -226,6 +230,17 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "texts": texts_by_language(arguments.text_in),
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def check_options(arguments: Namespace) -> None:
+    """Raises CommandFailed: an option is given without the one that it belongs to, and would be ignored."""
+    for name, other in _BELONGS_TO.items():
+        if getattr(arguments, name) and not getattr(arguments, other):
+            raise CommandFailed(f"--{name} belongs to --{other.replace('_', '-')}", WRONG_USAGE)
+    if arguments.wait and arguments.every:
+        raise CommandFailed(
+            "--wait waits for one delivery; with --every, `ada series` shows what was sent", WRONG_USAGE
+        )
 
 
 def texts_by_language(given: list[str] | None) -> dict[str, str] | None:

@@ -18,6 +18,8 @@ from core.model.json_form import Json
 from core.model.text.characters import refusal
 from delivery.http.responses.problems import FieldError
 
+_NOT_BLANK = r"\S"
+
 MAX_ERRORS = 20
 """Errors reported at once."""
 
@@ -173,6 +175,9 @@ def _string(value: str, place: _FieldPlace, expected: inspect.StrType) -> Errors
         yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
     elif (value or not expected.min_length) and expected.pattern and not re.search(expected.pattern, value):
         code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
+        if expected.pattern == _NOT_BLANK:
+            yield place.error(code, "It has only white space.")
+            return
         wanted = f"{expected.pattern}: {place.description}" if place.description else expected.pattern
         yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {wanted}.")
 

@@ -26,7 +26,6 @@ from scenarios.schema.questions import (
     DATES,
     DEFAULT_ATTEMPTS,
     DEFAULT_TIMEOUT,
-    MOST_CHOICES,
     OVER,
     TIME_COLUMNS,
     TIMES,
@@ -84,7 +83,10 @@ class AskAttributes(MessageAttributes, frozen=True):
         Mapping[str, Data],
         TIMES,
         conversion.mapping,
-        Own("Times of day to choose from, as buttons: `{from: 8:00, to: 20:00, every: 2h}`."),
+        Own(
+            'Times of day to choose from, as buttons: `{from: 8:00, to: 20:00, every: 2h}`. With `day: "{run.day}"`'
+            " those of this day that are over are left out."
+        ),
     ] = {}
     page: Annotated[Whole, Own("How many choices a page shows; buttons turn the pages of a longer list.")] = None
     rules: Annotated[Data, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
@@ -136,12 +138,13 @@ class AskAttributes(MessageAttributes, frozen=True):
             self.row,
             TIME_COLUMNS if at.options else 1,
             at.values,
+            at.over,
         )
 
     def _choices(self, now: datetime) -> TimeChoices:
         if self.dates:
             return days_of(self.dates, now, locale_of(self.own_text))
-        return times_of(self.times) if self.times else TimeChoices()
+        return times_of(self.times, now) if self.times else TimeChoices()
 
 
 def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTurn) -> AskAttributes:
@@ -200,9 +203,9 @@ def question_of(on: Context | RehearsedStep, written: AskAttributes | None = Non
 
 
 def checked(asked: AskedQuestion) -> AskedQuestion:
-    """Return the question before it is asked. Raises Invalid FIELD_INVALID: all its days are over."""
+    """Return the question before it is asked. Raises Invalid FIELD_INVALID: all its days or times are over."""
     if asked.values == OVER.values:
-        raise Invalid("FIELD_INVALID", sentence("choices_from_to", most=MOST_CHOICES), "dates")
+        raise Invalid("FIELD_INVALID", sentence("choices_over"), "options")
     return asked
 
 

@@ -70,8 +70,17 @@ class Rehearsal:
     def is_for(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> bool:
         """Return whether an event is for the step that asks."""
         step = self._step(open_question.path)
-        interaction = step.kind.interaction
-        return interaction.is_for(step, event) if interaction else not interrupts(open_question.question, event)
+        if interaction := step.kind.interaction:
+            return interaction.is_for(step, event)
+        self._ask_anew(open_question, step)
+        return not interrupts(open_question.question, event)
+
+    def _ask_anew(self, open_question: OpenQuestion, step: RehearsedStep) -> None:
+        """Compute the question and its message again, as an answer finds them: days and times pass."""
+        open_question.question = ask.question_of(step)
+        first_page = PageTurn(step.list_id, 0)
+        if shown := ask.rehearsed_page(step, ask.attributes_of(step), open_question.question, first_page):
+            open_question.message = shown
 
     def answer(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> None:
         """Take what a person has written for the answer, or say the hint."""
@@ -80,6 +89,7 @@ class Rehearsal:
             if ending := step.kind.interaction.rehearse(step, event):
                 self.end(open_question.path, ending)
             return
+        self._ask_anew(open_question, step)
         asked, zone = open_question.question, self._memory.zone
         try:
             value = read_answer(asked, event, zone)
@@ -154,7 +164,7 @@ class Rehearsal:
         kind = self._types[step.action.type]
         language = step.language(self.event)
         action = self._bot.action(step.scenario, step.path[-1], step.action, language)
-        return prepare(kind.read(action), kind.section(self._bot.settings), step.values, self.event)
+        return prepare(kind.read(action), kind.section(self._bot.settings), step.values, self.event, self._memory.zone)
 
     def _execute(self, step: Step) -> Ending | None:
         """Return the end of an action; None if it waits."""
