@@ -230,7 +230,7 @@ def folder(tmp_path: Path) -> BotFolder:
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (11, [])
+    assert (len(verdicts), problems) == (12, [])
 
 
 @pytest.mark.parametrize(
