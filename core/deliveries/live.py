@@ -39,7 +39,8 @@ _READ = 1000
 _TUBES = {"jobs": "jobs.", "runs": "events"}
 """Topic → the prefix of the tubes whose changes belong to it. A run goes on when the task of its event does."""
 _PROCESS = "a process "
-"""The prefix of counts that stand for processes: the ms at which its state began, and the faulty parts."""
+"""The prefix of counts that stand for processes: when the state began, when the provider of the account has answered,
+and the faulty parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +236,14 @@ class LiveEvents:
 
 class _ProcessEntry(Struct):
     since: int
+    answered: int = 0
     faulty_parts: msgspec.Raw = msgspec.Raw()
 
 
 def _state(entry: str) -> str:
     """Return what changes in the entry of a process when more than its beat does."""
     found = msgspec.json.decode(entry, type=_ProcessEntry)
-    return f"{found.since} {bytes(found.faulty_parts).decode()}"
+    return f"{found.since} {found.answered} {bytes(found.faulty_parts).decode()}"
 
 
 def _topics_of(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

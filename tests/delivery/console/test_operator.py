@@ -258,8 +258,11 @@ async def courier_of(person: Person, channel: str) -> dict[str, Any]:
 
 
 async def test_an_operator_sees_from_where_accounts_come_and_tests_one(person: Person) -> None:
-    await person.visit("accounts", language="ru", width=390)
+    await person.visit("home", language="ru", width=390)
+    await person.browser.run("window.setInterval = () => 0, 1")  # so nothing but the stream of changes shows the answer
+    await person.go("accounts")
     await person.sees("Отправляет как")
+    await person.browser.wait_for("Boolean(document.querySelector('.badge.live'))")
     account = (await courier_of(person, "vk"))["account"]
     await person.sees(account)
     await person.sees("ADA_VK_TOKEN откуда: окружение")

@@ -307,9 +307,9 @@ async def test_a_sync_is_seen_asked_for_and_forgotten_on_a_phone_in_russian(pers
     await call("PUT", "/v1/syncs/isu", bad)
     await person.visit("sync", language="ru", width=390)
     await person.sees("Не хватает половины людей")
-    await person.sees("1c-00042 email")
+    await person.sees("1c-00042 Почта для входа")
     await person.browser.run("document.querySelector('summary').click()")
-    await person.sees("name, email")
+    await person.sees("Имя, Почта для входа")
     assert await person.sideways() <= 0
     await person.keeps_picture("sync-ru-390")
     await person.presses("Пробный запуск")

@@ -38,6 +38,12 @@ export async function findPeople(text, options) {
   return [...one, ...users.filter((user) => user.id !== one[0]?.id)];
 }
 
+/** Returns what people call a field of a person, also contacts.sms and fields.course. */
+export function columnName(name) {
+  if (name.startsWith("fields.")) return name.slice("fields.".length);
+  return name.startsWith("contacts.") ? word("channel", name.slice("contacts.".length)) : word("column", name);
+}
+
 /** Returns a list to choose from; `options` are [value, text]. */
 export const choice = (name, options, chosen = "") => h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
 

@@ -9,7 +9,6 @@ import { follow } from "../lib/live.js";
 
 const CONSOLE = "the console";
 const GOOD = ["running", "starting"];
-const READ_PAUSE = 1000, MOST_READS = 20;
 
 export default {
   title: "page.accounts",
@@ -19,13 +18,13 @@ export default {
     const show = withStates(root, async () => (await api.get("/v1/accounts", {}, { signal })).accounts, (found) => [
       h("h1", {}, t("page.accounts")),
       h("p", { class: "quiet" }, t("accounts.about")),
-      h("ul", { class: "plain-list" }, found.map((one) => card(one, mayChange, show, signal))),
+      h("ul", { class: "plain-list" }, found.map((one) => card(one, mayChange, show))),
     ]);
     follow(["processes"], show, signal);
   },
 };
 
-function card(one, mayChange, again, signal) {
+function card(one, mayChange, again) {
   const process = one.processes[0], isThere = one.processes.some((each) => GOOD.includes(each.state));
   const isSet = one.settings.some(({ source }) => source);
   return h("li", { class: "panel", key: one.channel },
@@ -43,18 +42,8 @@ function card(one, mayChange, again, signal) {
       one.changed && fact("accounts.changed", t("accounts.by", { when: moment(one.changed), by: one.by }))),
     mayChange && h("div", { class: "actions" },
       one.settings.some(({ may_change }) => may_change) && h("button", { key: "set", onclick: () => change(one, again) }, t(isSet ? "accounts.change" : "accounts.set_up")),
-      isThere && h("button", { key: "test", onclick: () => act(() => api.post(`/v1/processes/${process.id}/requests`, { request: "test" }), "accounts.testing").then(() => awaitAnswer(one, again, signal)) }, t("accounts.test")),
+      isThere && h("button", { key: "test", onclick: () => act(() => api.post(`/v1/processes/${process.id}/requests`, { request: "test" }), "accounts.testing") }, t("accounts.test")),
       isSet && !isThere && h("button", { key: "start", class: "primary", onclick: () => act(() => api.post("/v1/processes:start", { kind: "courier", name: one.channel }), "processes.starting") }, t("processes.start"))));
-}
-
-/** Shows the account as soon as its provider has answered anew; `one` is what was known before. */
-async function awaitAnswer({ channel, answered }, again, signal) {
-  for (let left = MOST_READS; left > 0 && !signal.aborted; left--) {
-    await new Promise((done) => { setTimeout(done, READ_PAUSE); });
-    const { accounts } = await api.get("/v1/accounts", {}, { signal, tries: 1 }).catch(() => ({ accounts: [] }));
-    if (accounts.some((one) => one.channel === channel && one.answered !== answered)) return again();
-  }
-  return undefined;
 }
 
 const answer = (one) => [

@@ -4,7 +4,7 @@ import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, has, t, word } from "../lib/words.js";
 import { ApiError, address, api, randomKey } from "../lib/api.js";
 import { explain, explainOne, notice, submits, toast } from "../lib/page.js";
-import { choice, idOf } from "../lib/directory.js";
+import { choice, columnName, idOf } from "../lib/directory.js";
 
 const ENCODINGS = ["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"];
 const KINDS = ["users", "groups", "members", "contacts", "supergroups", "ownerships"];
@@ -126,11 +126,6 @@ function reasonOf(one, chosen) {
 /** A group that somebody else has created meanwhile is there, too. */
 async function createGroups(names) {
   for (const name of names) await api.post("/v1/groups", { id: idOf(name), title: name }).catch((error) => { if (error.code !== "GROUP_EXISTS") throw error; });
-}
-
-function columnName(name) {
-  if (name.startsWith("fields.")) return name.slice("fields.".length);
-  return name.startsWith("contacts.") ? word("channel", name.slice("contacts.".length)) : word("column", name);
 }
 
 function changes(found, chosen, result, signal, form) {

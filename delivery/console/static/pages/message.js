@@ -100,7 +100,7 @@ function attached(where, { content, text_hidden: isOfOthers }) {
   const address = ({ file, url }) => (file && !isOfOthers ? `${where}/files/${encodeURIComponent(file)}` : url);
   const shown = (one) => {
     const name = one.name || one.url || word("feature", one.type), href = address(one);
-    return h("li", {}, one.type === "photo" && one.file && !isOfOthers && h("img", { class: "picture", src: href, alt: name, onerror: ({ target }) => target.remove() }),
+    return h("li", {}, one.type === "photo" && one.file && !isOfOthers && h("a", { href, target: "_blank" }, h("img", { class: "picture", src: href, alt: name, onerror: ({ target }) => target.parentNode.remove() })),
       h("span", { class: "upload-name", dir: "auto" }, href && /^(\/|https?:)/.test(href) ? h("a", { href, download: one.file && name, target: one.file ? undefined : "_blank", rel: "noreferrer" }, name) : name));
   };
   return content?.attachments?.length > 0 && h("ul", { class: "plain-list uploads", "aria-label": t("message.files") }, content.attachments.map(shown));
@@ -123,7 +123,7 @@ function answers(where, context, message, reread, choose) {
     h("ul", { class: "plain-list" },
       STATES.filter((state) => counts[state]).map((state) => h("li", {},
         h("button", { class: "plain", onclick: () => choose({ answer: state }) }, t("message.why_count", { why: word("answer_state", state), count: counts[state] })))),
-      counts.withheld ? h("li", { class: "quiet" }, t("message.withheld")) : options.map((one) => h("li", { dir: "auto" }, chosen(one, counts))),
+      counts.withheld ? h("li", { class: "quiet" }, t("message.withheld")) : options.map((one) => h("li", { class: "option", dir: "auto" }, chosen(one, counts))),
       ["sum", "mean"].filter((name) => name in counts).map((name) => h("li", {}, t(`message_numbers.${name}`, { number: number(counts[name]) }))),
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
       next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
@@ -237,9 +237,9 @@ function showExchange(where, row) {
 
 /** The state of the question for a person, and what it has answered. */
 const answered = ({ id, answer, reminders = [] }, where) => [
-  word("answer_state", answer.state),
+  (where || answer.state !== "answered" || !answer.text) && [word("answer_state", answer.state), " "],
   where && answer.text && h("a", { class: "outcome", href: `${where}/answers/file?recipient=${encodeURIComponent(id)}`, download: answer.text, dir: "auto" }, answer.text),
-  !where && answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
+  !where && answer.text && h("span", { dir: "auto" }, `${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
   answer.waiting && h("span", { class: "quiet" }, ` (${t("message.waits")})`),
   reminders.map((one) => h("span", { class: "outcome small" }, t("message.reminder", { number: one.wave }), " ", statusTag(one.status))),
 ];

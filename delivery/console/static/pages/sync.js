@@ -5,7 +5,7 @@ import { duration, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, explain, fact, notice, quoted, tag, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
-import { pageOf, pathOf } from "../lib/directory.js";
+import { columnName, pageOf, pathOf } from "../lib/directory.js";
 
 const AGAIN_MS = 5000;
 
@@ -36,7 +36,7 @@ function card(one, again) {
       fact("sync.at", moment(last.at)),
       fact("sync.every", last.every ? duration(last.every) : t("sync.by_hand")),
       !last.fault && fact("sync.result", counts("import.done", last))),
-    last?.disagreements.length > 0 && people("sync.disagreements", last.disagreements.map((text) => text.split(/\s(?=\S+$)/))),
+    last?.disagreements.length > 0 && people("sync.disagreements", last.disagreements.map((text) => text.split(/\s(?=\S+$)/)).map(([id, name = ""]) => [id, columnName(name)])),
     shown && dryRun(shown),
     requested ? h("p", { role: "status" }, t("sync.requested")) : h("div", { class: "actions" },
       last?.every > 0 && !one.is_late && [h("button", { onclick: () => ask(true) }, t("sync.dry_run")), h("button", { onclick: () => ask(false) }, t("sync.run"))],
@@ -47,7 +47,7 @@ const counts = (key, run) => [t(key, run), run.left > 0 && [" ", t("sync.left", 
 
 const dryRun = (run) => h("details", {}, h("summary", {}, t("sync.shown", { when: moment(run.at) })),
   run.fault ? notice("bad", word("sync_fault", run.fault), " ", quoted(run.detail)) : h("p", {}, counts("import.counts", run)),
-  run.changes.length > 0 && people("sync.changes", run.changes.map(({ id, created, fields }) => [id, created ? t("import.is_new") : fields.join(", "), created])));
+  run.changes.length > 0 && people("sync.changes", run.changes.map(({ id, created, fields }) => [id, created ? t("import.is_new") : fields.map(columnName).join(", "), created])));
 
 /** `found`: [id of a person, what about it, whether it is not there yet]. */
 const people = (title, found) => h("div", {}, h("p", {}, t(title)),

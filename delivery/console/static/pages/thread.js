@@ -64,7 +64,7 @@ export default {
         h("p", { class: "quiet" }, t("inbox.way", { channel: word("channel", thread.channel) }), " ",
           thread.delivery && h("a", { href: `#/message/${encodeURIComponent(thread.delivery)}` }, t("inbox.about"))),
         next && h("p", { class: "quiet" }, t("inbox.older")),
-        h("ol", { class: "thread", "aria-live": "polite" }, [...messages].reverse().map((one) => bubble(one, thread))),
+        h("ol", { class: "thread", "aria-live": "polite" }, [...messages].reverse().map((one) => bubble(one, thread, context.me))),
         h("form", { class: "thread-answer", onsubmit: send }, h("label", { for: place }, t("inbox.answer")),
           h("textarea", { id: place, name: "text", rows: 3, maxlength: 4096, dir: "auto" }),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("inbox.send")), h("a", { class: "button", href: "#/inbox" }, t("inbox.back")))),
@@ -79,9 +79,14 @@ export default {
   },
 };
 
-const bubble = (one, thread) => h("li", { key: one.number, class: one.side },
-  h("p", { class: "quiet" }, one.side === "person" ? nameOf(thread) : t("inbox.answered"), ` · ${moment(one.at)}`, one.corrects && ` · ${t("inbox.corrects")}`),
+const bubble = (one, thread, me) => h("li", { key: one.number, class: one.side },
+  h("p", { class: "quiet" }, authorOf(one, thread, me), ` · ${moment(one.at)}`, one.corrects && ` · ${t("inbox.corrects")}`),
   one.unverified && h("p", { class: "quiet" }, t("inbox.unverified")),
   one.text && h("p", { class: "said", dir: "auto" }, one.text),
   one.attachments.map(({ id, name }) => h("p", {}, h("a", { href: `/v1/threads/${thread.id}/messages/${one.number}/files/${id}`, download: name }, name))),
   one.files > 0 && h("p", { class: "quiet" }, t("inbox.files", { count: one.files })));
+
+function authorOf({ side, by }, thread, me) {
+  if (side === "person") return nameOf(thread);
+  return t(String(by) === String(me.id) ? "inbox.answer" : "inbox.colleague");
+}
