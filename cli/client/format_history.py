@@ -129,7 +129,7 @@ def own_text(recipient: Mapping[str, Any]) -> list[str]:
 def cells(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
     outcomes = reachable(recipient)
     if not outcomes:
-        return ["no contact"]
+        return ["no contact", *[""] * (len(channels) - 1)]
     return [format_status(outcomes[channel]) if channel in outcomes else "–" for channel in channels]
 
 

@@ -73,6 +73,8 @@ def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_conta
         "  …",
     ]
     assert list(recipient_lines({"recipients": recipients[2:]})) == ["  3  no contact"]
+    asked = [{**one, "answer": {"state": "open"}} for one in recipients]
+    assert [line[42:] for line in recipient_lines({"recipients": asked})] == ["", "open", "open", "open"]
 
 
 def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:

@@ -1,17 +1,21 @@
 """What `./ada send` makes of its options."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 
 import pytest
 
 from cli.command import CommandFailed
-from cli.commands.messages.deliveries import declare_send, new_delivery
+from cli.commands.messages.deliveries import declare_send, new_delivery, unfilled_marks
+
+
+def parsed(*options: str) -> Namespace:
+    parser = ArgumentParser()
+    declare_send(parser)
+    return parser.parse_args(["--to", "1", "--text", "hi", *options])
 
 
 def body_of(*options: str) -> dict[str, object]:
-    parser = ArgumentParser()
-    declare_send(parser)
-    return new_delivery(parser.parse_args(["--to", "1", "--text", "hi", *options]))
+    return new_delivery(parsed(*options))
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,11 @@ def test_an_option_that_would_mean_nothing_is_refused(options: list[str], refusa
 @pytest.mark.parametrize("written", ["2m", "PT2M"])
 def test_a_duration_is_written_like_every_other_or_as_the_api_has_it(written: str) -> None:
     assert body_of("--strategy", "first", "--fallback-after", written)["wait"] == "PT2M"
+
+
+def test_a_mark_that_nothing_fills_is_named() -> None:
+    marked = ("--text", "Dear {{first_name}}, {{ or }}")
+    assert unfilled_marks(parsed(*marked)).startswith("{{first_name}} was sent as it is written; --personal")
+    assert not unfilled_marks(parsed(*marked, "--personal"))
+    assert not unfilled_marks(parsed(*marked, "--table", "people.csv"))
+    assert not unfilled_marks(parsed())

@@ -1,5 +1,6 @@
 """The verbs for deliveries: send, track, show, cancel, reschedule. They call a running Ada over HTTP."""
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -159,11 +160,10 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     if arguments.every:
         return await repeat(api, body, arguments)
     accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
-    if await reaches_no_recipient(api, accepted["id"]):
-        print(
-            "ada: warning: no recipient has a contact in one of the channels and wants messages, so it reaches no one",
-            file=sys.stderr,
-        )
+    no_one = "no recipient has a contact in one of the channels and wants messages, so it reaches no one"
+    reaches = not await reaches_no_recipient(api, accepted["id"])
+    for warning in filter(None, ("" if reaches else no_one, unfilled_marks(arguments))):
+        print(f"ada: warning: {warning}", file=sys.stderr)
     if arguments.wait:
         if not arguments.json:
             print(format_accepted(accepted), flush=True)
@@ -241,6 +241,14 @@ def check_options(arguments: Namespace) -> None:
         raise CommandFailed(
             "--wait waits for one delivery; with --every, `ada series` shows what was sent", WRONG_USAGE
         )
+
+
+def unfilled_marks(arguments: Namespace) -> str:
+    """Return a warning that a mark in the text is sent as it is written; "" if none is."""
+    mark = re.search(r"\{\{\w+\}\}", arguments.text or "")
+    if not mark or arguments.personal or arguments.table:
+        return ""
+    return f"{mark[0]} was sent as it is written; --personal puts a value of each recipient in its place"
 
 
 def texts_by_language(given: list[str] | None) -> dict[str, str] | None:
