@@ -11,7 +11,7 @@ from core.model.clock import from_ms, to_ms
 from core.model.delivery import Strategy
 from core.model.people import unknown_channel
 from core.model.question import AnswerKind, Option, Question
-from core.model.text.characters import is_blank
+from core.model.text.characters import folded, is_blank
 from core.sentence import say
 
 MAX_OPTIONS = 50
@@ -106,6 +106,8 @@ def _check_options(question: Question) -> None:
             raise Invalid("OPTION_TOO_LONG", f"At most {MAX_OPTION_TEXT} characters.", f"{path}.{number}.text")
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
+    if len({folded(one.text.strip()) for one in options}) < len(options):
+        raise Invalid("OPTION_REPEATED", "Two options have the same text; people could not tell them apart.", path)
 
 
 def _check_anonymous(question: Question) -> None:

@@ -51,6 +51,7 @@ REFUSED = [
     ("OPTION_MALFORMED", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": " "}]}),
     ("OUT_OF_RANGE", {"kind": "choice", "options": [OPTIONS[0] | {"places": 0}, OPTIONS[1]]}),
     ("OPTION_REPEATED", {"kind": "choice", "options": [OPTIONS[0], OPTIONS[0]]}),
+    ("OPTION_REPEATED", {"kind": "choice", "options": [{"key": "a", "text": "Yes"}, {"key": "b", "text": " yes"}]}),
     ("NEED_NOT_ALLOWED", {"kind": "text", "need": 2}),
     ("NEED_NOT_ALLOWED", {"kind": "confirm", "need": 2, "escalate": ESCALATE}),
     ("OUT_OF_RANGE", {"kind": "confirm", "need": 0}),

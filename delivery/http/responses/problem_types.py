@@ -155,7 +155,7 @@ CODES = {
     "OPTIONS_NOT_ALLOWED": ProblemType(400, "A confirmation has only one option"),
     "TOO_MANY_OPTIONS": ProblemType(400, "There are too many options"),
     "OPTION_MALFORMED": ProblemType(400, "An option is malformed"),
-    "OPTION_REPEATED": ProblemType(400, "Two options have the same key"),
+    "OPTION_REPEATED": ProblemType(400, "Two options have the same key or text"),
     "OPTION_TOO_LONG": ProblemType(400, "The text of an option is too long"),
     "ANSWER_MALFORMED": ProblemType(400, "The question asks for another kind of answer"),
     "ANSWER_WITHOUT_FILE": ProblemType(404, "The recipient has sent no file"),
