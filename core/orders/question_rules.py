@@ -104,6 +104,10 @@ def _check_options(question: Question) -> None:
             raise Invalid("OPTION_MALFORMED", "An option has a key and a text.", f"{path}.{number}")
         if len(one.text) > MAX_OPTION_TEXT:
             raise Invalid("OPTION_TOO_LONG", f"At most {MAX_OPTION_TEXT} characters.", f"{path}.{number}.text")
+    _check_differ(options, path)
+
+
+def _check_differ(options: Sequence[Option], path: str) -> None:
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
     if len({folded(one.text.strip()) for one in options}) < len(options):
