@@ -73,7 +73,7 @@ def noted_call(method: str) -> Iterator[NotedCall]:
 
 
 _TAG = re.compile(r"<[^<>]{0,400}>")
-_NAMES = r"([\w-]*(?:token|passw(?:or)?d|secret|api[_-]?key|apikey|signature|authorization|psw|pwd))"
+_NAMES = r"([\w-]*(?:token|passw(?:or)?d|secret|api[_-]?key|apikey|signature|authorization|psw|pwd|парол[ья]|токен))"
 _VALUE = r"[^\s\"'&,;<>]+"
 _PATTERNS = (
     (re.compile(r"(://)[^/\s@\"'<>]*@"), r"\1" + HIDDEN + "@"),

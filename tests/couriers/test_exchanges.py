@@ -231,6 +231,7 @@ def test_a_secret_is_hidden_wherever_it_stands(secret: str, before: str, after: 
         ("https://ada:secret@mail.example/", "https://…@mail.example/"),
         ('{"access_token": "abc", "n": 1}', '{"access_token": "…", "n": 1}'),
         ("password=abc", "password=…"),
+        ("Неверный пароль: qwerty12", "Неверный пароль: …"),
         ("Authorization: Bearer abcdefgh12", "Authorization: Bearer …"),
         ("id 5f4dcc3b5aa765d61d8327deb882cf99 unknown", "id … unknown"),
         ("550 5.1.1 <anna@example.org> user\r\nunknown", "550 5.1.1 <…> user unknown"),

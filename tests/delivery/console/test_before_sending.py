@@ -47,7 +47,7 @@ async def test_a_teacher_sees_parts_quota_and_what_one_person_gets_and_sends_to_
     for way in ("SMS", "E-mail", "Send by the first that works"):
         await teacher.presses(way)
     await teacher.sees("2 people will be written to")
-    await teacher.sees("SMS to pay for: 1 (1 for each phone)")
+    await teacher.sees("SMS to pay for: 1 (1 for each phone), 4.20 ₽ each")
     await teacher.sees("Left after this message: 3 of 4")
     await teacher.presses("Check")
     await teacher.sees("Will be sent to 2 of 2")

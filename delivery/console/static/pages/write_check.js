@@ -16,7 +16,7 @@ function lastResort({ addresses, people, first, parts, total_parts: most, price 
 
 const paid = ({ parts, total_parts, price, fields }) => {
   if (fields) return price ? t("write.parts_personal_price", { count: total_parts, sum: sum(price, total_parts) }) : t("write.parts_personal", { count: total_parts });
-  return price ? t("write.parts_price", { count: total_parts, parts, price, sum: sum(price, total_parts) }) : t("write.parts", { count: total_parts, parts });
+  return price ? t("write.parts_price", { count: total_parts, parts, price: sum(price), sum: sum(price, total_parts) }) : t("write.parts", { count: total_parts, parts });
 };
 
 /** Returns the list of what a send would do. */
