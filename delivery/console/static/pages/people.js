@@ -40,9 +40,9 @@ export default {
       ],
       columns: [
         { title: t("people.name"), width: "2fr", name: nameOf, cell: (row) => [nameOf(row), row.blocked && [" ", tag("warn", t("people.blocked"))]] },
-        { title: t("people.id"), width: "8rem", cell: (row) => String(row.id) },
+        { title: t("people.id"), width: "9.5rem", cell: (row) => String(row.id) },
         { title: t("people.email"), width: "2fr", cell: (row) => row.email || "" },
-        { title: t("people.role"), width: "8rem", cell: (row) => (row.role ? word("role", row.role) : "") },
+        { title: t("people.role"), width: "9.5rem", cell: (row) => (row.role ? word("role", row.role) : "") },
         { title: t("people.contacts"), width: "2fr", cell: (row) => Object.keys(row.contacts).map((one) => word("channel", one)).join(", ") },
       ],
       load: (query) => load(query, channels[0]),
