@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, items, quoted
@@ -23,8 +23,8 @@ from core.errors import SetupError
 from core.model.text.characters import counted
 from core.sessions.outside_accounts import ACCOUNTS
 
-_SECONDS_BETWEEN_LOOKS = 5.0
-"""So soon a run begins that the console asks for."""
+_POLL_SECONDS = 5.0
+"""Pause between two checks whether the console has requested a run."""
 _MOST_SHOWN = 20
 _MOST_GROUPS = 5000
 _NO_GROUP = "GROUP_NOT_FOUND"
@@ -72,7 +72,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     if not every:
         return await SyncRun(api, arguments, place, dry_run=arguments.dry_run).report()
     while True:
-        await _survived(SyncRun(api, arguments, place, every).report)
+        await _attempt(SyncRun(api, arguments, place, every).report)
         await _wait(api, arguments, place, every)
 
 
@@ -90,21 +90,21 @@ async def _wait(api: HttpClient, arguments: Namespace, place: SourcePlace, every
     """Wait for the next run; make those that the console asks for meanwhile."""
     end = time.monotonic() + every
     while (left := end - time.monotonic()) > 0:
-        await asyncio.sleep(min(left, _SECONDS_BETWEEN_LOOKS))
+        await asyncio.sleep(min(left, _POLL_SECONDS))
 
-        async def look() -> int:
+        async def run_requested() -> int:
             found = next((one for one in await _sources(api) if one["source"] == arguments.source), None)
             if not found or not (asked := found["requested"]):
                 return SUCCESS
             return await SyncRun(api, arguments, place, every, dry_run=asked["dry_run"]).report(asked["at"])
 
-        await _survived(look)
+        await _attempt(run_requested)
 
 
-async def _survived(step: Any) -> None:
-    """Make one step of a program that goes on after a fault, which is printed."""
+async def _attempt(run: Callable[[], Awaitable[int]]) -> None:
+    """Make a run; print its fault, if any."""
     try:
-        await step()
+        await run()
     except (CommandFailed, SetupError) as fault:
         print(f"ada: {fault}", file=sys.stderr, flush=True)
 
