@@ -52,7 +52,7 @@ QUICK = CourierOptions(
 """The lease outlasts the hours that `ended_some_day` lets pass: a silent one whose lease ended would be claimed again,
 with a bad one that is due, and the request for both would be as silent."""
 IN_FEW_ATTEMPTS = replace(QUICK, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 3))
-LONG, SHORT = timedelta(minutes=10), timedelta(seconds=1)
+LONG, SHORT = timedelta(minutes=10), timedelta(seconds=3)
 OTHERS = 60
 SILENT = frozenset({"timeout", "stored_then_silence", "rcpt_silence"})
 NAMED_WAIT = frozenset({"slow_mode"})

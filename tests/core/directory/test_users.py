@@ -288,7 +288,7 @@ class TestLists:
         assert await ids(group="unknown") == []
         assert await ids(email="none@example.org") == []
 
-    @pytest.mark.parametrize("cursor", ["", "~00", "a~0A"])
+    @pytest.mark.parametrize("cursor", ["", "~00", "a~FF"])
     async def test_a_malformed_cursor_is_refused(self, directory: Directory, cursor: str) -> None:
         assert await code_of(directory.users.page(TENANT, cursor=cursor)) == ("CURSOR_MALFORMED", "cursor")
 

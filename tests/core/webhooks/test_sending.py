@@ -119,12 +119,10 @@ async def test_a_receiver_that_hangs_or_is_down_delays_no_other(
     await down.stop()
     installation.start()
     await installation.courier()
-    started = time.monotonic()
     for _ in range(5):
         await installation.stack.deliver(*people(40))
     await until(lambda: len(good.calls) >= 205)
-    assert time.monotonic() - started < 15, "about a second on an idle machine"
-    assert len(slow.calls) <= 5 * 16
+    assert len(slow.calls) <= 5 * 16  # a good one that waits for it would have as many calls
     await down.start()
     await until(lambda: len(set(down.copies())) == 205)
 
