@@ -17,7 +17,7 @@ from couriers.telegram_bot import CHANNEL
 ShowLine = Callable[[str, str], None]
 """Shows one line of a person: (name, line)."""
 
-_TIMEOUT = 20.0
+_TIMEOUT = 60.0
 _POLL_INTERVAL = 0.05
 _CODE = re.compile(f"[{ALPHABET}]{{{LENGTH}}}")
 

@@ -320,7 +320,7 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = office.api
-    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(sync, "_POLL_SECONDS", 0.05)
     assert (await api.call("POST", "/v1/syncs/1c/runs", {"dry_run": True})).code == "SYNC_NOT_FOUND"
     await office.sync(ANNA, BORIS)
     assert (await api.call("POST", "/v1/syncs/1c/runs", {"dry_run": True})).code == "SYNC_NOT_WATCHED"

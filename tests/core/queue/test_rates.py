@@ -8,7 +8,7 @@ import pytest
 from tests.support.servers import on_both_servers
 from tests.support.stack import Stack
 
-pytestmark = [pytest.mark.parametrize("shards", [1, 16]), on_both_servers]
+pytestmark = [pytest.mark.parametrize("shards", [16]), on_both_servers]
 
 ACCOUNT = ("t", "ada")
 SECOND = timedelta(seconds=1)

@@ -10,7 +10,7 @@ from core.queue import QueueClient
 from core.updates.events import TUBE, Events, decode
 from tests.support.stack import Stack
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 NUMBER = "+79990000001"
 SMS = {"id": "7", "channel": "sms", "kind": "text", "user_id": NUMBER, "chat_id": NUMBER, "message_id": 3}

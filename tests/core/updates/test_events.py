@@ -9,7 +9,7 @@ from core.queue import QueueClient
 from core.updates.events import MAX_BYTES, TUBE, Events, decode, identity
 from tests.support.stack import Stack
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 TEXT = {"id": "7", "channel": "telegram-bot", "kind": "text", "user_id": 5, "chat_id": 5, "event_text": "привет"}
 

@@ -17,7 +17,7 @@ from couriers.telegram_bot import events as telegram_events
 from tests.support.stack import Stack
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 Json = dict[str, Any]
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

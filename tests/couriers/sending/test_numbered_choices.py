@@ -16,7 +16,7 @@ from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.stack import TENANT, Stack
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 PHONE, PERSON = "+79990000001", "200001"
 DAYS = Content(inline=[[Button("Сегодня", "today")], [Button("Завтра", "tomorrow")]])

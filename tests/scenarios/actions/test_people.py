@@ -12,7 +12,7 @@ from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 HOUR = timedelta(hours=1)
 ANNA_WRITES = {**PRIVATE, "username": "Anna_K", "first_name": "Анна", "last_name": "Ким"}

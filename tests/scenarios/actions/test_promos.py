@@ -14,7 +14,7 @@ from scenarios.stores.promo import DIGITS, LETTERS, Promos
 from tests.sandbox.bot_api_clients import ANNA, BORIS
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 CREATE = {"type": "create_promo", "promo_name": "autumn"}
 CHECK = {"type": "check_promo"}

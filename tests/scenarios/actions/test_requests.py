@@ -10,7 +10,7 @@ from scenarios.stores.requests import Requests
 from tests.sandbox.bot_api_clients import ANNA
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 DAY_MS = 24 * 3600 * 1000
 ANNA_WRITES = {

@@ -15,7 +15,7 @@ from tests.scenarios.execution.conftest import Installation
 from tests.support.stack import TENANT, person
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 BOT = """
 comes:

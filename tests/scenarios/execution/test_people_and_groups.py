@@ -19,7 +19,7 @@ from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.support.stack import TENANT, FakeCourier
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 __all__ = ["bot_api"]
 

@@ -16,7 +16,7 @@ from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
 
-pytestmark = pytest.mark.parametrize("shards", [1, 16])
+pytestmark = pytest.mark.parametrize("shards", [16])
 
 EVENT = {"channel": "echo", "user_id": "7", "chat_id": "-100"}
 
