@@ -35,7 +35,7 @@ MEMBERS = (2, 3)
 REMINDER = "You wanted to join a club"
 NO_VOICE = "I have no voice today"
 _LINK = re.compile(r"https://\S+[^\s.,]")
-_TIMEOUT = 20.0
+_TIMEOUT = 60.0
 
 
 async def play(stage: Stage) -> JsonObject:
