@@ -156,7 +156,7 @@ class Users:
         return await self._indexed(tenant, "external_ids", nfc(external_id))
 
     async def own_ids(self, tenant: str, ids: Iterable[Id]) -> dict[str, str]:
-        """Return external id → id of the person, for those of `ids` that are external ids and nobody's own id."""
+        """Return external id → id of the person, for those of `ids` that are no own ids."""
         given = [one for one in dict.fromkeys(map(id_text, ids)) if is_external_id(one)]
         people = await self.lookup(tenant, given) if given else ()
         unknown = [one for one, user in zip(given, people, strict=True) if user is None]

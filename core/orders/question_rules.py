@@ -111,7 +111,7 @@ def _check_differ(options: Sequence[Option], path: str) -> None:
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
     if len({folded(one.text.strip()) for one in options}) < len(options):
-        raise Invalid("OPTION_REPEATED", "Two options have the same text; people could not tell them apart.", path)
+        raise Invalid("OPTION_REPEATED", "Two options have the same text: people need different ones.", path)
 
 
 def _check_anonymous(question: Question) -> None:

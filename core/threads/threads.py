@@ -115,7 +115,7 @@ class Thread:
     is_muted: bool = False
 
     def answer_of_colleague(self, author: Id) -> ThreadMessage | None:
-        """Return what another reader of an office has answered since the person wrote last, None if nobody has."""
+        """Return the answer of another reader of an office to the last message of the person, None without one."""
         one = self.newest
         if one is None or self.inbox.kind != OFFICE or one.side != STAFF or id_text(one.by) == id_text(author):
             return None

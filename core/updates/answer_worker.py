@@ -56,7 +56,7 @@ def answers_tube() -> Tube:
 
 
 class AnswerWorker:
-    """`quiet_hours`: in which nobody is reminded."""
+    """Works off the tube `answers`. `quiet_hours`: no reminder is sent in them."""
 
     def __init__(self, store: Store, client: QueueClient, quiet_hours: TenantQuietHours | None = None) -> None:
         self._client = client

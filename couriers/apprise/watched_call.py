@@ -27,7 +27,7 @@ _RESPONSE = re.compile(r'" ([1-5]\d\d) \S+$')
 
 
 class WatchedCall:
-    """What a call has sent and received. `statuses`: of all responses; `is_unanswered`: the last request has no
+    """A call, and what it has sent and received. `statuses`: of all responses; `is_unanswered`: the last request has no
     response; `uses_http`: it tried to connect; `is_forbidden`: to what it must not.
     """
 

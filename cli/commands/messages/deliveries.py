@@ -233,7 +233,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
 
 
 def check_options(arguments: Namespace) -> None:
-    """Raises CommandFailed: an option is given without the one that it belongs to, and would be ignored."""
+    """Refuse options that would be ignored: those without the one that they belong to. Raises CommandFailed."""
     for name, other in _BELONGS_TO.items():
         if getattr(arguments, name) and not getattr(arguments, other):
             raise CommandFailed(f"--{name} belongs to --{other.replace('_', '-')}", WRONG_USAGE)

@@ -103,7 +103,7 @@ class ListedRecipients(Struct):
 
 
 class Reasons(Struct):
-    """Why people were not reached → how many, the most frequent first. `waiting`: a channel may still reach them;
+    """Reasons why people were not reached → how many, most frequent first. `waiting`: a channel may still reach them;
     `later`: it does so in hours of their own.
     """
 

@@ -58,7 +58,7 @@ class SeriesChange(RequestModel, frozen=True):
 
 
 class MomentProblem(Struct, frozen=True):
-    """Why nothing was sent at the last moment."""
+    """The reason why nothing was sent at the last moment."""
 
     code: str
     detail: str
