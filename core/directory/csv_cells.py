@@ -79,6 +79,8 @@ def user_cells(user: User) -> Cells:
         "locale": user.locale,
         "opt_out": joined(user.opt_out),
         **({"external_ids": joined(user.external_ids)} if user.external_ids else {}),
+        **({"guardians": joined(user.guardians)} if user.guardians else {}),
+        **({"blocked_guardians": joined(user.blocked_guardians)} if user.blocked_guardians else {}),
         **({"blocked": "true"} if user.blocked else {}),
         **{f"{CONTACTS}{channel}": joined(addresses) for channel, addresses in user.contacts.items()},
         **{f"{FIELDS}{name}": value for name, value in user.fields.items()},

@@ -45,6 +45,8 @@ class Exporting:
             found |= {f"{CONTACTS}{channel}" for user in users for channel in user.contacts}
             found |= {f"{FIELDS}{name}" for user in users for name in user.fields}
             found |= {"external_ids" for user in users if user.external_ids}
+            found |= {"guardians" for user in users if user.guardians}
+            found |= {"blocked_guardians" for user in users if user.blocked_guardians}
             found |= {"blocked" for user in users if user.blocked}
         return sorted(found)
 

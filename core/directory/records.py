@@ -17,7 +17,16 @@ from msgspec.structs import replace
 from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.history_key import Id
 from core.model.json_form import compact_json
-from core.model.people import MAX_ADDRESSES, MAX_EXTERNAL_IDS, Group, Supergroup, User, id_text, name_words
+from core.model.people import (
+    MAX_ADDRESSES,
+    MAX_EXTERNAL_IDS,
+    MAX_GUARDIANS,
+    Group,
+    Supergroup,
+    User,
+    id_text,
+    name_words,
+)
 from core.redis.store import Store
 
 PAGE = 500
@@ -141,6 +150,16 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
     external_ids = tuple(dict.fromkeys([*kept.external_ids, *other.external_ids]))
     if len(external_ids) > MAX_EXTERNAL_IDS:
         raise limit_reached(f"Together they would have more than {MAX_EXTERNAL_IDS} external ids.")
+    pair = (id_text(kept.id), id_text(other.id))
+    guardians, blocked_guardians = (
+        tuple(one for one in dict.fromkeys([*mine, *theirs]) if one not in pair)
+        for mine, theirs in (
+            (kept.guardians, other.guardians),
+            (kept.blocked_guardians, other.blocked_guardians),
+        )
+    )
+    if max(len(guardians), len(blocked_guardians)) > MAX_GUARDIANS:
+        raise limit_reached(f"Together they would have more than {MAX_GUARDIANS} guardians.")
     user = replace(
         kept,
         name=kept.name or other.name,
@@ -152,6 +171,8 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         fields={**other.fields, **kept.fields},
         hours=kept.hours or other.hours,
         external_ids=external_ids,
+        guardians=guardians,
+        blocked_guardians=blocked_guardians,
     )
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}

@@ -1,6 +1,7 @@
 """The people of the directory: create, change, delete, find by id, e-mail address, contact, group and role."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from core.directory.collections import Groups
 from core.directory.name_search import by_name
 from core.directory.own_fields import OwnFields
-from core.directory.paging import DirectoryPage, pages_of_ids, read_cursor, write_cursor
+from core.directory.paging import DirectoryPage, all_ids, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
     Merge,
@@ -54,6 +55,7 @@ class _Filter(NamedTuple):
     group: Id | None
     role: str | None
     where: Sequence[FieldCondition]
+    guardian: Id | None
 
 
 class Users:
@@ -93,7 +95,8 @@ class Users:
         Raises NotFound USER_NOT_FOUND.
         """
         await self.find(tenant, user)
-        await self._records.write("delete_user", tenant, id_text(user))
+        while await self._records.write("delete_user", tenant, id_text(user)) == ["guardian"]:
+            await self._change_guardian(tenant, user, None)
 
     async def merge(self, tenant: str, kept: Id, other: Id) -> Merge:
         """Make one person of two: `kept` gets what it lacks, and contacts, groups and ownerships of the other, which is
@@ -106,8 +109,31 @@ class Users:
             (state, *_) = await self._records.write("merge_users", tenant, *words)
             if state == "limit":
                 raise limit_reached("The two are in more groups, or own more, than one person can.")
+            if state == "guardian":
+                await self._change_guardian(tenant, other, kept)
             if state == "merged":
                 return plan
+
+    async def children(self, tenant: str, guardian: Id) -> list[str]:
+        """Return the ids of the people that name this guardian, also as a blocked one."""
+        return await all_ids(self._records.store, self._key_of_children(tenant, guardian))
+
+    def _key_of_children(self, tenant: str, guardian: Id) -> str:
+        return self._records.store.tenant_key("children", tenant, id_text(guardian))
+
+    async def _change_guardian(self, tenant: str, guardian: Id, heir: Id | None) -> None:
+        """Have the children of a guardian name another person, or nobody, in its place. A child never names itself."""
+        for child in await self.children(tenant, guardian):
+
+            def without(old: User) -> User:
+                return replace(
+                    old,
+                    guardians=_with_heir(old, old.guardians, guardian, heir),
+                    blocked_guardians=_with_heir(old, old.blocked_guardians, guardian, heir),
+                )
+
+            with suppress(NotFound):  # the child was deleted meanwhile
+                await self._change(tenant, child, without)
 
     async def plan_merge(self, tenant: str, kept: Id, other: Id) -> Merge:
         """Return what `merge` would do; nothing is written. Raises what `merge` raises, except for the limits of groups
@@ -221,6 +247,7 @@ class Users:
         external_id: str | None = None,
         group: Id | None = None,
         role: str | None = None,
+        guardian: Id | None = None,
         where: str = "",
         cursor: str | None = None,
         limit: int = 100,
@@ -228,12 +255,12 @@ class Users:
         """Return a page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be
         true. An unknown group has no members. A page may end early, with a cursor. `name`: the beginnings of words of
         the name, in any case; the page is sorted by the word then. `where`: conditions for own fields, as
-        `OwnFields.conditions` reads them.
+        `OwnFields.conditions` reads them. `guardian`: the children of this person.
 
         Raises Invalid CURSOR_MALFORMED, CONDITION_MALFORMED, FIELD_VALUE_WRONG.
         """
         conditions = await self._own_fields.conditions(tenant, where, "where") if where else ()
-        wanted = _Filter(name, email, contact, external_id, group, role, conditions)
+        wanted = _Filter(name, email, contact, external_id, group, role, conditions, guardian)
         after = read_cursor(cursor)
         if any(one is not None for one in (email, contact, external_id)):
             return DirectoryPage([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
@@ -241,7 +268,9 @@ class Users:
             return await self._by_name(tenant, name, wanted, after, limit)
         found: list[User] = []
         read = 0
-        size = PAGE if conditions or (group is not None and role is not None) else min(limit + 1, PAGE)
+        size = (
+            PAGE if conditions or sum(one is not None for one in (group, role, guardian)) > 1 else min(limit + 1, PAGE)
+        )
         async for page in pages_of_ids(self._records.store, self._index_of(tenant, wanted), after, size):
             for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
                 if len(found) == limit or read == _MOST_READ:
@@ -273,6 +302,8 @@ class Users:
         """Return the sorted set with the fewest people that may be wanted."""
         if wanted.group is not None:
             return self._groups.key_of_members(tenant, wanted.group)
+        if wanted.guardian is not None:
+            return self._key_of_children(tenant, wanted.guardian)
         if wanted.role is not None:
             return self._records.store.tenant_key("role", tenant, wanted.role)
         return self._records.store.tenant_key("userids", tenant)
@@ -306,7 +337,14 @@ class Users:
                 return new
 
 
+def _with_heir(child: User, guardians: Sequence[str], guardian: Id, heir: Id | None) -> Sequence[str]:
+    named = [heir if one == id_text(guardian) else one for one in guardians]
+    return tuple(dict.fromkeys(id_text(one) for one in named if one is not None and id_text(one) != id_text(child.id)))
+
+
 def _fits_alone(user: User, wanted: _Filter) -> bool:
+    if wanted.guardian is not None and id_text(wanted.guardian) not in (*user.guardians, *user.blocked_guardians):
+        return False
     return wanted.role in (None, user.role) and all(one.is_met(user.fields) for one in wanted.where)
 
 
@@ -315,6 +353,8 @@ def _raise_taken(reply: Sequence[str]) -> None:
         raise Conflict("EMAIL_TAKEN", "Another person has this e-mail address.", "email")
     if reply[0] == "external_id":
         raise Conflict("EXTERNAL_ID_TAKEN", f"Another person has the external id {reply[1]}.", "external_ids")
+    if reply[0] == "guardian":
+        raise Invalid("GUARDIAN_NOT_FOUND", f"There is no person {reply[1]!r} that could be a guardian.", "guardians")
     if reply[0] == "contact":
         channel = reply[1].partition(":")[0]
         raise Conflict("CONTACT_TAKEN", "Another person has this contact.", f"contacts.{channel}")

@@ -34,6 +34,8 @@ MAX_ADDRESSES = 16
 """Addresses of one person in one channel."""
 MAX_CHANNELS = 32
 MAX_EXTERNAL_IDS = 16
+MAX_GUARDIANS = 16
+"""Guardians of one child, blocked ones apart."""
 MAX_FIELDS = 50
 """Own fields of one person."""
 _LONGEST_VALUE = 1024
@@ -54,7 +56,9 @@ class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
     wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused. `fields`: of its own,
     for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.receiving_hours`).
-    `external_ids`: what other systems call the person, as `system:id`; one belongs to one person.
+    `external_ids`: what other systems call the person, as `system:id`; one belongs to one person. `guardians`: ids of
+    the people who get what concerns this child, as text; `blocked_guardians`: those who get nothing of it, whether or
+    not `guardians` names them.
     """
 
     id: Id
@@ -68,6 +72,13 @@ class User(Struct, frozen=True, omit_defaults=True):
     fields: Mapping[str, str] = {}
     hours: str = ""
     external_ids: Sequence[str] = ()
+    guardians: Sequence[str] = ()
+    blocked_guardians: Sequence[str] = ()
+
+    @property
+    def informed_guardians(self) -> Sequence[str]:
+        """The guardians that are not blocked for this child."""
+        return [one for one in self.guardians if one not in self.blocked_guardians]
 
 
 class UserChange(Struct, frozen=True):
@@ -83,6 +94,8 @@ class UserChange(Struct, frozen=True):
     fields: Mapping[str, str] | UnsetType = UNSET
     hours: str | UnsetType = UNSET
     external_ids: Sequence[str] | UnsetType = UNSET
+    guardians: Sequence[str] | UnsetType = UNSET
+    blocked_guardians: Sequence[str] | UnsetType = UNSET
 
 
 class Group(Struct, frozen=True, omit_defaults=True):
@@ -158,6 +171,8 @@ def canonical_user(user: User) -> User:
         canonical_fields(user.fields),
         user.hours,
         tuple(dict.fromkeys(nfc(one) for one in user.external_ids)),
+        tuple(dict.fromkeys(map(id_text, user.guardians))),
+        tuple(dict.fromkeys(map(id_text, user.blocked_guardians))),
     )
 
 
@@ -219,6 +234,8 @@ def faults_of_user(user: User, channels: Collection[str] | None = None) -> Itera
     yield from _faults_of_fields(user.fields)
     yield from faults_of_hours(user.hours)
     yield from _faults_of_external_ids(user.external_ids)
+    yield from _faults_of_guardians(user, "guardians", user.guardians)
+    yield from _faults_of_guardians(user, "blocked_guardians", user.blocked_guardians)
     for number, channel in enumerate(user.opt_out):
         yield from _faults_of_channel(channel, f"opt_out.{number}", channels)
 
@@ -233,6 +250,15 @@ def _faults_of_external_ids(external_ids: Sequence[str]) -> Iterator[Invalid]:
             yield Invalid("EXTERNAL_ID_MALFORMED", "An external id looks like 1c:00042.", path)
         elif refused := refusal(one):
             yield Invalid("NOT_PRINTABLE", refused, path)
+
+
+def _faults_of_guardians(user: User, path: str, guardians: Sequence[str]) -> Iterator[Invalid]:
+    if len(guardians) > MAX_GUARDIANS:
+        yield Invalid("TOO_LONG", f"At most {MAX_GUARDIANS} guardians are allowed.", path)
+    for number, one in enumerate(guardians):
+        yield from faults_of_id(one, f"{path}.{number}")
+        if id_text(one) == id_text(user.id):
+            yield Invalid("GUARDIAN_SELF", "A person is no guardian of itself.", f"{path}.{number}")
 
 
 def is_external_id(text: str) -> bool:

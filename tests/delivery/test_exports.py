@@ -23,7 +23,7 @@ PEOPLE = [
     User(1, "=HYPERLINK(1)", "anna@example.org", "trainer", "en", {"sms": ["+79991112233", "+79991112244"]}, ["vk"]),
     User(-5, "Пётр, «Петя»; П.", contacts={"telegram": ["@petr", "-100200300"], "vk": ["-7"]}),
     User("u 2", "'+", contacts={"email": ["+@example.org"]}),
-    User("007", "-"),
+    User("007", "-", guardians=("u 2", "-5"), blocked_guardians=("-5",)),
     User("@x"),
 ]
 GROUPS = [Group("ИВТ-21", "Первая", True), Group("a;b", "-1+1"), Group(22, '"кавычки"')]
@@ -83,8 +83,8 @@ async def test_no_exported_cell_begins_as_a_formula(api: Api, school: None) -> N
         cells = [cell for row in rows(await api.call("GET", f"/v1/export/{kind}")) for cell in row]
         assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
     users = rows(await api.call("GET", "/v1/export/users"))
-    assert users[0][-1] == "contacts.vk"
-    assert [row[7] for row in users if row[0] == "1"] == ["'+79991112233;+79991112244"]
+    assert users[0][-2:] == ["contacts.vk", "guardians"]
+    assert [row[8] for row in users if row[0] == "1"] == ["'+79991112233;+79991112244"]
 
 
 async def test_a_file_for_excel_begins_with_a_byte_order_mark_and_has_semicolons(api: Api, school: None) -> None:

@@ -295,6 +295,7 @@ g1,,,false,g,Мария,Петрова,,m@example.org,,,
         "sis-g1": ("Петрова Мария", None),
     }
     assert people["sis-s1"]["contacts"] == {"sms": ["+79990000001"]}
+    assert {key: one.get("guardians") for key, one in people.items() if "guardians" in one} == {"sis-s1": ["sis-g1"]}
     assert (await office.group("sis-c1"), await office.group("sis-c1-guardians")) == ({"sis-s1"}, {"sis-g1"})
     assert (await office.api.call("GET", "/v1/groups/sis-c1-guardians")).json["title"] == "8А: родители"
     owned = (await office.api.call("GET", "/v1/ownerships?user=sis-t1")).json["ownerships"]

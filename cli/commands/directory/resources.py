@@ -121,6 +121,9 @@ def _fields(user: Item) -> Iterator[tuple[str, str]]:
         yield "hours", user["hours"]
     if user["opt_out"]:
         yield "opt-out", ", ".join(user["opt_out"])
+    blocked = user.get("blocked_guardians", [])
+    if guardians := dict.fromkeys([*user.get("guardians", []), *blocked]):
+        yield "guardians", ", ".join(f"{one} (blocked)" if one in blocked else one for one in guardians)
     for name, value in user.get("fields", {}).items():
         yield f"field {name}", value
 

@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from cli.commands.directory.sync_sources import OF_SYNC, OWNS, SourceTable, SyncRefused
 from core.directory.csv_cells import CONTACTS, FIELDS, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, written_records
+from core.directory.importing.kinds import GUARDIANS
 from core.sessions.outside_accounts import ACCOUNTS
 
 _LEFT = "-left"
-_SHARED = ("name", "email", "role", "locale", "opt_out")
+_SHARED = ("name", "email", "role", "locale", "opt_out", *GUARDIANS)
 _ADMIN = "admin"
 
 Item = Mapping[str, Any]
@@ -101,14 +104,24 @@ def table_of(source: SyncSource, table: SourceTable) -> tuple[str, list[str]]:
     """
     columns = [one for one in table.rows[0].cells if one not in ("id", OWNS)]
     records = [(1, ["id", *columns, *OF_SYNC])]
+    ids = {row.cells["id"]: source.id_of(row) for row in table.rows} if {*GUARDIANS} & {*columns} else {}
     differing: list[str] = []
     for row in table.rows:
-        cells = [source.id_of(row), *(_cell(source, table, row, one, differing) for one in columns)]
+        cells = [
+            source.id_of(row),
+            *(_cell(source, table, _with_own_guardians(row, ids), one, differing) for one in columns),
+        ]
         person, own = source.person_of(row), row.cells["id"]
         cells.append(source.external_ids(person, own, has_left=False))
         cells.append("true" if person.get("blocked") and own not in source.left else "false")
         records.append((row.number, [escaped(cell) for cell in cells]))
     return written_records(records), differing
+
+
+def _with_own_guardians(row: CsvRow, ids: Mapping[str, str]) -> CsvRow:
+    """Return a row whose guardians have the ids of the directory in place of those of the source (`ids`)."""
+    named = {one: joined(ids.get(own, own) for own in listed(row.cells[one])) for one in GUARDIANS if one in row.cells}
+    return replace(row, cells={**row.cells, **named}) if named else row
 
 
 def _cell(source: SyncSource, table: SourceTable, row: CsvRow, column: str, differing: list[str]) -> str:

@@ -25,6 +25,7 @@ def declare(parser: ArgumentParser) -> None:
     list_parser.add_argument("--contact", metavar="CHANNEL:ADDRESS", help="the person with this contact")
     list_parser.add_argument("--group", metavar="ID", help="the members of this group")
     list_parser.add_argument("--role", help="people with this role: student, trainer, staff or admin")
+    list_parser.add_argument("--guardian", metavar="ID", help="the children of this person")
     list_parser.add_argument("--where", metavar="CONDITIONS", help="people with such own fields: 'course=2; mark>=4.5'")
     show_parser = verbs.add_parser("show", help="show one person with all contacts")
     add_parser = verbs.add_parser("add", help="add a person")
@@ -80,6 +81,13 @@ def declare_fields(parser: ArgumentParser) -> None:
         metavar="CHANNEL",
         help='a channel in which the person wants no messages, "" for none; repeat for several',
     )
+    add("--guardian", action="append", metavar="ID", help='a guardian of this child, "" for none; repeat for several')
+    add(
+        "--blocked-guardian",
+        action="append",
+        metavar="ID",
+        help='a person that gets nothing about this child, "" for none; repeat for several',
+    )
 
 
 def given_fields(arguments: Namespace) -> dict[str, Any]:
@@ -91,6 +99,9 @@ def given_fields(arguments: Namespace) -> dict[str, Any]:
         fields["contacts"] = contacts_of(arguments.contact)
     if arguments.opt_out is not None:
         fields["opt_out"] = [channel for channel in arguments.opt_out if channel]
+    for option, name in (("guardian", "guardians"), ("blocked_guardian", "blocked_guardians")):
+        if (named := getattr(arguments, option)) is not None:
+            fields[name] = [parse_id(one) for one in named if one]
     if arguments.field is not None:
         fields["fields"] = {name: value for name, _, value in (one.partition("=") for one in arguments.field)}
     if arguments.hours is not None:
@@ -123,7 +134,7 @@ USERS = Resource(
     given_fields,
     given_fields,
     "change what? Give at least one option, for example --name",
-    filters=("name", "email", "contact", "external_id", "group", "role", "where"),
+    filters=("name", "email", "contact", "external_id", "group", "role", "guardian", "where"),
 )
 
 

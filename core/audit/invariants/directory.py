@@ -147,6 +147,8 @@ def _of_user(place: _DirectoryKey, _: Sequence[str], user_id: str, record: str) 
         yield place.member("I19", seen, user_id, "role", user.role)
     for word in name_words(user.name):
         yield place.member("I19", seen, f"{word} {user_id}", "names")
+    for guardian in {*user.guardians, *user.blocked_guardians}:
+        yield place.member("I19", seen, user_id, "children", guardian)
     for kind, entry in _unique_of(user):
         conclusion = AuditRead("HGET", place.of(kind), entry)
         yield Implication("I19", (seen,), conclusion, _is(user_id), f"the id of {user_id}, who has it")
@@ -197,6 +199,18 @@ def _of_role(place: _DirectoryKey, of: Sequence[str], user_id: str, _: str) -> I
 
     conclusion = AuditRead("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(user_id),), conclusion, has_it, f"a person with the role {role}")
+
+
+def _of_child(place: _DirectoryKey, of: Sequence[str], child: str, _: str) -> Iterator[Implication]:
+    (guardian,) = of
+
+    def names_it(record: str | None) -> bool:
+        user = _user(record)
+        return user is not None and guardian in (*user.guardians, *user.blocked_guardians)
+
+    conclusion = AuditRead("HGET", place.of("users"), child)
+    yield Implication("I19", (place.seen(child),), conclusion, names_it, f"a child of {guardian}")
+    yield place.exists(place.seen(child), "user", guardian)
 
 
 def _of_name(place: _DirectoryKey, of: Sequence[str], entry: str, _: str) -> Iterator[Implication]:
@@ -268,6 +282,7 @@ _BY_KIND: dict[str, Make] = {
     "emails": _of_unique("emails"),
     "contacts": _of_unique("contacts"),
     "external_ids": _of_unique("external_ids"),
+    "children": _of_child,
     "role": _of_role,
     "names": _of_name,
     "collections": _of_collection,

@@ -25,12 +25,16 @@ _YES = frozenset({"true", "yes", "1", "да"})
 _NO = frozenset({"false", "no", "0", "нет", ""})
 
 
+GUARDIANS = ("guardians", "blocked_guardians")
 NAME_PARTS = ("last_name", "first_name", "middle_name")
 
 _SHAPES: Mapping[FileKind, Columns] = {
     FileKind.USERS: Columns(
         (),
-        ("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups", "external_ids", "blocked"),
+        (
+            *("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups", "external_ids", "blocked"),
+            *GUARDIANS,
+        ),
         (CONTACTS, FIELDS),
         identifying=("id", "email", CONTACTS),
         whole="name",
@@ -141,8 +145,9 @@ def user_fields(row: CsvRow) -> dict[str, Any]:
         found["locale"] = _translated(row.cells["locale"], russian.LOCALES, LOCALES) or DEFAULT_LOCALE
     if "opt_out" in row.cells:
         found["opt_out"] = listed(row.cells["opt_out"])
-    if "external_ids" in row.cells:
-        found["external_ids"] = tuple(listed(row.cells["external_ids"]))
+    for column in ("external_ids", *GUARDIANS):
+        if column in row.cells:
+            found[column] = tuple(listed(row.cells[column]))
     if "blocked" in row.cells:
         found["blocked"] = row.cells["blocked"].lower() in _YES
     return found

@@ -3,7 +3,7 @@
     users.csv, roles.csv → people and their roles; never the role admin
     classes.csv → groups, `SOURCE-<class>` and `SOURCE-<class>-guardians`, with their titles
     enrollments.csv → students are members of the group, teachers own both groups
-    agents of a student (`agentSourcedIds`) → members of the group of guardians
+    agents of a student (`agentSourcedIds`) → its guardians, and members of the group of guardians
 
 What is `tobedeleted`, and an enrollment that has ended or not begun, does not count.
 """
@@ -98,6 +98,7 @@ class _Reading:
     def __init__(self, source: str, files: Mapping[str, Sequence[_Line]], today: date) -> None:
         self._source, self._today = source, today
         self._users, self._classes = files[_USERS], files[_CLASSES]
+        self._known = {line["sourcedId"].strip() for line in self._users}
         self._roles: dict[str, list[str]] = defaultdict(list)
         for line in files["roles.csv"]:
             primary = line.get("roleType", "").strip() == "primary"
@@ -105,13 +106,20 @@ class _Reading:
         self._groups: dict[str, set[str]] = defaultdict(set)
         self._owns: dict[str, set[str]] = defaultdict(set)
         self._enrolled = [line for line in files[_ENROLLMENTS] if self._is_current(line)]
+        learning = {
+            line["userSourcedId"].strip() for line in self._enrolled if line.get("role", "").strip() == "student"
+        }
+        self._agents = {
+            own: self._agents_of(line) if own in learning or "student" in self._roles_of(line) else []
+            for line in self._users
+            if (own := line["sourcedId"].strip())
+        }
 
     def roster(self) -> Roster:
         known = {line["sourcedId"].strip() for line in self._classes}
-        agents = {line["sourcedId"].strip(): _listed(line.get("agentSourcedIds", "")) for line in self._users}
         for line in self._enrolled:
             if line["classSourcedId"].strip() in known:
-                self._enroll(line, agents)
+                self._enroll(line)
         rows = [self._row(number, line) for number, line in enumerate(self._users, 2)]
         return Roster(rows, dict(self._titles()))
 
@@ -120,15 +128,23 @@ class _Reading:
         today = self._today.isoformat()
         return (not begin or begin <= today) and (not end or today <= end)
 
-    def _enroll(self, line: _Line, agents: Mapping[str, Sequence[str]]) -> None:
+    def _enroll(self, line: _Line) -> None:
         group = f"{self._source}-{line['classSourcedId'].strip()}"
         user, role = line["userSourcedId"].strip(), line.get("role", "").strip()
         if role == "student":
             self._groups[user].add(group)
-            for agent in agents.get(user, ()):
+            for agent in self._agents.get(user, ()):
                 self._groups[agent].add(f"{group}-guardians")
         elif role == "teacher":
             self._owns[user] |= {group, f"{group}-guardians"}
+
+    def _roles_of(self, line: _Line) -> Sequence[str]:
+        return self._roles.get(line["sourcedId"].strip()) or [line.get("role", "").strip()]
+
+    def _agents_of(self, line: _Line) -> Sequence[str]:
+        """Return the guardians of a student: guardians may name their children as agents."""
+        own = line["sourcedId"].strip()
+        return [one for one in _listed(line.get("agentSourcedIds", "")) if one in self._known and one != own]
 
     def _titles(self) -> Iterator[tuple[str, str]]:
         used = set().union(*self._groups.values(), *self._owns.values())
@@ -141,7 +157,7 @@ class _Reading:
 
     def _row(self, number: int, line: _Line) -> CsvRow:
         own = line["sourcedId"].strip()
-        given = self._roles.get(own) or [line.get("role", "").strip()]
+        given = self._roles_of(line)
         names = (line.get(part, "").strip() for part in ("familyName", "givenName", "middleName"))
         cells = {
             "id": own,
@@ -150,6 +166,7 @@ class _Reading:
             f"{CONTACTS}sms": (line.get("sms") or line.get("phone") or "").strip(),
             "role": next((_ROLES[one] for one in given if one in _ROLES), ""),
             "groups": joined(sorted(self._groups[own])),
+            "guardians": joined(self._agents.get(own, ())),
             "owns": joined(sorted(self._owns[own])),
         }
         return CsvRow(number, cells, {})

@@ -10,7 +10,7 @@ from core.directory.csv_cells import CONTACTS, joined, listed, user_cells
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.identities import Identities
-from core.directory.importing.kinds import as_row_errors, contact_cells, field_cells, parse_id, user_fields
+from core.directory.importing.kinds import GUARDIANS, as_row_errors, contact_cells, field_cells, parse_id, user_fields
 from core.directory.importing.reader import CheckedPage, RowReader, in_pages
 from core.directory.importing.relations import Memberships, member_steps
 from core.directory.records import encode_record
@@ -71,6 +71,7 @@ class Claimed:
 async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row creates a person or changes the fields that the file has."""
     claimed, memberships, identities = Claimed(), Memberships(reader), Identities(reader)
+    guardians = await _known_guardians(reader, rows)
     for in_file in in_pages(rows):
         page = CheckedPage(len(in_file))
         some = await identities.resolve(in_file, page)
@@ -81,6 +82,7 @@ async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterato
         await _check_emails(reader, candidates, claimed.emails, page)
         await _check_contacts(reader, candidates, claimed.contacts, page)
         await _check_external_ids(reader, candidates, claimed.external_ids, page)
+        _check_guardians(candidates, guardians, page)
         joining = await memberships.add(_membership_rows(candidates), page)
         groups = defaultdict[int, list[str]](list)
         for one in joining:
@@ -92,6 +94,20 @@ async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterato
                 page.steps.append(("user", id_text(new.id), encode_record(new)))
         page.steps += member_steps(joining)
         yield page
+
+
+async def _known_guardians(reader: RowReader, rows: Sequence[CsvRow]) -> set[str]:
+    """Return the guardians named by the rows that the directory has, or the file by their id."""
+    named = {id_text(one) for row in rows for column in GUARDIANS for one in listed(row.cells.get(column, ""))}
+    in_file = {id_text(row.cells["id"]) for row in rows if row.cells.get("id")}
+    return in_file | await reader.known_users(named - in_file)
+
+
+def _check_guardians(candidates: Sequence[Candidate], known: Collection[str], page: CheckedPage) -> None:
+    for row, _, new in candidates:
+        for column, guardians in (("guardians", new.guardians), ("blocked_guardians", new.blocked_guardians)):
+            unknown = [one for one in guardians if column in row.cells and one not in known]
+            page.errors += [row.error(column, "USER_NOT_FOUND", f"There is no person {one!r}.") for one in unknown]
 
 
 def _membership_rows(candidates: Sequence[Candidate]) -> list[CsvRow]:

@@ -28,6 +28,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
             "locale": ("язык",),
             "opt_out": ("отказ", "не писать"),
             "groups": ("группа", "группы", "класс", "классы"),
+            "guardians": ("родители", "представители", "законные представители"),
             **{f"{CONTACTS}{channel}": record.column_names for channel, record in channel_records().items()},
         }
     ),

@@ -43,6 +43,13 @@ PEOPLE = (
         Lifetime.FOREVER,
         "`<system>:<id>` → id of the person that another system calls so",
     ),
+    Key(
+        "children",
+        "directory:{s}:children:<tenant>:<guardian>",
+        "zset",
+        Lifetime.FOREVER,
+        "people whose record names this guardian, also as a blocked one",
+    ),
     Key("role", "directory:{s}:role:<tenant>:<role>", "zset", Lifetime.FOREVER, "ids of the people with a role"),
     Key(
         "collections",

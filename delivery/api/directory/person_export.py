@@ -1,6 +1,6 @@
 """All that is stored of a person in the directory, in deliveries to it and in its threads, as one file for it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
@@ -26,11 +26,13 @@ _AT_ONCE = 100
 
 
 class PersonExportLine(Struct):
-    """A line: the person; a delivery to it, with its answer; a thread of the person or of its own inbox, and behind it
+    """A line: the person; the ids of people that name it as a guardian; a delivery to it, with its answer; a thread
+    of the person or of its own inbox, and behind it
     its messages; or what bots have stored of it in a channel.
     """
 
     user: UserResponse | UnsetType = UNSET
+    children: Sequence[str] | UnsetType = UNSET
     delivery: PersonDeliveryView | UnsetType = UNSET
     answer: AnswerView | UnsetType = UNSET
     thread: ThreadView | UnsetType = UNSET
@@ -55,6 +57,8 @@ async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
     response = web.StreamResponse(headers=download_headers(f"{user.id}.ndjson", ndjson.CONTENT_TYPE))
     await response.prepare(request.http)
     await response.write(encode(PersonExportLine(user=UserResponse.of(user))) + b"\n")
+    if children := await request.services.core.directory.users.children(request.tenant, user.id):
+        await response.write(encode(PersonExportLine(children=children)) + b"\n")
     for lines in (_deliveries(request), _threads(request), _inbox(request, user), _remembered(request, user)):
         async for line in lines:
             await response.write(encode(line) + b"\n")

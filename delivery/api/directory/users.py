@@ -31,8 +31,13 @@ FieldValues = Annotated[
 ExternalId = Annotated[str, Meta(min_length=3, max_length=256, description="system:id, such as `1c:00042`")]
 
 
+Guardians = Annotated[list[IdField], Meta(max_length=16, description="ids of people of the directory")]
+
+
 class UserFields(RequestModel, frozen=True):
-    """The fields of a person that can be changed. Addresses are stored in their canonical form, each once."""
+    """The fields of a person that can be changed. Addresses are stored in their canonical form, each once.
+    `guardians`: the people who get what concerns this child; `blocked_guardians`: those who get nothing of it.
+    """
 
     name: Label | UnsetType | None = UNSET
     email: Email | UnsetType | None = UNSET
@@ -57,6 +62,8 @@ class UserFields(RequestModel, frozen=True):
     external_ids: (
         Annotated[list[ExternalId], Meta(max_length=16, description="what other systems call the person")] | UnsetType
     ) = UNSET
+    guardians: Guardians | UnsetType = UNSET
+    blocked_guardians: Guardians | UnsetType = UNSET
 
 
 class UserRequest(UserFields, frozen=True, kw_only=True):
@@ -92,6 +99,7 @@ class UserQuery(RequestModel, frozen=True):
     external_id: ExternalId | UnsetType = UNSET
     group: Name | UnsetType = UNSET
     role: Role | UnsetType = UNSET
+    guardian: Annotated[Name, Meta(description="the children of this person")] | UnsetType = UNSET
     where: (
         Annotated[
             str,
@@ -109,7 +117,8 @@ class UserQuery(RequestModel, frozen=True):
 
 class UserResponse(Struct):
     """A person. `fields`: of its own; absent if it has none. `hours`: absent if it wants messages at any time.
-    `external_ids`: what other systems call it; absent if there are none.
+    `external_ids`: what other systems call it; absent if there are none. `guardians`,
+    `blocked_guardians`: ids of people, as text; absent if there are none.
     """
 
     id: Id
@@ -123,11 +132,14 @@ class UserResponse(Struct):
     fields: Mapping[str, str] | UnsetType = UNSET
     hours: str | UnsetType = UNSET
     external_ids: Sequence[str] | UnsetType = UNSET
+    guardians: Sequence[str] | UnsetType = UNSET
+    blocked_guardians: Sequence[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, user: people.User) -> "UserResponse":
         known = user.id, user.name, user.email, user.role, user.locale, user.contacts, user.opt_out, user.blocked
-        return cls(*known, user.fields or UNSET, user.hours or UNSET, user.external_ids or UNSET)
+        guardians = user.guardians or UNSET, user.blocked_guardians or UNSET
+        return cls(*known, user.fields or UNSET, user.hours or UNSET, user.external_ids or UNSET, *guardians)
 
 
 class UserPage(Struct):
@@ -202,6 +214,9 @@ async def _checked_fields(request: ApiRequest, body: UserRequest | UserPatch) ->
     fields = given(body)
     if "contacts" in fields:
         fields["contacts"] = lists_of(fields["contacts"])
+    for name in ("guardians", "blocked_guardians"):
+        if name in fields:
+            fields[name] = [id_text(one) for one in fields[name]]
     register = await request.services.core.channels.current()
     check(faults_of_user(User(**{"id": 0, **fields}), register.names))
     return fields
@@ -246,6 +261,7 @@ async def list_page(request: Request[None, UserQuery]) -> Response:
         external_id=optional(query.external_id),
         group=optional(query.group),
         role=optional(query.role),
+        guardian=optional(query.guardian),
         where=query.where or "",
         cursor=optional(query.cursor),
         limit=query.limit or PAGE,
@@ -264,7 +280,7 @@ def _contact(text: str) -> tuple[str, str]:
 ROUTES: Routes = (
     Route("POST", "/v1/users", "Add a person", "manage", create, 201, UserResponse, body=UserRequest,
           repeats=Repeats.STORED, headers=NEW_OBJECT, people=People.BY_SCOPE),
-    Route("GET", "/v1/users", "List people: all, or by name, addresses, external id, group, role, own fields",
+    Route("GET", "/v1/users", "List people: all, or by name, addresses, external id, group, role, guardian, own fields",
           "manage", list_page, 200, UserPage, query=UserQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
     Route("GET", "/v1/users/{id}", "Show one person", "manage", show, 200, UserResponse, people=People.BY_SCOPE),
     Route("PATCH", "/v1/users/{id}", "Change some fields of a person", "manage", update, 200, UserResponse,

@@ -1,6 +1,6 @@
 -- delete_user: delete a person with its contacts, memberships, ownerships and sessions
 -- ARGV    tenant, id
--- RETURNS ["importing"], or 1, or 0 if there is no such person
+-- RETURNS ["importing"], ["guardian"] if children name it, or 1, or 0 if there is no such person
 -- EVENTS  none
 -- INVARIANT I19 no index names a deleted person
 
@@ -8,6 +8,7 @@ return function(tenant, id)
   if ImportLock.import_runs(tenant) then return { 'importing' } end
   local stored = redis_call('HGET', Key.users(tenant), id)
   if not stored then return 0 end
+  if People.is_guardian(tenant, id) then return { 'guardian' } end
 
   WriteBuffer.gather()
   People.unindex_user(tenant, id, cjson.decode(stored))

@@ -1,7 +1,7 @@
 -- merge_users: make one person of two: the one that stays gets the groups and ownerships of the other, which is deleted
 -- ARGV    tenant, kept, other, version, other_version, record
 --         record: the person that stays, made from the records of both versions; its version identifies this call
--- RETURNS ["merged"] or ["importing"] ["changed"] (one of the records has) ["limit"] (of groups or ownerships)
+-- RETURNS ["merged"] or ["importing"] ["changed"] (one of the records has) ["limit"] (of groups or ownerships) ["guardian"] (of a child)
 -- EVENTS  for deliveries that fell due before, with the task of a person that gets fewer messages: outcomes, reported, released, finished
 -- INVARIANT I19 I20 I21; a refusal writes nothing
 
@@ -23,6 +23,7 @@ return function(tenant, kept, other, version, other_version, record)
   if ImportLock.import_runs(tenant) then return { 'importing' } end
   local another = decoded(redis_call('HGET', Key.users(tenant), other))
   if not one or not another or one.version ~= version or another.version ~= other_version then return { 'changed' } end
+  if People.is_guardian(tenant, other) then return { 'guardian' } end
   local owned, groups = Key.owned(tenant, other), Key.member_of(tenant, 'group', other)
   if not fits(Key.owned(tenant, kept), owned) or not fits(Key.member_of(tenant, 'group', kept), groups) then return { 'limit' } end
 

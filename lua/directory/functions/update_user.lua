@@ -1,9 +1,9 @@
 -- update_user: replace the record of a person, if it has not changed meanwhile
 -- ARGV    tenant, id, version, record
 --         version: that of the record from which this one was made
--- RETURNS ["updated"] or ["importing"] ["changed"] ["email"] ["contact", channel:address] ["external_id", system:id]
+-- RETURNS ["updated"] or ["importing"] ["changed"] ["email"] ["contact", channel:address] ["external_id", system:id] ["guardian", id]
 -- EVENTS  for deliveries that fell due before, with the task of a person that gets fewer messages: outcomes, reported, released, finished
--- INVARIANT I19 an e-mail address, a contact and an external id belong to one person; a refusal writes nothing
+-- INVARIANT I19 an e-mail address, a contact and an external id belong to one person, and a guardian exists; a refusal writes nothing
 
 return function(tenant, id, version, record)
   local stored = redis_call('HGET', Key.users(tenant), id)
@@ -12,7 +12,7 @@ return function(tenant, id, version, record)
   if old.version == user.version then return { 'updated' } end
   if ImportLock.import_runs(tenant) then return { 'importing' } end
   if old.version ~= version then return { 'changed' } end
-  local taken = People.taken_by_another(tenant, id, user)
+  local taken = People.taken_by_another(tenant, id, user) or People.unknown_guardian(tenant, user)
   if taken then return taken end
 
   WriteBuffer.gather()

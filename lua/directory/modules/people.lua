@@ -1,4 +1,4 @@
--- people: the indexes of a person's record: e-mail, contacts, external ids, role, words of the name, sorted ids
+-- people: the indexes of a person's record: e-mail, contacts, external ids, role, words of the name, guardians, sorted ids
 
 function People.contacts_of(user)
   local found = {}
@@ -21,6 +21,28 @@ function People.taken_by_another(tenant, id, user)
     if owner and owner ~= id then return { 'external_id', external } end
   end
 end
+
+-- Returns the guardians of a child, each once, also the blocked ones.
+function People.guardians_of(user)
+  local found, known = {}, {}
+  for _, list in ipairs({ user.guardians or {}, user.blocked_guardians or {} }) do
+    for _, guardian in ipairs(list) do
+      if not known[guardian] then found[#found + 1] = guardian end
+      known[guardian] = true
+    end
+  end
+  return found
+end
+
+-- Returns the refusal of a guardian that is no person of the directory.
+function People.unknown_guardian(tenant, user)
+  for _, guardian in ipairs(People.guardians_of(user)) do
+    if redis_call('HEXISTS', Key.users(tenant), guardian) == 0 then return { 'guardian', guardian } end
+  end
+end
+
+-- Returns whether a person is named as a guardian: then its record cannot go yet.
+function People.is_guardian(tenant, id) return redis_call('EXISTS', Key.children(tenant, id)) == 1 end
 
 -- Returns the entries of the index of names. The words are in the record: Lua knows no letters beyond ASCII.
 function People.names_of(user, id)
@@ -51,6 +73,7 @@ function People.index_user(tenant, id, user)
   if user.role then WriteBuffer.write('ZADD', Key.role(tenant, user.role), 0, id) end
   for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HSET', Key.contacts(tenant), contact, id) end
   for _, external in ipairs(user.external_ids or {}) do WriteBuffer.write('HSET', Key.external_ids(tenant), external, id) end
+  for _, guardian in ipairs(People.guardians_of(user)) do WriteBuffer.write('ZADD', Key.children(tenant, guardian), 0, id) end
 end
 
 function People.unindex_user(tenant, id, user)
@@ -60,6 +83,7 @@ function People.unindex_user(tenant, id, user)
   if user.role then WriteBuffer.write('ZREM', Key.role(tenant, user.role), id) end
   for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HDEL', Key.contacts(tenant), contact) end
   for _, external in ipairs(user.external_ids or {}) do WriteBuffer.write('HDEL', Key.external_ids(tenant), external) end
+  for _, guardian in ipairs(People.guardians_of(user)) do WriteBuffer.write('ZREM', Key.children(tenant, guardian), id) end
 end
 
 function People.end_sessions(tenant, id)

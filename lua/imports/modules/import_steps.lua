@@ -26,6 +26,18 @@ local function write_names(tenant, id, old, new)
   end
 end
 
+local function write_guardians(tenant, id, old, new)
+  local had, has = {}, {}
+  for _, guardian in ipairs(People.guardians_of(old)) do had[guardian] = true end
+  for _, guardian in ipairs(People.guardians_of(new)) do
+    has[guardian] = true
+    if not had[guardian] then WriteBuffer.write('ZADD', Key.children(tenant, guardian), 0, id) end
+  end
+  for guardian in pairs(had) do
+    if not has[guardian] then WriteBuffer.write('ZREM', Key.children(tenant, guardian), id) end
+  end
+end
+
 local function write_email(tenant, id, old, new)
   if old.email == new.email then return end
   if old.email then WriteBuffer.write('HDEL', Key.emails(tenant), old.email) end
@@ -56,6 +68,7 @@ function STEPS.user(tenant, id, record)
   write_owned(Key.contacts(tenant), id, People.contacts_of(old), People.contacts_of(new))
   write_owned(Key.external_ids(tenant), id, old.external_ids or {}, new.external_ids or {})
   write_names(tenant, id, old, new)
+  write_guardians(tenant, id, old, new)
   if stored then People.note_opt_outs(tenant, id, old, new) end
 end
 

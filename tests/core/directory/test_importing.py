@@ -451,6 +451,21 @@ async def test_people_are_imported_with_their_groups(importing: Importing, direc
     assert await errors_of(importing, "users", "ИД;Группа\n1;h\n2;i\n") == [(3, "Группа", "GROUP_NOT_FOUND")]
 
 
+async def test_children_are_imported_with_guardians_that_stand_behind_them(
+    importing: Importing, directory: Directory
+) -> None:
+    await load(importing, "users", 'id;Родители;blocked_guardians\n1;"7; 8";8\n7;;\n8;;\n')
+    assert [(await directory.users.find(TENANT, 1)).informed_guardians, await directory.users.children(TENANT, 8)] == [
+        ["7"],
+        ["1"],
+    ]
+    await load(importing, "users", "id,blocked_guardians\n1,\n")
+    await load(importing, "users", "id,guardians\n1,7\n")
+    assert await directory.users.children(TENANT, 8) == []
+    errors = await errors_of(importing, "users", "id,guardians\n1,9\n2,2\n")
+    assert errors == [(2, "guardians", "USER_NOT_FOUND"), (3, "guardians", "GUARDIAN_SELF")]
+
+
 # all or nothing
 
 

@@ -320,3 +320,30 @@ async def contents(directory: Directory, tenant: str) -> object:
         [await directory.ownerships.of(tenant, one.id) for one in people],
         await directory.users.by_contact(tenant, "telegram", "100001"),
     )
+
+
+@on_both_servers
+async def test_guardians_exist_are_listed_with_their_children_and_survive_a_merge(directory: Directory) -> None:
+    users = directory.users
+    for one in (User(7, "Olga"), User(8, "Pavel"), User(9, "Olga P."), User(1, "Ivan", guardians=("9", "8"))):
+        await users.create(TENANT, one)
+    await users.create(TENANT, User(2, "Vera", guardians=("8",), blocked_guardians=("9",)))
+    missing = [
+        await code_of(users.create(TENANT, User(3, guardians=("99",)))),
+        await code_of(users.update(TENANT, 1, UserChange(blocked_guardians=("99",)))),
+        await code_of(users.update(TENANT, 1, UserChange(guardians=("1",)))),
+    ]
+    assert [code for code, _ in missing] == ["GUARDIAN_NOT_FOUND", "GUARDIAN_NOT_FOUND", "GUARDIAN_SELF"]
+    assert (await users.find(TENANT, 2)).informed_guardians == ["8"]
+    assert [one.id for one in (await users.page(TENANT, guardian=9)).items] == [1, 2]
+    await users.merge(TENANT, 7, 9)
+    assert await users.children(TENANT, 7) == ["1", "2"]
+    assert [list((await users.find(TENANT, one)).guardians) for one in (1, 2)] == [["7", "8"], ["8"]]
+    await users.delete(TENANT, 8)
+    await users.merge(TENANT, 1, 2)
+    ivan = await users.find(TENANT, 1)
+    assert (list(ivan.guardians), list(ivan.blocked_guardians), ivan.informed_guardians) == (["7"], ["7"], [])
+    await users.merge(TENANT, 1, 7)
+    assert list((await users.find(TENANT, 1)).guardians) == [], "nobody is its own guardian"
+    await users.delete(TENANT, 1)
+    assert await directory.users.children(TENANT, 7) == []
