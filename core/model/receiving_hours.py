@@ -1,6 +1,7 @@
 """The hours in which a person wants to receive messages: `08:00-22:00 Europe/Moscow`. Pure.
 
-With two equal times it is once a day: all that has come meanwhile, within half an hour from that time. "" is any time.
+With two equal times it is once a day: all that was ordered by then, within half an hour from that time; what is ordered
+later waits for the next day. "" is any time.
 """
 
 import re
@@ -52,16 +53,32 @@ def faults_of_hours(text: str) -> Iterator[Invalid]:
         yield fault
 
 
-def next_opening(text: str, at: datetime) -> datetime | None:
-    """Return the next moment at which a person wants messages, in UTC; None if it wants them at `at`."""
+def is_once_a_day(text: str) -> bool:
+    """Return whether these hours are a time at which a person wants one message a day."""
+    hours = read_hours(text)
+    return hours is not None and hours.is_daily
+
+
+def next_opening(text: str, at: datetime, ordered: datetime | None = None) -> datetime | None:
+    """Return the next moment at which a person wants messages, in UTC; None if it wants them at `at`. `ordered`: when
+    the message was ordered, `at` if None.
+    """
     hours = read_hours(text)
     if hours is None:
         return None
+    if hours.is_daily and (first := _opening_from(hours, ordered or at)) > at:
+        return first
     wall = at.astimezone(hours.zone)
     minute, begin, end = (one.hour * 60 + one.minute for one in (wall, hours.begin, hours.end))
     length = _ONCE_A_DAY_MINUTES if hours.is_daily else (end - begin) % _DAY_MINUTES
     if (minute - begin) % _DAY_MINUTES < length:
         return None
-    day = wall.date() + timedelta(days=minute >= begin)
+    return _opening_from(hours, at)
+
+
+def _opening_from(hours: ReceivingHours, at: datetime) -> datetime:
+    """Return the first moment, not before `at`, at which the hours begin."""
+    wall = at.astimezone(hours.zone)
+    day = wall.date() + timedelta(days=wall.time() > hours.begin)
     # A time that the clock skips becomes one behind it, a time that it shows twice the first of the two.
     return datetime.combine(day, hours.begin, hours.zone).astimezone(UTC)

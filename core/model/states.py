@@ -56,6 +56,7 @@ class Reason(StrEnum):
     QUESTION_CLOSED = "question_closed"
     ENOUGH_ANSWERS = "enough_answers"  # as many have confirmed as the question needs
     REACHED_MEANWHILE = "reached_meanwhile"  # left out of a follow-up
+    IN_DAY_MESSAGE = "in_day_message"  # of `sent`: as a part of the recipient's one message of the day
 
 
 class Verdict(StrEnum):

@@ -14,7 +14,9 @@ from core.admission.quotas import Quotas
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
+from core.model.clock import from_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
+from core.model.receiving_hours import is_once_a_day, next_opening
 from core.orders.addressing import Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.check import check, refuse
@@ -94,8 +96,12 @@ class Preparation:
         role = await self._role(given.sender, caller)
         mentions = await self._addressing.mentions(caller.tenant, addressees, given.sender.id, role)
         recipients = self._addressing.each_once(mentions)
-        if order.urgent:
-            recipients = [replace(one, hours="") if one.hours else one for one in recipients]
+        recipients = [
+            replace(one, hours="")
+            if one.hours and (order.urgent or self._closes_before_hour(given, one.hours, deliver_at))
+            else one
+            for one in recipients
+        ]
         check_people(given.question, len(recipients))
         replies = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
@@ -113,6 +119,14 @@ class Preparation:
         if order.is_personal or delivery.texts:
             delivery = make_personal(delivery if order.is_personal else as_typed(delivery))
         return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
+
+    def _closes_before_hour(self, given: NewDelivery, hours: str, deliver_at: datetime | None) -> bool:
+        """Return whether a question would be closed when it reaches a person who wants one message a day."""
+        if not (given.question and given.question.until and is_once_a_day(hours)):
+            return False
+        now = self._clock()
+        opens = next_opening(hours, max(deliver_at or now, now), now)
+        return opens is not None and from_ms(given.question.until) <= opens
 
     async def _replies(self, given: NewDelivery, caller: Caller) -> str:
         """Return where replies go: to a person who sends, unless the order says otherwise. Raises Invalid

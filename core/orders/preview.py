@@ -99,7 +99,7 @@ class Preview(Struct, frozen=True, dict=True):
 def preview_of(prepared: PreparedOrder, quota: QuotaState | None, now: datetime) -> Preview:
     delivery = prepared.delivery
     due = delivery.deliver_at or now
-    later = sum(next_opening(one.hours, due) is not None for one in delivery.recipients if one.hours)
+    later = sum(next_opening(one.hours, due, now) is not None for one in delivery.recipients if one.hours)
     unreachable = list(_unreachable(delivery))
     return Preview(delivery, _by_channel(delivery), unreachable, prepared.repeated, quota, prepared.followed, later)
 

@@ -87,7 +87,7 @@ ACKNOWLEDGED = frozenset(
         *("own", "disown", "begin_import", "commit_import", "write_import", "abort_import"),
         *("save_job", "begin_iteration", "store_promo", "store_webhook", "remove_webhook", "note_replay"),
         *("answer", "close_answers", "reopen_answers", "remind", "add_to_thread", "mark_thread"),
-        *("reserve_upload", "write_upload_part", "delete_upload"),
+        *("reserve_upload", "write_upload_part", "delete_upload", "join_day", "end_day"),
     }
 )
 

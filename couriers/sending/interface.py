@@ -101,12 +101,14 @@ class Sent:
 
     If the provider reports reading: `peer` names the dialog, and `number` the last part of the message in it.
     `not_shown`: what only the attempt could find out: a feature, or a feature and the name of a file ("photo a.png").
+    `in_day_message`: not as a message of its own (`couriers.sending.day_messages`).
     """
 
     reference: str = ""
     peer: str = ""
     number: int = 0
     not_shown: tuple[str, ...] = ()
+    in_day_message: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,8 @@ def decide(
     not_sent = Status.UNKNOWN if unclear else Status.FAILED
     match outcome:
         case Sent():
-            return Final(Status.SENT, "", outcome.reference, outcome.not_shown)
+            reason = Reason.IN_DAY_MESSAGE if outcome.in_day_message else ""
+            return Final(Status.SENT, reason, outcome.reference, outcome.not_shown)
         case Rejected(reason):
             return Final(not_sent, reason)
         case Deferred():

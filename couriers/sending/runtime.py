@@ -40,6 +40,7 @@ from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
 from couriers.sending.content.shown import display_of
 from couriers.sending.content.uploaded_files import UploadedFiles
+from couriers.sending.day_messages import DayMessages
 from couriers.sending.interface import NEVER, Courier
 from couriers.sending.options import CourierOptions
 from couriers.sending.parcels.exchange_notes import ExchangeNotes
@@ -186,6 +187,7 @@ class Runtime:
         """Return what the parcels of an account need in this process."""
         reports = DeliveryReports(self._store)
         attempts = max(min(_LEAST_ATTEMPTS, options.concurrency), options.concurrency // courier.batch)
+        account = AccountThrottle(self._queue, courier.channel, courier.account, lambda: self._is_stopping)
         return ParcelServices(
             courier=courier,
             options=options,
@@ -193,7 +195,7 @@ class Runtime:
             reader=HistoryReader(self._store),
             delivery_reports=reports,
             attempt_pool=AttemptPool(attempts),
-            account=AccountThrottle(self._queue, courier.channel, courier.account, lambda: self._is_stopping),
+            account=account,
             is_stopping=lambda: self._is_stopping,
             release_capacity=self._release_capacity,
             halt=halt,
@@ -206,6 +208,9 @@ class Runtime:
             received=ReceivedMessages(self._store),
             reply_addresses=ReplyAddresses(self._store, self.channel),
             answer_numbers=AnswerNumbers(self._store),
+            day_messages=DayMessages(
+                self._store, courier, account, options, lambda: self._is_stopping, options.concurrency
+            ),
         )
 
     def _release_capacity(self, task: Task, entries: int) -> None:

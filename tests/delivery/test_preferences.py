@@ -179,6 +179,9 @@ async def test_a_person_chooses_when_messages_come_and_a_sender_sees_it_before(a
     body = delivery_body(recipients=[{"id": "m"}], channels=["mail"])
     assert (await api.call("POST", "/v1/deliveries/preview", body)).json["later"] == 1
     assert (await api.call("POST", "/v1/deliveries/preview", {**body, "urgent": True})).json["later"] == 0
+    for closes, later in ((now + timedelta(hours=1), 0), (now + timedelta(hours=4), 1)):
+        asked = {**body, "answer": {"kind": "confirm", "until": f"{closes:%Y-%m-%dT%H:%M:%SZ}"}}
+        assert (await api.call("POST", "/v1/deliveries/preview", asked)).json["later"] == later
     assert await hours(("when", "any_time")) == ""
     assert (await api.call("PATCH", "/v1/users/m", {"hours": "at night"})).code == "HOURS_MALFORMED"
 

@@ -169,6 +169,9 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     quotas = 0, TENANT, "another:1763712000000000000", 4, 1000
     for name in ("take_quota", "return_quota"):  # called only where a lane places a delivery elsewhere
         await stack.store.run(name, *quotas)
+    address = TENANT, "echo", "p1"
+    await stack.store.run("join_day", 0, *address, "part", "[]", "join", 0, 1000)
+    await stack.store.run("end_day", 0, *address, 0, "[]", "[]", '["part"]')
     references = MessageReferences(stack.store, DeliveryReports(stack.store), "echo", "ada")
     await references.note([Reference("p1", 1, "1", EntryName(key.shard, key.suffix, "echo", 0, 1, 0, 0, 1))])
     await references.mark_read("p1", 1)

@@ -188,13 +188,14 @@ def recipient_records(
     text. `under_way`: the outcome fields of the entries that are under way although the delivery was cancelled.
     """
     channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
-    hours, due = load_hours(fields["hours"]), max(now, from_ms(fields["due"] or 0))
+    hours, created = load_hours(fields["hours"]), from_ms(fields["created"] or 0)
     records = [
         _recipient_record(one, channels, _left_by(one, opted_out), fields, outcomes, under_way) for one in recipients
     ]
     if hours and not is_being_cancelled(fields):
         pairs = zip(recipients, records, strict=True)
-        records = [_with_opening(record, next_opening(hours.get(one.number, ""), due)) for one, record in pairs]
+        at = max(now, from_ms(fields["due"] or 0))
+        records = [_with_opening(record, next_opening(hours.get(one.number, ""), at, created)) for one, record in pairs]
     if fields["personal"] is None:
         return records
     return [replace(record, text=text) for record, text in zip(records, _texts(recipients, fields), strict=True)]

@@ -63,6 +63,15 @@ DELIVERIES = (
         "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",
     ),
     Key(
+        "day_message",
+        "daily:{s}:<tenant>:<channel>:<address>",
+        "hash",
+        Lifetime.TTL,
+        "the parts of an address's message of the day: `first` → ms of the first that waits, `waiting` → how many do; "
+        "`part:<name>` → text and more as JSON, `taken:<name>` → ms at which a courier began to send it, `ended:<name>`"
+        " and `deferred:<name>` → outcome as JSON",
+    ),
+    Key(
         "answer_numbers",
         "questions:{s}:numbers:<tenant>:<channel>:<address>",
         "hash",

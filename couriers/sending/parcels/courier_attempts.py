@@ -15,6 +15,7 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
+from core.deliveries.histories.parcels import Entry
 from core.deliveries.received import ReceivedMessage
 from core.errors import StoreError
 from core.model.states import Reason, Status
@@ -22,6 +23,7 @@ from core.queue import Task
 from core.queue.checks import error_text, storable
 from core.redis.cancel_and_wait import is_cancelled_from_outside
 from couriers.exchanges import noting_calls
+from couriers.sending.day_messages import DayPart, joins_day
 from couriers.sending.interface import (
     NEVER,
     Announces,
@@ -80,10 +82,11 @@ class CourierAttempts:
     async def _outcomes_of(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> list[Outcome]:
         """Return the checked outcomes. After a fault of the courier its messages may have been sent."""
         try:
-            outcomes = await self._courier.attempt(await self._announced(batch, messages))
-            if len(outcomes) != len(messages):
-                raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
-            return [checked(outcome) for outcome in outcomes]
+            messages = await self._announced(batch, messages)
+            if self.joins_day(batch[0].entry):
+                parts = self._day_parts(batch, messages)
+                return await self._services.day_messages.attempt(self._tenant, parts, self._attempted)
+            return await self._attempted(messages)
         except NotWanted:
             raise
         except BaseException as fault:  # whatever a courier raises, unless the pool has cancelled the attempt
@@ -92,15 +95,38 @@ class CourierAttempts:
             self._services.exchange_notes.log_fault(fault)
             return [Unknown(error_text(fault))] * len(messages)
 
+    async def _attempted(self, messages: Sequence[Message]) -> list[Outcome]:
+        outcomes = await self._courier.attempt(messages)
+        if len(outcomes) != len(messages):
+            raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
+        return [checked(outcome) for outcome in outcomes]
+
     async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
         """Announce the messages, unless the courier does it. Raises NotWanted."""
-        if not self.are_announced:
+        is_of_day = self.joins_day(batch[0].entry)
+        if not (self.are_announced or is_of_day):
             return messages
         announcements = [_Announcement(self._announce, pending) for pending in batch]
-        if isinstance(self._courier, Announces):
+        if isinstance(self._courier, Announces) and not is_of_day:
             return [replace(one, announce=announce) for one, announce in zip(messages, announcements, strict=True)]
         await asyncio.gather(*(announce() for announce in announcements))
         return messages
+
+    def joins_day(self, entry: Entry) -> bool:
+        return joins_day(self._courier, self._parcel, entry)
+
+    def _day_parts(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> list[DayPart]:
+        """Return the parts of messages of the day, each with a name that a repeat of its attempt has, too."""
+        key, parcel = self._parcel.history_key, self._parcel
+        return [
+            DayPart(
+                f"{key}:{parcel.label}:{parcel.group}:{pending.entry.number}:{pending.entry.contact}",
+                key.ns,
+                message,
+                pending.unclear_since > 0,
+            )
+            for pending, message in zip(batch, messages, strict=True)
+        ]
 
     async def _announce(self, pending: PendingEntry) -> None:
         """Write `sending`. Raises NotWanted if nothing may be sent any more by then."""
@@ -135,12 +161,17 @@ class CourierAttempts:
                 ReceivedMessage(outcome.reference if isinstance(outcome, Sent) else "", key, pending.entry.number),
             )
             for pending, outcome in attempted
-            if isinstance(outcome, Sent | Unknown)
+            if isinstance(outcome, Sent | Unknown) and not _is_earlier_part(outcome)
         ]
         try:
             await self._services.received.note(self._tenant, channel, received)
         except StoreError as fault:
             log.warning("%s: %d messages not noted for replies: %s", channel, len(received), fault)
+
+
+def _is_earlier_part(outcome: Outcome) -> bool:
+    """Return whether a later part of the same message takes its replies."""
+    return isinstance(outcome, Sent) and outcome.in_day_message and not outcome.reference
 
 
 class _Announcement:
@@ -191,6 +222,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "reference": _text,
     "peer": _text,
     "number": lambda value: _of_type(int, value),
+    "in_day_message": lambda value: _of_type(bool, value),
     "not_shown": lambda value: tuple(map(_text, value)),
     "reason": Reason,
     "after": lambda value: None if value is None else _of_type(timedelta, value),

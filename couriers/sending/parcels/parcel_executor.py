@@ -11,6 +11,7 @@ Called by `couriers.sending.runtime`. `couriers.sending.parcels.selection` selec
 `couriers.sending.outcome_writer` writes the outcomes.
 """
 
+import asyncio
 import logging
 import random
 import time
@@ -24,6 +25,7 @@ from core.errors import StoreError
 from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
 from couriers.sending.interface import (
+    NEVER,
     NotWanted,
     Outcome,
     SharesTexts,
@@ -63,11 +65,12 @@ class ParcelExecutor:
         self._clock_offset = task.claimed - claim.asked * 1000
         self._parcel = Parcel.of(task)
         self._messages = Messages(services, self._parcel, task.tenant)
-        self._entries = PendingEntries(task, self._parcel, self._courier.remembers)
         self._writer = OutcomeWriter(services, task, self._parcel)
-        self._ready: deque[PendingEntry] = deque()
-        self._postponed: list[PendingEntry] = []
         self._attempts = CourierAttempts(services, task, self._parcel, self._writer)
+        self._entries = PendingEntries(task, self._parcel, self._courier.remembers, self._attempts.joins_day)
+        self._ready: deque[PendingEntry] = deque()
+        self._of_day: list[PendingEntry] = []
+        self._postponed: list[PendingEntry] = []
         courier = self._courier
         self._most_texts = courier.most_texts if self._parcel.is_personal and isinstance(courier, SharesTexts) else 0
         self._error = ""  # why the last entry that failed is attempted again
@@ -86,14 +89,23 @@ class ParcelExecutor:
         for pending in self._entries.unclear:
             self._close(pending, Final(Status.UNKNOWN, self._entries.unclear_reason(pending)), pending.attempts)
         await self._select()
-        if self._ready:
+        if self._ready or self._of_day:
             await self._attempt_ready()
         await self._settle()
 
     async def _attempt_ready(self) -> None:
         async with self._files_on_disk(), self._writer.writing():
             batch = self._most_texts or self._courier.batch
-            await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // batch))
+            attempts = self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // batch))
+            await (asyncio.gather(attempts, self._join_day_messages()) if self._of_day else attempts)
+
+    async def _join_day_messages(self) -> None:
+        """Hand over the texts for messages of the day, all at the same time: they wait for those of other parcels."""
+        self._services.release_capacity(self._task, len(self._of_day))
+        if self._must_stop():
+            self._put_back(self._of_day)
+        else:
+            await self._send(self._of_day)
 
     @asynccontextmanager
     async def _files_on_disk(self) -> AsyncIterator[None]:
@@ -109,11 +121,12 @@ class ParcelExecutor:
         self._postponed.extend(selected.postponed)
         for pending, final in selected.ended:
             self._close(pending, final, pending.attempts)
-        ready = selected.ready
-        if ready and self._entries.must_be_saved(selected.postponed):
-            ended = [pending for pending, _ in selected.ended]
+        ready = [one for one in selected.ready if not self._entries.joins_day(one.entry)]
+        self._of_day = [one for one in selected.ready if self._entries.joins_day(one.entry)]
+        if selected.ready and self._entries.must_be_saved(selected.postponed):
             # Also of those whose outcomes are not written yet: an entry that is missing here is taken for final.
-            await self._writer.save(checkpoint_of([*self._entries.unclear, *ended, *ready, *selected.postponed]))
+            ended = [*self._entries.unclear, *(pending for pending, _ in selected.ended)]
+            await self._writer.save(checkpoint_of([*ended, *selected.ready, *selected.postponed]))
         if self._most_texts:  # what can share a call stands together
             ready = sorted(ready, key=lambda pending: self._messages.values(pending.entry))
         self._ready.extend(ready)
@@ -203,7 +216,10 @@ class ParcelExecutor:
             self._put_back_open(batch)
             return
         triggered = await self._learn(batch, outcomes)
-        times = _AttemptTimes(started, self._now, random.random(), triggered)
+        jitter = (
+            0.0 if self._entries.joins_day(batch[0].entry) else random.random()
+        )  # parts of other parcels wait alike
+        times = _AttemptTimes(started, self._now, jitter, triggered)
         attempted = list(zip(batch, outcomes, strict=True))
         for pending, outcome in attempted:
             if not isinstance(outcome, Split):
@@ -245,9 +261,12 @@ class ParcelExecutor:
     # What follows from an outcome
 
     def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
+        is_of_day = self._entries.joins_day(pending.entry)
+        if is_of_day:  # the outcome is that of its text, whichever claim has handed it over
+            pending = pending._replace(unclear_since=0)
         since = pending.unclear_since or times.started
         age, backoff = timedelta(milliseconds=times.ended - since), self._services.options.backoff
-        unclear, remembers = pending.unclear_since > 0, self._courier.remembers
+        unclear, remembers = pending.unclear_since > 0, NEVER if is_of_day else self._courier.remembers
         flags = {"unclear": unclear, "triggered": times.triggered}
         decision = decide(outcome, pending.attempts, age, remembers, backoff, times.jitter, **flags)
         if isinstance(decision, Final):
@@ -262,7 +281,7 @@ class ParcelExecutor:
         note = self._attempts.note_of(pending)
         self._services.exchange_notes.log("tried again later", decision.reason, note.detail)
         # Elsewhere an entry that waits stays as it is stored, and only the exchange is kept.
-        if self._attempts.are_announced or note.line:
+        if self._attempts.are_announced or is_of_day or note.line:
             known = Status.QUEUED, decision.reason, "", decision.attempts, ()
             self._writer.note(pending.entry.item(*known, *note))
 

@@ -16,6 +16,7 @@ from core.queue import Queue, Task
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
 from couriers.sending.content.uploaded_files import UploadedFiles
+from couriers.sending.day_messages import DayMessages
 from couriers.sending.interface import Courier
 from couriers.sending.options import CourierOptions
 from couriers.sending.parcels.exchange_notes import ExchangeNotes
@@ -52,4 +53,5 @@ class ParcelServices:
     received: ReceivedMessages
     reply_addresses: ReplyAddresses
     answer_numbers: AnswerNumbers
+    day_messages: DayMessages
     announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

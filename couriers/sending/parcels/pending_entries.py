@@ -9,6 +9,9 @@ After a crash every entry that the lost claim may have attempted counts as uncle
 attempt (`NEVER`) these are the announced ones; otherwise all whose next attempt was due by now.
 `lua/delivery/modules/unclear.lua` has the same rule for parcels that are not claimed again.
 
+An entry of a message of the day is announced, too. After a crash it stays open: what has become of its text is asked of
+its address (`couriers.sending.day_messages`).
+
 Invariant I17: where a repeat could double the message, an entry found as `sending` after a crash becomes `unknown` and
 is never repeated. Tests: tests/system/crash/test_couriers.py.
 Invariant I18: an entry that may have been sent never ends as `failed`, `cancelled` or `expired`. Tests:
@@ -16,13 +19,15 @@ tests/couriers/sending/test_ambiguous_ends.py.
 """
 
 import json
-from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
 from typing import NamedTuple
 
 from core.deliveries.histories.encoding import load_plan
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.histories.reader import HistoryReader
+from core.model.clock import from_ms, to_ms
+from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
 from core.model.receiving_hours import next_opening
 from core.model.states import OPEN, REACHED, Reason, Status
@@ -50,10 +55,12 @@ class PendingEntry(NamedTuple):
         return [self.place, self.not_before, self.attempts, self.unclear_since]
 
 
-def opens_at(entry: Entry, now: int) -> int:
-    """Return when the recipient wants messages, in ms as `now`; 0 if it does now."""
-    opening = next_opening(entry.hours, datetime.fromtimestamp(now / 1000, UTC)) if entry.hours else None
-    return int(opening.timestamp() * 1000) if opening else 0
+def opens_at(entry: Entry, key: HistoryKey, now: int) -> int:
+    """Return when the recipient wants the message of this delivery, in ms as `now`; 0 if it does now."""
+    if not entry.hours:
+        return 0
+    opening = next_opening(entry.hours, from_ms(now), from_ms(key.ns // 1_000_000))
+    return to_ms(opening) if opening else 0
 
 
 def checkpoint_of(postponed: Iterable[PendingEntry]) -> str:
@@ -63,10 +70,17 @@ def checkpoint_of(postponed: Iterable[PendingEntry]) -> str:
 
 class PendingEntries:
     """One per claim. `open`: entries to attempt. `unclear`: entries whose last attempt was cut off by a crash and
-    cannot be repeated safely.
+    cannot be repeated safely. `joins_day`: see `couriers.sending.day_messages`.
     """
 
-    def __init__(self, task: Task, parcel: Parcel, remembers: timedelta) -> None:
+    def __init__(
+        self,
+        task: Task,
+        parcel: Parcel,
+        remembers: timedelta,
+        joins_day: Callable[[Entry], bool],
+    ) -> None:
+        self.joins_day = joins_day
         self._task = task
         self._parcel = parcel
         self._remembers = remembers
@@ -77,7 +91,9 @@ class PendingEntries:
         known = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
         # A lost claim attempted no entry whose hours began after its start.
         self.open = [
-            one._replace(not_before=max(one.not_before, opens_at(one.entry, task.started))) if one.entry.hours else one
+            one._replace(not_before=max(one.not_before, opens_at(one.entry, parcel.history_key, task.started)))
+            if one.entry.hours
+            else one
             for one in known
         ]
         self.unclear: list[PendingEntry] = []
@@ -124,12 +140,14 @@ class PendingEntries:
 
     def _may_have_been_attempted(self, pending: PendingEntry, status: Status) -> bool:
         """Return whether the claim that was lost may have attempted this entry."""
-        if self._remembers == NEVER:
+        if self._remembers == NEVER or self.joins_day(pending.entry):
             return status is Status.SENDING
         return self._task.crashed and pending.not_before <= self._task.claimed
 
     def _is_repeatable(self, pending: PendingEntry) -> bool:
         """Return whether another attempt cannot double the message."""
+        if self.joins_day(pending.entry):
+            return True
         age = timedelta(milliseconds=max(0, self._task.claimed - pending.unclear_since))
         return not pending.unclear_since or still_remembered(age, self._remembers)
 

@@ -45,8 +45,7 @@ class EntrySelection:
         throttled = await self._throttled_chats() if tube_has_throttles else {}
         postponed = []
         for pending in self._entries.open:
-            opens = opens_at(pending.entry, self._task.claimed)
-            not_before = max(pending.not_before, throttled.get(pending.entry.address, 0), opens)
+            not_before = max(pending.not_before, throttled.get(pending.entry.address, 0), self._opens(pending))
             # As of the claim: after a crash this shows which entries may have been attempted.
             if not_before > self._task.claimed:
                 postponed.append(pending._replace(not_before=not_before))
@@ -56,6 +55,12 @@ class EntrySelection:
         await self._skip_answered()
         self._refuse_empty()
         return Selected(self._ready, postponed, self._ended)
+
+    def _opens(self, pending: PendingEntry) -> int:
+        """Return when the recipient wants the message; 0 if a lost claim has handed it to the message of the day."""
+        if pending.unclear_since and self._entries.joins_day(pending.entry):
+            return 0
+        return opens_at(pending.entry, self._parcel.history_key, self._task.claimed)
 
     async def _throttled_chats(self) -> dict[str, int]:
         """Return address → the server ms until which it is throttled."""

@@ -101,7 +101,7 @@ def _times(user: User, locale: str, zone: str) -> str:
     values["at"] = begin if when == "daily" else "18:00"
     rows = [_time_choice(one, values, locale, is_chosen=one == when) for one in ("any_time", "window", "daily")]
     note = _said("zone", locale, zone=hours.zone if hours else zone)
-    return "\n".join([*rows, f'<p class="quiet">{note}</p>'])
+    return "\n".join([*rows, f'<p class="quiet">{_said("apart", locale)} {note}</p>'])
 
 
 def _time_choice(when: str, values: Mapping[str, str], locale: str, *, is_chosen: bool) -> str:

@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
         self, task: Task, parcel: Parcel, channel: str
     ) -> tuple[list[PendingEntry], list[PendingEntry], list[Any]]:
         """Entries to attempt, entries to leave, and outcomes without an attempt, as `ParcelExecutor` has them."""
-        pending = PendingEntries(task, parcel, NEVER)
+        pending = PendingEntries(task, parcel, NEVER, lambda entry: False)
         await pending.compare(self.reader)
         closed = [one.entry.item(Status.UNKNOWN, Reason.CRASHED) for one in pending.unclear]
         ready = [one for one in pending.open if one.not_before <= task.claimed]
