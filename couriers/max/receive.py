@@ -105,8 +105,8 @@ class MaxFiles:
 WAIT = 25
 """Seconds that MAX holds a poll without updates; 30 at most."""
 
-_SPACING = 0.55
-"""Seconds between two requests."""
+SPACING = 0.55
+"""Seconds between two requests: MAX takes two a second."""
 
 LOOKS_EVERY = timedelta(minutes=5)
 """MAX drops a subscription after eight hours without a success."""
@@ -168,13 +168,14 @@ async def unsubscribe_all(client: MaxClient) -> None:
 
 
 class MaxLongPoll:
-    """A source of `couriers.receiving.poller.Poller`: at most two requests a second."""
+    """A source of `couriers.receiving.poller.Poller`. `spacing`: seconds between two requests."""
 
     faults: tuple[type[Exception], ...] = (MaxUnavailable, MaxRefused)
 
-    def __init__(self, client: MaxClient, wait: int = WAIT) -> None:
+    def __init__(self, client: MaxClient, wait: int = WAIT, spacing: float = SPACING) -> None:
         self._client = client
         self._wait = wait
+        self._spacing = spacing
         self._polled_at = float("-inf")
 
     async def sign_in(self) -> str:
@@ -211,7 +212,7 @@ class MaxLongPoll:
         return kept if kept.events else newest
 
     async def _poll(self, position: str, wait: int) -> Page:
-        await asyncio.sleep(max(0.0, self._polled_at + _SPACING - time.monotonic()))
+        await asyncio.sleep(max(0.0, self._polled_at + self._spacing - time.monotonic()))
         self._polled_at = time.monotonic()
         page = await poll(self._client, position, wait)
         return Page(page.updates, page.marker)

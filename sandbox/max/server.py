@@ -12,7 +12,7 @@ from sandbox.max.bot import CHANNEL, Bot
 from sandbox.max.errors import ApiError, malformed, unauthorized
 from sandbox.max.faults import CONNECTION, Refusals, respond
 from sandbox.max.people_actions import PeopleActions
-from sandbox.max.updates import Subscription, Updates
+from sandbox.max.updates import POLLS_PER_SECOND, Subscription, Updates
 from sandbox.max.uploads import Uploads
 from sandbox.state import SandboxState
 
@@ -26,7 +26,9 @@ Call = Callable[[Json, Any], Any]
 
 
 class MaxServer(HttpListener):
-    """Simulates platform-api2.max.ru for the bot with `token`. `webhook_pause`: as `Updates` has it."""
+    """Simulates platform-api2.max.ru for the bot with `token`. `webhook_pause` and `polls_per_second`: as `Updates`
+    has them.
+    """
 
     def __init__(
         self,
@@ -36,10 +38,11 @@ class MaxServer(HttpListener):
         token: str = TOKEN,
         *,
         webhook_pause: float = 1.0,
+        polls_per_second: int = POLLS_PER_SECOND,
     ) -> None:
         self.token = token
         self._state = state
-        self._updates = Updates(webhook_pause, lambda name: state.count(CHANNEL, name))
+        self._updates = Updates(webhook_pause, lambda name: state.count(CHANNEL, name), polls_per_second)
         self._bot = Bot(state, self._updates)
         self._refusals = Refusals()
         self.people = PeopleActions(self._bot)

@@ -56,11 +56,17 @@ class Subscription:
 class Updates:
     """Of one bot. `first_pause`: seconds before a post is repeated, which grow; the real one is a minute."""
 
-    def __init__(self, first_pause: float = 1.0, count: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        first_pause: float = 1.0,
+        count: Callable[[str], None] = lambda _: None,
+        polls_per_second: int = POLLS_PER_SECOND,
+    ) -> None:
         self._events: deque[tuple[int, Json]] = deque(maxlen=_KEPT)
         self._last = time.time_ns()  # beyond every marker of an earlier start
         self._next = asyncio.Event()
         self._rate = RateLimit()
+        self._polls_per_second = polls_per_second
         self._first_pause = first_pause
         self._count = count
         self._posting: asyncio.Task[None] | None = None
@@ -78,8 +84,8 @@ class Updates:
         self._last = 0
 
     async def poll(self, marker: int | None, limit: int, timeout: int, types: Collection[str]) -> Json:
-        """Return the answer of GET /updates. Raises ApiError beyond two requests a second, and while subscribed."""
-        if not self._rate.accepts(POLLS_PER_SECOND, time.monotonic()):
+        """Return the answer of GET /updates. Raises ApiError beyond the rate, and while subscribed."""
+        if not self._rate.accepts(self._polls_per_second, time.monotonic()):
             self._count("polls refused")
             raise too_many_requests()
         if self.subscription is not None:

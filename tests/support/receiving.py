@@ -9,10 +9,13 @@ from pathlib import Path
 
 from cli.commands.parts.bot import ReceivingBots
 from cli.settings.settings import load
+from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services
+from core.updates.bot_calls import BotCalls, Make
 from core.updates.ingress import Ingress
+from couriers.inbound import events_ingress
 from couriers.receiving.lease import PollerLease
 from couriers.receiving.poller import Poller, Source
 from scenarios.bot.new_bot import TEACHER
@@ -69,6 +72,18 @@ async def running(bots: ReceivingBots) -> AsyncIterator[None]:
         stop.set()
         await cancel_and_wait(readiness)
         await task
+
+
+@asynccontextmanager
+async def polled(store: Store, channel: str, source: Source, make: Make) -> AsyncIterator[None]:
+    """The bot of a channel, with what it polls and how it makes calls; it is killed at the end."""
+    client = QueueClient(store)
+    ingress, calls = events_ingress(store, client, TENANT)[channel], BotCalls(client, TENANT, channel)
+    await ingress.open()
+    await calls.open()
+    tasks = [asyncio.create_task(calls.worker(make).run()), asyncio.create_task(poll(store, source, ingress))]
+    yield
+    await cancel_and_wait(*tasks)
 
 
 async def poll(store: Store, source: Source, ingress: Ingress) -> None:

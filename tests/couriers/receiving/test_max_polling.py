@@ -19,9 +19,10 @@ from couriers import max as max_provider
 from couriers.inbound import events_ingress
 from couriers.max import courier as max_courier
 from couriers.max.client import MaxClient, MaxTokenRefused
-from couriers.max.receive import WAIT, MaxLongPoll, MaxWebhook
+from couriers.max.receive import SPACING, WAIT, MaxLongPoll, MaxWebhook
 from sandbox.events import Fault, Rule
 from sandbox.max import MaxServer
+from sandbox.max.updates import POLLS_PER_SECOND
 from sandbox.state import SandboxState
 from scenarios.execution.opening import ScenarioOptions
 from tests.sandbox.bot_api_clients import BotApi, bot_api
@@ -73,8 +74,10 @@ def labels(message: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture
-async def max_server() -> AsyncIterator[MaxServer]:
-    async with serving(MaxServer(SandboxState(), webhook_pause=0.01)) as opened:
+async def max_server(request: pytest.FixtureRequest) -> AsyncIterator[MaxServer]:
+    """`request.param`: the polls that it takes in a second."""
+    polls_per_second = getattr(request, "param", 1000)
+    async with serving(MaxServer(SandboxState(), webhook_pause=0.01, polls_per_second=polls_per_second)) as opened:
         yield opened
 
 
@@ -86,11 +89,11 @@ async def max_client(max_server: MaxServer) -> AsyncIterator[MaxClient]:
 
 
 @asynccontextmanager
-async def polling(stack: Stack, max_client: MaxClient, wait: int = WAIT) -> AsyncIterator[None]:
+async def polling(stack: Stack, max_client: MaxClient, wait: int = WAIT, spacing: float = 0.01) -> AsyncIterator[None]:
     """A process that polls."""
     ingress = events_ingress(stack.store, QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     await ingress.open()
-    task = asyncio.create_task(poll(stack.store, MaxLongPoll(max_client, wait), ingress))
+    task = asyncio.create_task(poll(stack.store, MaxLongPoll(max_client, wait, spacing), ingress))
     try:
         yield
     finally:
@@ -121,10 +124,11 @@ def polls(max_server: MaxServer) -> int:
     return max_server._state.counter("max", "getUpdates")
 
 
+@pytest.mark.parametrize("max_server", [POLLS_PER_SECOND], indirect=True)
 async def test_each_update_is_read_once_by_one_of_two_processes_with_two_requests_a_second(
     stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
-    async with polling(stack, max_client), polling(stack, max_client):
+    async with polling(stack, max_client, spacing=SPACING), polling(stack, max_client, spacing=SPACING):
         await until(lambda: polls(max_server) >= 1)
         for text in ("one", "two", "three"):
             max_server.people.write(PERSON, text)
@@ -193,7 +197,7 @@ async def test_a_server_that_refuses_a_marker_beyond_its_own_or_answers_with_a_l
     app.router.add_get("/updates", answer)
     async with TestServer(app) as server:
         client = MaxClient("token", f"http://127.0.0.1:{server.port}")
-        page = await MaxLongPoll(client, wait=0).poll("1000")
+        page = await MaxLongPoll(client, wait=0, spacing=0).poll("1000")
         await client.close()
     assert page.position == "3"
     assert [event["n"] for event in page.events] == ([2] if "0" in refused else [1, 2])

@@ -15,11 +15,8 @@ from core.directory import Directory
 from core.model.delivery import Recipient
 from core.model.people import User
 from core.queue import QueueClient
-from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import answer_worker
 from core.updates.answer_worker import AnswerWorker
-from core.updates.bot_calls import BotCalls
-from couriers.inbound import events_ingress
 from couriers.max import courier as max_courier
 from couriers.max.client import MaxClient
 from couriers.max.receive import MaxCalls, MaxLongPoll
@@ -37,7 +34,7 @@ from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.core.answers.test_answers import COMING
 from tests.core.answers.test_groups import STRANGER as HINT
-from tests.support.receiving import poll
+from tests.support.receiving import polled
 from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
@@ -167,31 +164,26 @@ async def vk_group(stack: Stack) -> AsyncIterator[Group]:
 
 @asynccontextmanager
 async def max_group(stack: Stack) -> AsyncIterator[Group]:
-    async with serving(MaxServer(SandboxState())) as server:
+    async with serving(MaxServer(SandboxState(), polls_per_second=1000)) as server:
         client = MaxClient(server.token, server.url)
         courier = await max_courier.open(max_courier.Settings(server.token, server.url), Path())
-        async with _running(stack, "max", courier, MaxLongPoll(client), MaxCalls(client).make):
+        async with _running(stack, "max", courier, MaxLongPoll(client, spacing=0.01), MaxCalls(client).make):
             yield MaxGroup(server)
         await client.close()
 
 
 @asynccontextmanager
 async def _running(stack: Stack, channel: str, courier: Courier, source: Any, make: Any) -> AsyncIterator[None]:
-    """The courier, the poller, and what counts presses and makes calls."""
-    client = QueueClient(stack.store)
-    ingress = events_ingress(stack.store, client, TENANT)[channel]
-    presses_of_all, calls = AnswerWorker(stack.store, client), BotCalls(client, TENANT, channel)
-    for part in (ingress, presses_of_all, calls):
-        await part.open()
+    """The courier, the bot, and what counts presses."""
+    presses_of_all = AnswerWorker(stack.store, QueueClient(stack.store))
+    await presses_of_all.open()
     await stack.courier(courier)
-    workers = [presses_of_all.worker(), calls.worker(make)]
-    running = [asyncio.create_task(worker.run()) for worker in workers]
-    poller = asyncio.create_task(poll(stack.store, source, ingress))
-    yield
-    await cancel_and_wait(poller)
-    for worker in workers:
-        worker.stop()
-    await asyncio.gather(*running)
+    worker = presses_of_all.worker()
+    running = asyncio.create_task(worker.run())
+    async with polled(stack.store, channel, source, make):
+        yield
+    worker.stop()
+    await running
 
 
 @pytest.mark.parametrize("opened", [telegram_group, vk_group, max_group], ids=["telegram-bot", "vk", "max"])
