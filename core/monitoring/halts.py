@@ -17,7 +17,7 @@ import msgspec
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
-from core.model.contacts.addresses import channel_records
+from core.model.contacts.addresses import channel_title
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
 from core.redis.keys import KEYS
@@ -85,9 +85,7 @@ class Halts:
     async def _send(
         self, channel: str, reason: str, tenant: str, locale: str, readers: Sequence[User], names: Sequence[str]
     ) -> None:
-        record = channel_records().get(channel)
-        title = (record.title if record else "") or channel
-        text = say("account_halted", locale, channel=title, name=channel, reason=reason.rstrip("."))
+        text = say("account_halted", locale, channel=channel_title(channel), name=channel, reason=reason.rstrip("."))
         message = NewDelivery(
             tenant=self._home if self._operators or not tenant else tenant,
             sender=_SENDER,

@@ -5,6 +5,7 @@ from couriers.channel import Channel
 
 CHANNEL = Channel(
     name="email",
+    title="E-mail",
     courier="couriers.email.courier",
     place=6,
     account="ADA_SMTP_URL",

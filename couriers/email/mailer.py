@@ -19,8 +19,8 @@ from typing import Protocol
 from aiosmtplib import SMTP
 
 from core.directory.linking import NotMailed
+from core.model.contacts.addresses import channel_title
 from core.model.people import User
-from couriers.channel import channels
 from couriers.email.errors import (
     MailDeferred,
     MailError,
@@ -224,9 +224,7 @@ class LinkCodeMailer:
 
         Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
         """
-        record = channels().get(channel)
-        title = record.title if record and record.title else channel
-        values = {"code": code, "minutes": _minutes(lifetime), "channel": title}
+        values = {"code": code, "minutes": _minutes(lifetime), "channel": channel_title(channel)}
         await self._send(self._templates.message("link-code", to.locale, to.email or "", **values))
 
     async def send_sign_in_code(self, to: User, code: str, lifetime: timedelta) -> None:

@@ -8,12 +8,14 @@ delivery, so it never reaches another person's.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 
 from msgspec import Struct
 
 from core.deliveries.deliveries import Deliveries
+from core.model.contacts.addresses import channel_title
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.people import id_text
@@ -112,7 +114,7 @@ def status_text(history: History, language: str, timezone: tzinfo) -> str:
         _said(status_code(history), language, time=moment(history.deliver_at, timezone)),
         *([_said("status_moved", language)] if is_moved else []),
         _said("status_counts", language, people=counts["recipients"], reached=counts["reached"]),
-        *(_channel_line(channel, record.counts, language) for channel, record in history.channels.items()),
+        *_channel_lines(history, language),
         *(totals_lines(history.question, history.answers, language) if history.question and history.answers else ()),
     ]
     return "\n".join(line for line in lines if line)
@@ -150,14 +152,22 @@ def is_asking(history: History) -> bool:
     return history.answers is not None and not history.answers.closed_at
 
 
-def _channel_line(channel: str, counts: Mapping[Status, int], language: str) -> str:
-    """Return what a channel has done; "" for a channel in which no recipient has a contact."""
-    words = [
+def _channel_lines(history: History, language: str) -> Iterator[str]:
+    """Yield what each channel has done, but for those in which no recipient has a contact."""
+    counts = {channel: _words(record.counts, language) for channel, record in history.channels.items()}
+    done = {channel: words for channel, words in counts.items() if words}
+    titles = Counter(map(channel_title, done))
+    for channel, words in done.items():
+        title = channel_title(channel)
+        yield f"{title if titles[title] == 1 else channel}: {words}"
+
+
+def _words(counts: Mapping[Status, int], language: str) -> str:
+    return ", ".join(
         f"{_said(_COUNTS[status], language)} {count}"
         for status, count in counts.items()
         if count and status not in (Status.NO_CONTACT, Status.SKIPPED)
-    ]
-    return f"{channel}: {', '.join(words)}" if words else ""
+    )
 
 
 async def missed_text(deliveries: Deliveries, key: HistoryKey, tenant: str, language: str) -> str:

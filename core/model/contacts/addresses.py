@@ -53,6 +53,12 @@ def channel_records() -> Mapping[str, RegisteredChannel]:
     return records
 
 
+def channel_title(channel: str) -> str:
+    """Return the name of a channel as people know it."""
+    record = channel_records().get(channel)
+    return (record.title if record else "") or channel
+
+
 def address_form(channel: str) -> AddressForm | None:
     """Return the form of the addresses of a channel; None if every printable text is one."""
     record = channel_records().get(channel)

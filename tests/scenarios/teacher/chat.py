@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import structs
 
 from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
@@ -133,13 +134,16 @@ class School:
         await self.prepare(written, *titles)
         await self.notice("Send")
 
+    @property
+    def options(self) -> ScenarioOptions:
+        return ScenarioOptions(TENANT, self.timezone, linking=self.linking, public_url="https://ada.example/")
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The processes of the bot."""
         server = self.bot_api.server
-        options = ScenarioOptions(TENANT, self.timezone, linking=self.linking, public_url="https://ada.example/")
         bot = receiving_bot(server.token, server.url, self.core)
-        async with answering(self.core, options), running(bot):
+        async with answering(self.core, self.options), running(bot):
             yield
 
 
@@ -176,14 +180,16 @@ async def open_school(
     quotas: Mapping[str, Quota] | None = None,
     quiet_hours: TenantQuietHours | None = None,
     clock: Callable[[], datetime] | None = None,
+    language: str = "en",
 ) -> School:
-    """The school with its people and groups; the bot does not run yet."""
+    """The school with its people and groups; the bot does not run yet. `language`: of the teacher and the student."""
     store, directory, outbox = stack.store, Directory(stack.store), Outbox()
     rules = SendingPolicy(quotas or {"trainer": Quota(4, timedelta(days=1))}, quiet_hours or TenantQuietHours())
     core = replace(Services.on(store, rules), tracker=stack.tracker)
     sending = Sending(store, core.deliveries, directory, rules, clock=clock or (lambda: datetime.now(UTC)))
     core = replace(core, sending=sending)
-    for user in (ANNA, BORIS, VERA, GLEB):
+    speakers = [structs.replace(user, locale=language) for user in (ANNA, BORIS)]
+    for user in (*speakers, VERA, GLEB):
         await directory.users.create(TENANT, user)
     for group, members in ((Group(101, "ИВТ-101"), [2, 3, 4]), (Group(102, "ИВТ-102"), [2]), (Group(103, "Пусто"), [])):
         await directory.groups.create(TENANT, group, members)

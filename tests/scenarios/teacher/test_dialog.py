@@ -34,7 +34,7 @@ async def test_a_teacher_selects_groups_writes_and_sends(school: School) -> None
     await school.answer("Завтра нет пары")
     await school.notice("Now")
     confirmation = await school.shows("of these without a contact: 1")
-    assert "By SMS: 2, with 1 SMS each" in confirmation["text"]
+    assert "By SMS: 2, 1 SMS each" in confirmation["text"]
     await school.notice("Send")
     await school.shows("Everybody who can be reached was reached")
     assert sorted(school.sms.addresses) == ["+79990000002", "+79990000003"]

@@ -156,7 +156,7 @@ TRANSCRIPTS = Path(__file__).parent / "transcripts"
 PEOPLE = {"teacher": TEACHER, "student": STUDENT, "stranger": STRANGER}
 
 
-@pytest.mark.parametrize("network", ["sms en", "sms ru", "vk ru"], indirect=True)
+@pytest.mark.parametrize("network", ["sms en", "sms ru", "vk en", "vk ru"], indirect=True)
 async def test_the_written_dialog_says_what_the_transcript_has(
     network: Network, request: pytest.FixtureRequest
 ) -> None:
