@@ -35,7 +35,7 @@ from tests.support.waiting import until
 
 T = TypeVar("T")
 
-EXAMPLES, LONG_EXAMPLES, STEPS = 8, 300, 30
+EXAMPLES, LONG_EXAMPLES, STEPS = 5, 300, 30
 MINUTE = timedelta(minutes=1)
 CHANNELS = ("telegram", "vk", "sms")
 ATTEMPT_ENDS = [Status.SENT, Status.FAILED, Status.FAILED, Status.UNKNOWN, None]

@@ -20,7 +20,7 @@ from tests.support import limits
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
 from tests.support.servers import Server, on_both_servers
 
-EXAMPLES, LONG_EXAMPLES, STEPS = 6, 300, 60
+EXAMPLES, LONG_EXAMPLES, STEPS = 4, 300, 60
 COUNTED = (
     *("put", "claimed", "done", "failed", "cancelled", "expired"),
     *("buried", "kicked", "released", "retried", "lost", "promoted"),
