@@ -30,7 +30,7 @@ export default {
     const { me } = context, last = h("div", { class: "last" });
     const pages = PAGES.filter((page) => page.section && page.name !== "home" && may(me, page.right));
     paint(root,
-      h("h1", {}, me.name ? t("home.hello", { name: me.name }) : t("home.hello_nobody")),
+      h("h1", {}, me.kind === "person" && me.name ? t("home.hello", { name: me.name }) : t("home.hello_nobody")),
       last,
       pages.length
         ? [...new Set(pages.map((page) => page.section))].map((section) => [section !== "main" && h("h2", {}, t(`section.${section}`)), cards(pages.filter((page) => page.section === section))])
