@@ -102,7 +102,7 @@ Item = Mapping[str, Any]
 
 def format_user_line(user: Item) -> str:
     """Return a person in one line."""
-    parts = (str(user["id"]), user["name"] or "", user["role"] or "", user["email"] or "")
+    parts = (str(user["id"]), user["name"] or "(no name)", user["role"] or "", user["email"] or "")
     return "  ".join(part for part in parts if part)
 
 
