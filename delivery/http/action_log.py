@@ -8,6 +8,7 @@ from aiohttp import hdrs, web
 from msgspec import UNSET, json
 
 from core.admission.actions import MAX_REASON, OperatorAction
+from core.admission.api_keys import SCIM
 from core.errors import StoreError
 from delivery.http.context import ApiRequest, Response
 from delivery.http.route import People, Route
@@ -19,13 +20,15 @@ REASON = "Ada-Reason"
 ACTION = "Ada-Action"
 """The header with the name of an action of many requests, which have one entry together."""
 CLI_AGENT = "ada-cli"
-_OPERATORS = frozenset({"manage", "admin", "operator"})
+_OPERATORS = frozenset({"manage", SCIM, "admin", "operator"})
 _COUNTS = (("changed",), ("cancelled",), ("queued",), ("replayed",), ("deleted",), ("created", "updated"))
 """The fields of a response that say how many things were changed; those of one line are added up."""
 _FILTERS = (
     *("tenant", "tube", "state", "kind", "kind_prefix", "user", "sender", "lane", "tag", "error", "reason", "q"),
 )
 """The fields by which a body selects what is changed."""
+_STEP_OF_SCIM = "scim-changes"
+"""Identity providers change each person by itself: the changes of a kind and day are one entry."""
 _STEP = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _NOT_LOGGED = ("/v1/links", "/v1/sign-in", "/v1/import/columns")
 
@@ -45,7 +48,7 @@ def is_logged(route: Route, request: ApiRequest) -> bool:
 async def write_action(route: Route, request: ApiRequest, response: Response | web.StreamResponse) -> None:
     """Write the entry. A log that cannot be written does not undo the change, so it is only reported."""
     action = _action(f"{route.method} {route.path}", request, _count(response))
-    step = request.http.headers.get(ACTION, "")
+    step = _STEP_OF_SCIM if route.scope == SCIM else request.http.headers.get(ACTION, "")
     try:
         await request.services.actions.write(request.tenant, action, step if _STEP.fullmatch(step) else "")
     except StoreError as fault:

@@ -28,6 +28,7 @@ from couriers.inbound import events_ingress
 from couriers.sending.runtime import Runtime
 from delivery.app import build
 from delivery.http.options import Options
+from delivery.http.responses.scim import SCIM_TYPE
 from delivery.http.server import listening
 from delivery.services import ApiServices
 from tests.support.outbox import Outbox
@@ -53,7 +54,10 @@ class ApiResponse:
 
     @property
     def code(self) -> str:
-        """The code of the problem document; asserts that it is complete."""
+        """The code of the problem document, or of the error of SCIM; asserts that it is complete."""
+        if self.headers["Content-Type"] == SCIM_TYPE:
+            assert self.json["status"] == str(self.status)
+            return str(self.json["detail"]).rpartition("(")[2].removesuffix(")")
         assert self.headers["Content-Type"] == "application/problem+json", self
         assert {"type", "title", "status", "detail", "code"} <= self.json.keys(), self
         assert self.json["status"] == self.status

@@ -18,10 +18,9 @@ from cli.commands.directory.sync_sources import OWNS, SourcePlace, SourceTable, 
 from cli.settings.parsing import parse_duration
 from core.directory.csv_cells import escaped
 from core.directory.importing.csv_rows import CsvRow, written_records
-from core.directory.syncs import SOURCE
 from core.errors import SetupError
+from core.model.people import ACCOUNTS, is_source
 from core.model.text.characters import counted
-from core.sessions.outside_accounts import ACCOUNTS
 
 _POLL_SECONDS = 5.0
 """Pause between two checks whether the console has requested a run."""
@@ -61,11 +60,9 @@ def declare(parser: ArgumentParser) -> None:
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 1 if the source is refused: then nothing was written."""
-    if not SOURCE.fullmatch(arguments.source):
-        raise CommandFailed("the name of a source has small letters, digits and _, at most 27", WRONG_USAGE)
-    if arguments.source == ACCOUNTS:
+    if not is_source(arguments.source):
         raise CommandFailed(
-            f"{ACCOUNTS} names the accounts with which people sign in, no source of people", WRONG_USAGE
+            f"the name of a source has small letters, digits and _, at most 27, and is not {ACCOUNTS}", WRONG_USAGE
         )
     every = _seconds(arguments)
     place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private, every > 0)

@@ -14,7 +14,7 @@ from cli.commands.directory.sync_sources import OF_SYNC, OWNS, SourceTable, Sync
 from core.directory.csv_cells import CONTACTS, FIELDS, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, written_records
 from core.directory.importing.kinds import GUARDIANS
-from core.sessions.outside_accounts import ACCOUNTS
+from core.directory.syncs import is_in_another, owner_of
 
 _LEFT = "-left"
 _SHARED = ("name", "email", "role", "locale", "opt_out", *GUARDIANS)
@@ -65,14 +65,11 @@ class SyncSource:
         """Return the source that says what stands in a column of a person: the first that has the person and names the
         column.
         """
-        systems = [one.partition(":")[0] for one in person.get("external_ids", ())]
-        owners = (one for one in systems if one == self.name or column in self.columns.get(one, ()))
-        return next(owners, self.name)
+        return owner_of(person.get("external_ids", ()), column, self.name, self.columns)
 
     def is_in_another(self, person: Item) -> bool:
         """Return whether another source has this person."""
-        systems = {one.partition(":")[0] for one in person.get("external_ids", ())}
-        return bool(systems & (self.columns.keys() - {self.name, ACCOUNTS}))
+        return is_in_another(person.get("external_ids", ()), self.name, self.columns.keys())
 
     def external_ids(self, person: Item, own: str, *, has_left: bool) -> str:
         """Return the external ids of a person, that of this source in its place among them."""

@@ -7,6 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
@@ -17,6 +18,7 @@ from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, courier_module, load
+from core.admission.api_keys import SCIM, ApiKeys
 from core.directory.syncs import Syncs
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.model.clock import local_time
@@ -236,6 +238,10 @@ async def check_clock(store: Store) -> Finding:
 async def check_syncs(store: Store) -> AsyncIterator[Finding]:
     """Emit what became of the last run of each source of people of the default tenant."""
     syncs = Syncs(store)
+    keys = [one.name for one in await ApiKeys(store).list() if SCIM in one.scopes]
+    if keys and find_spec("scim2_models") is None:
+        detail = f"{', '.join(keys)} has a key, but scim2-models is not installed"
+        yield Finding("scim", False, detail, "pip install 'ada[scim]'")
     sources = [one for one in await syncs.all(DEFAULT_TENANT) if one.last]
     if not sources:
         yield Finding("sync", None, "no source of people has run (./ada sync)")

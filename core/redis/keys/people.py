@@ -20,6 +20,13 @@ PEOPLE = (
         Lifetime.FOREVER,
         "source of people → its last run as JSON; with `=` its last dry run; with `?` the run that is asked for",
     ),
+    Key(
+        "departures",
+        "directory:{s}:departures:<tenant>:<source>:<day>",
+        "hash",
+        Lifetime.TTL,
+        "of a source that names people one by one: `left` those who have left it on the day, `of` those it had",
+    ),
     Key("userids", "directory:{s}:userids:<tenant>", "zset", Lifetime.FOREVER, "ids of the people, sorted as text"),
     Key(
         "names",

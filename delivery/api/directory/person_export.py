@@ -1,6 +1,6 @@
 """All that is stored of a person in the directory, in deliveries to it and in its threads, as one file for it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
@@ -26,12 +26,13 @@ _AT_ONCE = 100
 
 
 class PersonExportLine(Struct):
-    """A line: the person; the ids of people that name it as a guardian; a delivery to it, with its answer; a thread
-    of the person or of its own inbox, and behind it
-    its messages; or what bots have stored of it in a channel.
+    """A line: the person; what clients of SCIM say of it, by source; the ids of people that name it as a guardian; a
+    delivery to it, with its answer; a thread of the person or of its own inbox, and behind it its messages; or what
+    bots have stored of it in a channel.
     """
 
     user: UserResponse | UnsetType = UNSET
+    scim: Mapping[str, str] | UnsetType = UNSET
     children: Sequence[str] | UnsetType = UNSET
     delivery: PersonDeliveryView | UnsetType = UNSET
     answer: AnswerView | UnsetType = UNSET
@@ -56,7 +57,7 @@ async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
     await write_reading(f"export {user.id}", request)
     response = web.StreamResponse(headers=download_headers(f"{user.id}.ndjson", ndjson.CONTENT_TYPE))
     await response.prepare(request.http)
-    await response.write(encode(PersonExportLine(user=UserResponse.of(user))) + b"\n")
+    await response.write(encode(PersonExportLine(user=UserResponse.of(user), scim=user.scim or UNSET)) + b"\n")
     if children := await request.services.core.directory.users.children(request.tenant, user.id):
         await response.write(encode(PersonExportLine(children=children)) + b"\n")
     for lines in (_deliveries(request), _threads(request), _inbox(request, user), _remembered(request, user)):

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
-from core.directory.syncs import SOURCE, SourceState, SyncChange, SyncFault, SyncRequest, SyncResult
+from core.directory.syncs import SourceState, SyncChange, SyncFault, SyncRequest, SyncResult
 from core.model.clock import from_ms, write_time
 from core.model.field_types import PRINTABLE
+from core.model.people import is_source
 from delivery.http.context import Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
@@ -141,7 +142,7 @@ async def forget(request: Request[None, NoParameters]) -> Response:
 def _source(request: Request[Any, Any]) -> str:
     """Return the name of a source. Raises `InvalidFields` WRONG_VALUE."""
     source = part(request, "source")
-    if not SOURCE.fullmatch(source):
+    if not is_source(source):
         raise invalid_field("source", "WRONG_VALUE", "A source has small letters, digits and _, at most 27.")
     return source
 

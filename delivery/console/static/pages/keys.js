@@ -7,7 +7,7 @@ import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 
-const SCOPES = ["send", "read", "manage", "urgent", "updates", "inspect", "admin", "operator"];
+const SCOPES = ["send", "read", "manage", "urgent", "updates", "scim", "inspect", "admin", "operator"];
 // What admin does not include: core/admission/api_keys.py.
 const NOT_OF_ADMIN = ["inspect", "operator"];
 

@@ -34,7 +34,7 @@ function card(one, again) {
     last && h("dl", { class: "facts" },
       fact("sync.place", h("span", { class: "cut" }, last.place)),
       fact("sync.at", moment(last.at)),
-      fact("sync.every", last.every ? duration(last.every) : t("sync.by_hand")),
+      fact("sync.every", last.every ? duration(last.every) : t(last.place === "SCIM" ? "sync.pushed" : "sync.by_hand")),
       !last.fault && fact("sync.result", counts("import.done", last))),
     last?.disagreements.length > 0 && people("sync.disagreements", last.disagreements.map((text) => text.split(/\s(?=\S+$)/)).map(([id, name = ""]) => [id, columnName(name)])),
     shown && dryRun(shown),

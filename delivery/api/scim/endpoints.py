@@ -1,0 +1,228 @@
+"""The endpoints of SCIM 2.0. A key with the scope `scim` is a source of people, and sees and changes only its own."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib import import_module
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from msgspec import UNSET, Struct, UnsetType
+
+from core.admission.api_keys import SCIM
+from core.errors import Forbidden, NotFound, Refused
+from core.model.json_form import Json
+from core.model.people import is_source
+from delivery.http.context import ApiRequest, Request, Response, no_content
+from delivery.http.input.decoding import check_content_type, parse
+from delivery.http.input.reading import part
+from delivery.http.input.receiving import read_body
+from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE, SCIM_TYPES
+from delivery.http.route import NoParameters, Route, Routes
+
+_LIBRARY = ("scim2_models", "pydantic", "lark")
+
+
+class ScimQuery(Struct, rename="camel"):
+    """The filter, the page and the attributes of a request. Other parameters, such as Entra's flags, are left out."""
+
+    filter: str | UnsetType = UNSET
+    start_index: str | UnsetType = UNSET
+    count: str | UnsetType = UNSET
+    attributes: str | UnsetType = UNSET
+    excluded_attributes: str | UnsetType = UNSET
+
+
+class ScimCollection(Protocol):
+    """People or groups: `delivery.api.scim.people.ScimPeople`, `delivery.api.scim.groups.ScimGroups`."""
+
+    shape: Any
+
+    async def create(self, payload: Json) -> Any: ...
+
+    async def replace(self, given: str, payload: Json) -> Any: ...
+
+    async def patch(self, given: str, payload: Json) -> Any: ...
+
+    async def delete(self, given: str) -> None: ...
+
+    async def find(self, given: str) -> tuple[Any, Any]: ...
+
+    def search(self, condition: Any, *, with_members: bool) -> AsyncIterator[Any]: ...
+
+
+ScimRequest = Request[None, ScimQuery]
+_COLLECTIONS = {"Users": ("people", "ScimPeople"), "Groups": ("groups", "ScimGroups")}
+
+
+class ScimEndpoints:
+    """The operations on people or groups. `name`: the part of their addresses."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def create(self, request: ScimRequest) -> Response:
+        """Add one."""
+        resource = await (await self._collection(request)).create(await _payload(request))
+        return await self._shown(request, resource, status=201)
+
+    async def replace(self, request: ScimRequest) -> Response:
+        """Replace one."""
+        collection, payload = await self._collection(request), await _payload(request)
+        return await self._shown(request, await collection.replace(part(request, "id"), payload))
+
+    async def patch(self, request: ScimRequest) -> Response:
+        """Apply operations to one."""
+        collection, payload = await self._collection(request), await _payload(request)
+        return await self._shown(request, await collection.patch(part(request, "id"), payload))
+
+    async def show(self, request: ScimRequest) -> Response:
+        """Show one."""
+        resource = (await (await self._collection(request)).find(part(request, "id")))[1]
+        return await self._shown(request, resource)
+
+    async def delete(self, request: ScimRequest) -> Response:
+        """Block a person, or delete a group."""
+        await (await self._collection(request)).delete(part(request, "id"))
+        return no_content()
+
+    async def search(self, request: ScimRequest) -> Response:
+        """Return a page of those that fit a filter. It is counted anew for each page, as SCIM wants it."""
+        collection, library = await self._collection(request), await _library()
+        search = library.search_of(collection.shape, _query(request))
+        found: list[Any] = []
+        total = 0
+        async for resource in collection.search(search.condition, with_members=search.wants("members")):
+            if search.fits(resource):
+                total += 1
+                if search.start <= total < search.start + search.count:
+                    found.append(library.dump(resource, self._location(request, resource.id), search.parameters))
+        document = {
+            "schemas": ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
+            "totalResults": total,
+            "startIndex": search.start,
+            "itemsPerPage": len(found),
+            "Resources": found,
+        }
+        return _response(document)
+
+    async def _collection(self, request: ApiRequest) -> ScimCollection:
+        await _library()
+        module, name = _COLLECTIONS[self._name]
+        people = import_module("delivery.api.scim.people")
+        directory, source = request.services.core.directory, source_of(request)
+        columns = await directory.syncs.columns(request.tenant)
+        made: ScimCollection = getattr(import_module(f"delivery.api.scim.{module}"), name)(
+            people.ScimSource(directory, request.tenant, source, columns)
+        )
+        return made
+
+    async def _shown(self, request: ScimRequest, resource: Any, status: int = 200) -> Response:
+        library, location = await _library(), self._location(request, resource.id)
+        search = library.search_of(type(resource), _query(request))
+        return _response(library.dump(resource, location, search.parameters), status, {"Location": location})
+
+    def _location(self, request: ApiRequest, given: str) -> str:
+        return f"{_base(request)}/{self._name}/{quote(given, safe='')}"
+
+
+def discover(name: str) -> Callable[[Request[None, ScimQuery]], Awaitable[Response]]:
+    """Return the endpoint of what the service says of itself."""
+
+    async def show(request: Request[None, ScimQuery]) -> Response:
+        source_of(request)
+        found = (await _library()).discovery(name, _base(request))
+        if name == "ServiceProviderConfig":
+            return _response(found[0])
+        if given := request.http.match_info.get("id"):
+            one = next((one for one in found if one["id"] == given), None)
+            if one is None:
+                raise NotFound("ROUTE_NOT_FOUND", f"There is no {given!r} in {name}.")
+            return _response(one)
+        if not isinstance(request.query.filter, UnsetType):
+            raise Forbidden("SCIM_NOT_FILTERED", "What the service says of itself has no filter (RFC 7644, section 4).")
+        document = {"totalResults": len(found), "startIndex": 1, "itemsPerPage": len(found), "Resources": found}
+        return _response({"schemas": ["urn:ietf:params:scim:api:messages:2.0:ListResponse"], **document})
+
+    return show
+
+
+def source_of(request: ApiRequest) -> str:
+    """Return the source that the key of a request is. Raises Forbidden SCOPE_MISSING."""
+    key = request.key
+    if SCIM not in key.scopes or not is_source(key.name):
+        raise Forbidden("SCOPE_MISSING", "SCIM needs a key of its own with the scope scim: its name is the source.")
+    return key.name
+
+
+async def _library() -> Any:
+    """Return the module that needs scim2-models, which takes half a second to import. Raises Refused
+    SCIM_NOT_INSTALLED.
+    """
+    try:
+        return await asyncio.to_thread(import_module, "delivery.api.scim.resources")
+    except ModuleNotFoundError as missing:
+        if missing.name not in _LIBRARY:
+            raise
+        raise Refused("SCIM_NOT_INSTALLED", "SCIM needs a library: pip install 'ada[scim]'") from None
+
+
+async def _payload(request: ApiRequest) -> Json:
+    """Return the body. Raises `Refused`."""
+    check_content_type(request.http, SCIM_TYPES)
+    raw = await read_body(request.http, request.options.body_limit, request.options.body_timeout)
+    return await asyncio.to_thread(parse, raw)
+
+
+def _query(request: ScimRequest) -> dict[str, str]:
+    given = {name: getattr(request.query, field) for name, field in _PARAMETERS.items()}
+    return {name: value for name, value in given.items() if not isinstance(value, UnsetType)}
+
+
+_PARAMETERS = {
+    "filter": "filter",
+    "startIndex": "start_index",
+    "count": "count",
+    "attributes": "attributes",
+    "excludedAttributes": "excluded_attributes",
+}
+
+
+def _base(request: ApiRequest) -> str:
+    http = request.http
+    return f"{request.options.public_url.rstrip('/') or f'{http.scheme}://{http.host}'}{SCIM_BASE}"
+
+
+def _response(document: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(document, status, {"Content-Type": SCIM_TYPE, **(headers or {})})
+
+
+def _routes_of(path: str, what: str, endpoints: ScimEndpoints) -> list[Route]:
+    one = f"{path}/{{id}}"
+    return [
+        Route("POST", path, f"SCIM: add {what}", SCIM, endpoints.create, 201, SCIM_TYPE, query=ScimQuery,
+              upload=SCIM_TYPE),
+        Route("GET", path, f"SCIM: list those that fit a filter ({what})", SCIM, endpoints.search, 200, SCIM_TYPE,
+              query=ScimQuery),
+        Route("GET", one, f"SCIM: show {what}", SCIM, endpoints.show, 200, SCIM_TYPE, query=ScimQuery),
+        Route("PUT", one, f"SCIM: replace {what}", SCIM, endpoints.replace, 200, SCIM_TYPE, query=ScimQuery,
+              upload=SCIM_TYPE),
+        Route("PATCH", one, f"SCIM: change {what}", SCIM, endpoints.patch, 200, SCIM_TYPE, query=ScimQuery,
+              upload=SCIM_TYPE),
+        Route("DELETE", one, f"SCIM: block a person, or delete a group ({what})", SCIM, endpoints.delete, 204,
+              query=NoParameters),
+    ]  # fmt: skip
+
+
+def _discovery_of(name: str) -> list[Route]:
+    path, endpoint, summary = f"{SCIM_BASE}/{name}", discover(name), f"SCIM: what the service supports ({name})"
+    paths = [path] if name == "ServiceProviderConfig" else [path, f"{path}/{{id}}"]
+    return [Route("GET", one, summary, SCIM, endpoint, 200, SCIM_TYPE, query=ScimQuery) for one in paths]
+
+
+ROUTES: Routes = (
+    *_routes_of(f"{SCIM_BASE}/Users", "a person", ScimEndpoints("Users")),
+    *_routes_of(f"{SCIM_BASE}/Groups", "a group", ScimEndpoints("Groups")),
+    *_discovery_of("ServiceProviderConfig"),
+    *_discovery_of("ResourceTypes"),
+    *_discovery_of("Schemas"),
+)
