@@ -37,6 +37,21 @@ async def by_name(
         yield [NameHit(entry, _fitting(user, entry, rarest, prefixes)) for entry, user in zip(page, users, strict=True)]
 
 
+async def all_by_name(records: Records, tenant: str, after: str, size: int) -> AsyncIterator[Sequence[NameHit]]:
+    """Emit all people behind an entry, sorted by the first word of the name and the id; last those without a name."""
+    if not after.startswith(_LAST):
+        async for page in pages_of_ids(records.store, records.store.tenant_key("names", tenant), after, size):
+            users = await records.values(tenant, User, [entry.partition(" ")[2] for entry in page])
+            yield [NameHit(entry, _begun_by(user, entry)) for entry, user in zip(page, users, strict=True)]
+        after = _LAST
+    async for page in pages_of_ids(records.store, records.store.tenant_key("userids", tenant), after[1:], size):
+        users = await records.values(tenant, User, page)
+        yield [
+            NameHit(_LAST + one, None if user and name_words(user.name) else user)
+            for one, user in zip(page, users, strict=True)
+        ]
+
+
 async def members_by_name(
     groups: Groups, tenant: str, group: Id, wanted: str, *, cursor: str | None, limit: int
 ) -> DirectoryPage[User]:
@@ -60,6 +75,12 @@ def has_name(user: User, wanted: str) -> bool:
     """Return whether each word of `wanted` begins a word of the name; False without a word."""
     words, prefixes = name_words(user.name or ""), name_words(wanted)
     return bool(prefixes) and all(any(word.startswith(prefix) for word in words) for prefix in prefixes)
+
+
+def _begun_by(user: User | None, entry: str) -> User | None:
+    """Return the person if the entry is that of the first word of its name."""
+    words = name_words(user.name) if user else ()
+    return user if words and words[0] == entry.partition(" ")[0] else None
 
 
 def _fitting(user: User | None, entry: str, rarest: str, prefixes: Sequence[str]) -> User | None:

@@ -1,13 +1,13 @@
 """The people of the directory: create, change, delete, find by id, e-mail address, contact, group and role."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from core.directory.collections import Groups
-from core.directory.name_search import by_name
+from core.directory.name_search import NameHit, all_by_name, by_name
 from core.directory.own_fields import OwnFields
 from core.directory.paging import DirectoryPage, all_ids, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
@@ -38,6 +38,7 @@ from core.model.people import (
     faults_of_user,
     id_text,
     is_external_id,
+    name_words,
 )
 from core.model.text.characters import nfc
 
@@ -249,12 +250,14 @@ class Users:
         role: str | None = None,
         guardian: Id | None = None,
         where: str = "",
+        is_sorted_by_name: bool = False,
         cursor: str | None = None,
         limit: int = 100,
     ) -> DirectoryPage[User]:
-        """Return a page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be
-        true. An unknown group has no members. A page may end early, with a cursor. `name`: the beginnings of words of
-        the name, in any case; the page is sorted by the word then. `where`: conditions for own fields, as
+        """Return a page of people, sorted by id as text, or by the first word of the name; within a page by the whole
+        name. `contact`: channel and address. Several conditions must all be true. An unknown group has no members. A
+        page may end early, with a cursor. `name`: the beginnings of words of the name, in any case; the page is sorted
+        by the word then. `where`: conditions for own fields, as
         `OwnFields.conditions` reads them. `guardian`: the children of this person.
 
         Raises Invalid CURSOR_MALFORMED, CONDITION_MALFORMED, FIELD_VALUE_WRONG.
@@ -265,7 +268,11 @@ class Users:
         if any(one is not None for one in (email, contact, external_id)):
             return DirectoryPage([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
         if name is not None:
-            return await self._by_name(tenant, name, wanted, after, limit)
+            return await self._by_name(tenant, by_name(self._records, tenant, name, after, PAGE), wanted, after, limit)
+        if is_sorted_by_name:
+            entries = all_by_name(self._records, tenant, after, PAGE)
+            listed = await self._by_name(tenant, entries, wanted, after, limit)
+            return DirectoryPage(sorted(listed.items, key=_order_by_name), listed.next)
         found: list[User] = []
         read = 0
         size = (
@@ -280,10 +287,12 @@ class Users:
                     found.append(user)
         return DirectoryPage(found)
 
-    async def _by_name(self, tenant: str, name: str, wanted: _Filter, after: str, limit: int) -> DirectoryPage[User]:
+    async def _by_name(
+        self, tenant: str, entries: AsyncIterator[Sequence[NameHit]], wanted: _Filter, after: str, limit: int
+    ) -> DirectoryPage[User]:
         found: list[User] = []
         read = 0
-        async for hits in by_name(self._records, tenant, name, after, PAGE):
+        async for hits in entries:
             for entry, user in hits:
                 if len(found) == limit or read == _MOST_READ:
                     return DirectoryPage(found, write_cursor(after))
@@ -340,6 +349,12 @@ class Users:
             _raise_taken(reply)
             if reply[0] == "updated":
                 return new
+
+
+def _order_by_name(user: User) -> tuple[bool, Sequence[str], str]:
+    """Return what a person is sorted by in a list by name: those without a name are last."""
+    words = name_words(user.name)
+    return not words, words, id_text(user.id)
 
 
 def _with_heir(child: User, guardians: Sequence[str], guardian: Id, heir: Id | None) -> Sequence[str]:

@@ -144,7 +144,7 @@ class DayMessages:
     async def _send_all(self, tenant: str, own: DayPart, taken: Sequence[str], send: Send) -> Outcome:
         """Send parts that were taken, in as few messages as the channel needs. Returns the outcome of `own`."""
         parts = sorted(map(_part_of, taken[::2], taken[1::2]), key=lambda part: (part.ordered, part.name))
-        numbered = {part.name: f"{n}/{len(parts)}\n" if len(parts) > 1 else "" for n, part in enumerate(parts, 1)}
+        numbered = {part.name: f"{n}/{len(parts)} · " if len(parts) > 1 else "" for n, part in enumerate(parts, 1)}
         limit = self._courier.limits.text if isinstance(self._courier, HasLimits) else 0
         groups, stopped = deque(_packed(parts, numbered, limit)), None
         outcomes: dict[str, Outcome] = {}

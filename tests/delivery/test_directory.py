@@ -359,11 +359,11 @@ async def test_members_come_by_name_in_pages_and_are_found_by_it(api: Api) -> No
         await api.call("POST", "/v1/users", {"id": 9 - number, **({"name": name} if name else {})})
     await api.call("POST", "/v1/groups", {"id": "g", "members": [9, 8, 7, 6, 5]})
 
-    async def found(query: str) -> list[int]:
+    async def found(query: str, path: str = "/v1/groups/g/members") -> list[int]:
         ids: list[int] = []
         cursor = ""
         while True:
-            page = (await api.call("GET", f"/v1/groups/g/members?limit=2&{query}{cursor}")).json
+            page = (await api.call("GET", f"{path}?limit=2&{query}{cursor}")).json
             ids += [one["id"] for one in page["users"]]
             if not page["next"]:
                 return ids
@@ -372,5 +372,10 @@ async def test_members_come_by_name_in_pages_and_are_found_by_it(api: Api) -> No
     assert await found("sort=name") == [6, 7, 8, 9, 5]
     assert await found("name=анн") == [7, 8]
     assert await found("sort=id") == [5, 6, 7, 8, 9]
+    await api.call("POST", "/v1/users", {"id": 1, "name": "Вяз Анна", "role": "staff"})
+    assert await found("sort=name", "/v1/users") == [7, 8, 1, 9, 5, 6]
+    assert await found("sort=name&role=staff", "/v1/users") == [1]
+    assert await found("sort=name&group=g&name=анн", "/v1/users") == [7, 8]
+    assert await found("", "/v1/users") == [1, 5, 6, 7, 8, 9]
     assert (await api.call("GET", "/v1/groups/none/members?sort=name")).code == "GROUP_NOT_FOUND"
     assert (await api.call("GET", "/v1/groups/g/members?sort=name&cursor=~41")).code == "CURSOR_MALFORMED"

@@ -111,6 +111,12 @@ class UserQuery(RequestModel, frozen=True):
         ]
         | UnsetType
     ) = UNSET
+    sort: (
+        Annotated[
+            Literal["id", "name"], Meta(description="by id as text, the default, or by the first word of the name")
+        ]
+        | UnsetType
+    ) = UNSET
     cursor: Cursor | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
@@ -263,6 +269,7 @@ async def list_page(request: Request[None, UserQuery]) -> Response:
         role=optional(query.role),
         guardian=optional(query.guardian),
         where=query.where or "",
+        is_sorted_by_name=query.sort == "name",
         cursor=optional(query.cursor),
         limit=query.limit or PAGE,
     )

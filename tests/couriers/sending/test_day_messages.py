@@ -23,7 +23,7 @@ WINDOW = replace(QUICK, lease=2 * SECOND)
 LONG_WINDOW = replace(QUICK, lease=10 * HOUR)
 PART = ("sent", Reason.IN_DAY_MESSAGE, "")
 LAST = ("sent", Reason.IN_DAY_MESSAGE, "ref-p1")
-ALL_OF_THREE = "1/3\none\n\n2/3\ntwo\n\n3/3\nthree"
+ALL_OF_THREE = "1/3 · one\n\n2/3 · two\n\n3/3 · three"
 
 
 def daily(stack: Stack, number: int = 1, *channels: str) -> Recipient:
@@ -86,7 +86,7 @@ async def test_what_was_cancelled_before_the_hour_is_no_part(stack: Stack) -> No
     await stack.deliveries.cancel(keys[1], "university")
     await reach_the_hour(stack)
     assert await ends(stack, [keys[0], keys[2]]) == [PART, LAST]
-    assert texts(courier) == ["1/2\none\n\n2/2\nthree"]
+    assert texts(courier) == ["1/2 · one\n\n2/2 · three"]
 
 
 async def test_what_is_no_plain_text_or_is_paid_in_parts_comes_as_a_message_of_its_own(stack: Stack) -> None:
@@ -99,11 +99,11 @@ async def test_what_is_no_plain_text_or_is_paid_in_parts_comes_as_a_message_of_i
     assert await ends(stack, [*keys, marked]) == [PART, LAST, ("sent", None, "ref-p1")]
     for key in by_sms:
         await stack.finished(key)
-    assert (texts(courier), texts(paid)) == (["1/2\none\n\n2/2\ntwo", "three"], ["a", "b"])
+    assert (texts(courier), texts(paid)) == (["1/2 · one\n\n2/2 · two", "three"], ["a", "b"])
 
 
 class LimitedCourier(FakeCourier):
-    limits = Limits(text=20)
+    limits = Limits(text=24)
 
 
 @pytest.mark.parametrize("way", ["too long", "one is refused", "deferred", "lost answer"])
@@ -207,4 +207,4 @@ async def test_a_person_who_retries_sends_the_text_again_alone(stack: Stack) -> 
     blocked.clear()
     assert await stack.deliveries.retry(keys[0], "university", [Status.FAILED]) == 1
     assert await end(stack, keys[0]) == ("sent", None, "ref-p1")
-    assert texts(courier) == ["1/2\none\n\n2/2\ntwo", "one"]
+    assert texts(courier) == ["1/2 · one\n\n2/2 · two", "one"]

@@ -32,5 +32,5 @@ async def test_killed_before_and_while_it_sends_the_message_of_the_day_nothing_i
     await installation.courier(TELEGRAM)
     for accepted in both:
         assert await installation.finished(accepted) == {("telegram", status): 1}
-    assert [message.text for message in installation.state.inbox("telegram")] == ["1/2\nhello\n\n2/2\nhello"]
+    assert [message.text for message in installation.state.inbox("telegram")] == ["1/2 · hello\n\n2/2 · hello"]
     await installation.audit()

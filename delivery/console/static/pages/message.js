@@ -207,11 +207,13 @@ function outcomes(row, where) {
   const all = Object.entries(row.outcomes);
   const used = all.filter(([, one]) => one.status !== "no_contact"), missing = all.filter(([, one]) => one.status === "no_contact");
   if (!used.length) return row.member ? t("dry_run.chat") : statusTag("no_contact");
+  const part = used.find(([, one]) => one.reason === "in_day_message");
   return [
     used.map(([channel, one]) => [
       h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status)),
       one.not_before && h("div", { class: "quiet small" }, t("message.not_before", { when: comingMoment(one.not_before) })),
       one.detail && h("div", { class: "quiet small", dir: "auto" }, one.detail)]),
+    part && h("div", { class: "quiet small" }, t("message.in_day", { when: moment(part[1].at) })),
     where && used.some(([, one]) => one.detail) && h("button", { class: "plain small", onclick: () => showExchange(where, row) }, t("message.exchange")),
     missing.length > 0 && h("details", { class: "quiet small" }, h("summary", {}, t("message.no_contact_more", { count: missing.length })),
       t("message.no_contact_in", { channels: missing.map(([channel]) => word("channel", channel)).join(", ") })),

@@ -54,7 +54,7 @@ export default {
 async function load({ cursor, signal, name, email, channel, address, group, role, where }, firstChannel) {
   if (email && email.length < SHORTEST) return { rows: [], next: null };
   const contact = address && `${channel || firstChannel}:${address}`;
-  const page = await api.get("/v1/users", { name, email, contact, group, role, where, cursor, limit: 50 }, { signal });
+  const page = await api.get("/v1/users", { name, email, contact, group, role, where, sort: "name", cursor, limit: 50 }, { signal });
   return { rows: page.users, next: page.next };
 }
 
