@@ -8,12 +8,12 @@ To keep an index would cost a write for each recipient of each delivery, to answ
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from core.deliveries.cancel import Canceller
-from core.deliveries.histories.encoding import PAGE, load_recipients
+from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_recipients
 from core.deliveries.histories.listing import DeliveryPosition, Listing, read_cursor, write_cursor
 from core.deliveries.histories.parcels import DETAIL, NOT_SHOWN, PARTS, load_parcel
 from core.deliveries.histories.reader import HistoryReader
@@ -39,10 +39,11 @@ class PersonDelivery(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The place of a person in a delivery."""
+    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person."""
 
     position: DeliveryPosition
     number: int
+    is_child: bool = False
 
 
 class DeliveriesOfPerson:
@@ -66,7 +67,7 @@ class DeliveriesOfPerson:
         found: list[PersonDelivery] = []
         read, last = 0, read_cursor(cursor) if cursor else None
         async for positions in self._slices(tenant, last, 0):
-            places = {one.position: one for one in await self._find(positions, person)}
+            places = {one.position: one for one in await self._find(positions, person) if not one.is_child}
             for position in positions:
                 if len(found) == limit or read == MOST_READ:
                     return found, write_cursor(last) if last else None
@@ -93,8 +94,9 @@ class DeliveriesOfPerson:
         erased = 0
         async for positions in self._slices(tenant, None, since):
             for one in await self._find(positions, person):
-                with suppress(NotFound):
-                    await self._canceller.cancel(one.position.key, tenant, [person])
+                if not one.is_child:
+                    with suppress(NotFound):
+                        await self._canceller.cancel(one.position.key, tenant, [person])
                 erased += await self._erase(one.position, person, self._erasures_to)
             for position in positions:
                 if position.key.sender == person:
@@ -162,7 +164,8 @@ class DeliveriesOfPerson:
     async def _in_page(self, position: DeliveryPosition, page: int, person: str) -> list[_Found]:
         (text,) = (await self._reader.read_fields(position.key, [f"people:{page}"])).values()
         people = load_recipients(text or "[]", page)
-        return [_Found(position, one.number) for one in people if str(one.id) == person]
+        own = [_Found(position, one.number) for one in people if str(one.id) == person]
+        return [*own, *(_Found(position, one.number, is_child=True) for one in people if _is_about(one, person))]
 
     async def _slices(
         self, tenant: str, after: DeliveryPosition | None, since: int
@@ -191,8 +194,23 @@ def _beginnings(person: str) -> tuple[str, str]:
 
 def _clean_people(text: str, person: str) -> str:
     """Return a page of people in which this one has only its id, and how many contacts it had."""
-    rows = msgspec.json.decode(text)
-    return compact_json([row[:2] if str(row[0]) == person else row for row in rows])
+    return compact_json([_clean_row(row, person) for row in msgspec.json.decode(text)])
+
+
+def _clean_row(row: list[Any], person: str) -> list[Any]:
+    """Return the row of a recipient without the person: its own one has only the id, that of a guardian neither the
+    name of this child nor the values of the text.
+    """
+    if str(row[0]) == person:
+        return row[:2]
+    children = row[5] if len(row) > 5 else ()
+    if not any(str(child[0]) == person for child in children):
+        return row
+    return [*row[:4], (), [[*child[:2], None] if str(child[0]) == person else child for child in children]]
+
+
+def _is_about(recipient: StoredRecipient, person: str) -> bool:
+    return any(str(child) == person for child, *_ in recipient.children)
 
 
 def _clean_parcel(text: str, person: str) -> str:

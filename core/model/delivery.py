@@ -64,11 +64,36 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
     role: str | None = None
 
 
+class Audience(StrEnum):
+    """Who gets a delivery to people: they themselves, their guardians, or both."""
+
+    STUDENTS = "students"
+    GUARDIANS = "guardians"
+    BOTH = "both"
+
+
+class GuardedChild(NamedTuple):
+    """A person about whom a guardian gets a message."""
+
+    id: Id
+    name: str | None
+
+
+class Uninformed(Struct, frozen=True, omit_defaults=True):
+    """A child about which no guardian gets a message, or not this one. `why`: no_guardian, or guardian_blocked: then
+    `guardian` is the id of the one that is blocked for this child.
+    """
+
+    child: Id
+    why: str
+    guardian: str = ""
+
+
 class Recipient(Struct, frozen=True):
     """`contacts`: channel → addresses in the order of the request; no channel has an empty list. `opted_out`: channels
     in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by
     the name of the field; `place`: where they were given, such as `recipients.0`; `fields`: the person's own; `hours`:
-    in which it wants messages.
+    in which it wants messages; `children`: those about whom it gets the message, of a delivery to guardians.
     """
 
     id: Id
@@ -81,6 +106,7 @@ class Recipient(Struct, frozen=True):
     fields: Mapping[str, str] = {}
     locale: str = ""
     hours: str = ""
+    children: Sequence[GuardedChild] = ()
 
 
 class Following(StrEnum):
@@ -130,7 +156,8 @@ class NewDelivery(Struct, frozen=True):
     `personal`: the values with which the marks of the text are filled for each recipient; None if it has no marks.
 
     `replies`: where replies go: sender, off (those who reply are told so), or the id of an office; "": they are not
-    looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go.
+    looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go. `uninformed`: of a
+    delivery to guardians, those that get nothing.
     """
 
     tenant: str
@@ -157,6 +184,7 @@ class NewDelivery(Struct, frozen=True):
     thread: str = ""
     follows: FollowUp | None = None
     texts: Mapping[str, str] = {}
+    uninformed: Sequence[Uninformed] = ()
 
 
 class Repeat(Struct, frozen=True, gc=False):
@@ -172,6 +200,7 @@ class Repeat(Struct, frozen=True, gc=False):
 class Accepted(Struct, frozen=True):
     """The result of enqueuing or rescheduling. `moved_from`: the requested time, if it had passed or was in quiet
     hours. `repeated`: this is the first result again. `quota`: the sender's, if this delivery counts towards one.
+    `uninformed`: guardians that get nothing; empty in a repeat.
     """
 
     key: HistoryKey
@@ -181,6 +210,7 @@ class Accepted(Struct, frozen=True):
     recipients: int
     repeated: bool = False
     quota: QuotaState | None = None
+    uninformed: Sequence[Uninformed] = ()
 
 
 class Cancelled(Struct, frozen=True):

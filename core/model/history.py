@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from core.model.content import Content
-from core.model.delivery import Following, Strategy
+from core.model.delivery import Following, GuardedChild, Strategy, Uninformed
 from core.model.history_key import HistoryKey, Id
 from core.model.question import AnswerRow, AnswerTotals, Question, RecipientAnswer
 from core.model.states import DeliveryState, Status, Verdict
@@ -36,7 +36,8 @@ class OutcomeRecord(Struct, frozen=True):
 class RecipientRecord(Struct, frozen=True):
     """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached. `text`: its
     own one, of a personal text. `answer`: None if the delivery asks nothing. `reminders`: those sent to it.
-    `is_member`: of a group chat, in which it has answered, and no recipient itself.
+    `is_member`: of a group chat, in which it has answered, and no recipient itself. `children`: about whom a guardian
+    got the message.
     """
 
     id: Id
@@ -48,6 +49,7 @@ class RecipientRecord(Struct, frozen=True):
     answer: RecipientAnswer | None = None
     reminders: Sequence["ReminderRecord"] = ()
     is_member: bool = False
+    children: Sequence[GuardedChild] = ()
 
 
 class ReminderRecord(Struct, frozen=True):
@@ -96,7 +98,7 @@ class History(Struct, frozen=True):
     `question`, `answers`: None if it asks nothing. `follows`: None unless it is a follow-up; `followed_by`: its own
     follow-ups, the oldest first. `left_out`: how many people a follow-up has left out.
     `texts`: language → the text in place of `text`. `refused_replies`: how many recipients have replied though nobody
-    reads it.
+    reads it. `uninformed`: of a delivery to guardians, those that got nothing.
     """
 
     key: HistoryKey
@@ -134,6 +136,7 @@ class History(Struct, frozen=True):
     left_out: int = 0
     texts: Mapping[str, str] = {}
     refused_replies: int = 0
+    uninformed: Sequence[Uninformed] = ()
 
 
 class HistoryChange(Struct, frozen=True):

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from core.directory import Directory
 from core.errors import Forbidden, Invalid, NotFound
 from core.model.contacts.addresses import without_duplicates
-from core.model.delivery import Recipient
+from core.model.delivery import Audience, Recipient, Uninformed
 from core.model.history_key import Id
 from core.model.own_fields import OwnFieldsByName, shown
 from core.model.people import ObjectKind, User, canonical_id
 from core.model.text.characters import nfc, without_marks
 from core.model.text.personal import field_name
+from core.orders.audience import as_recipient, for_audience
 from core.orders.merging import each_once
 from core.orders.order import Addressee, AnyAddressee, Placed
 from core.orders.sending_policy import writes_to_all
 
-NO_VALUES: Mapping[str, str] = {}
 GroupRefs = Mapping[str, Addressee]
 """The groups and supergroups among addressees, by place."""
 
@@ -48,12 +48,17 @@ class Addressing:
             for number, one in enumerate(addressees)
         ]
 
-    async def mentions(self, tenant: str, addressees: Placed, sender: Id, role: str | None) -> Sequence[Recipient]:
-        """Return the people who are addressed, a person perhaps more than once. Raises Invalid USER_NOT_FOUND,
+    async def mentions(
+        self, tenant: str, addressees: Placed, sender: Id, role: str | None, audience: Audience
+    ) -> tuple[Sequence[Recipient], Sequence[Uninformed]]:
+        """Return the people who are addressed, a person perhaps more than once, or their guardians; and the guardians
+        that get nothing. Raises Invalid USER_NOT_FOUND,
         GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, Forbidden NOT_OWNER.
         """
         people = await self._people(tenant, addressees)
-        return await self._readable(tenant, people + await self._members(tenant, _groups_in(addressees), sender, role))
+        people += await self._members(tenant, _groups_in(addressees), sender, role)
+        mentions, uninformed = await for_audience(self._directory.users, tenant, people, audience)
+        return await self._readable(tenant, mentions), uninformed
 
     def each_once(self, mentions: Sequence[Recipient]) -> Sequence[Recipient]:
         """Return each person once. Raises Invalid NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, VALUES_DIFFER."""
@@ -96,7 +101,7 @@ class Addressing:
         except NotFound:
             await self._refuse_unknown(tenant, groups)
             raise
-        return [_with_contacts(one.user, one.user.id, origin=one.origin) for one in expansion.members]
+        return [as_recipient(one.user, one.user.id, origin=one.origin) for one in expansion.members]
 
     async def _check_owner(self, tenant: str, groups: GroupRefs, sender: Id) -> None:
         """Check that the sender may write to these groups. Raises Forbidden NOT_OWNER for the first group that is not
@@ -162,7 +167,7 @@ def _of_directory(user: User | None, given: Addressee, place: str) -> Recipient:
     if user is None:
         detail = f"The directory has no person {given.id!r}, and no contacts are given."
         raise Invalid("USER_NOT_FOUND", detail, f"{place}.id")
-    return _with_contacts(user, canonical_id(_id(given)), name=given.name or None, values=_values(given), place=place)
+    return as_recipient(user, canonical_id(_id(given)), name=given.name or None, values=_values(given), place=place)
 
 
 def _with_given_contacts(given: Addressee, place: str) -> Recipient:
@@ -190,24 +195,3 @@ def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
     """Return each address once, as it was written, but without the invisible marks round it."""
     plain = [without_marks(nfc(one)) for one in addresses]
     return plain if len(plain) == 1 else without_duplicates(channel, plain)
-
-
-def _with_contacts(
-    user: User,
-    given: Id,
-    *,
-    name: str | None = None,
-    origin: Sequence[str] = (),
-    values: Mapping[str, str] = NO_VALUES,
-    place: str = "",
-) -> Recipient:
-    """Return a person of the directory as a recipient, without the channels in which it wants no messages: all, if it
-    is blocked.
-    """
-    contacts = user.contacts
-    if user.blocked:
-        contacts, user = {}, replace(user, opt_out=tuple(contacts))
-    elif user.opt_out:
-        contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
-    about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale, user.hours
-    return Recipient(given, *about)

@@ -13,7 +13,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from core.errors import Invalid, InvalidMany
-from core.model.delivery import NewDelivery, Recipient, Strategy
+from core.model.delivery import Audience, NewDelivery, Recipient, Strategy
 from core.model.history_key import Id
 from core.model.people import faults_of_address, unknown_channel
 from core.model.text.characters import refusal
@@ -58,8 +58,8 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
     for number, one in enumerate(order.addressees):
         if isinstance(one, Addressee):
             yield from _faults_of_addressee(one, f"recipients.{number}", channels)
-    if len(order.addressees) > 1 and any(isinstance(one, Addressee) and one.follow_up for one in order.addressees):
-        yield Invalid("FOLLOW_UP_ALONE", "A follow-up goes to no further recipients.", "recipients")
+    if any(isinstance(one, Addressee) and one.follow_up for one in order.addressees):
+        yield from _faults_of_follow_up(order)
     if order.personal is False and order.has_values:
         yield Invalid("VALUES_NOT_PERSONAL", "Values belong to a personal text.", "personal")
     for number, channel in enumerate(delivery.channels):
@@ -74,6 +74,13 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
         yield Invalid("HISTORY_KEY_OF_ANOTHER_SENDER", detail, "history_key")
     for of_language in (delivery, *(replace(delivery, text=text, texts={}) for text in delivery.texts.values())):
         yield from faults_of_content(neutral(of_language) if order.is_personal else of_language)
+
+
+def _faults_of_follow_up(order: Order) -> Iterator[Invalid]:
+    if len(order.addressees) > 1:
+        yield Invalid("FOLLOW_UP_ALONE", "A follow-up goes to no further recipients.", "recipients")
+    if order.audience is not Audience.STUDENTS:
+        yield Invalid("FOLLOW_UP_ALONE", "A follow-up goes to recipients of its delivery, whoever they are.", "to")
 
 
 def _faults_of_names(delivery: NewDelivery) -> Iterator[Invalid]:

@@ -36,8 +36,9 @@ def _one_of(mentions: Sequence[Recipient]) -> Recipient:
     place = next((one.place for one in mentions if one.place), "")
     fields = next((one.fields for one in mentions if one.fields), {})
     locale = next((one.locale for one in mentions if one.locale), "")
+    children = tuple({str(child.id): child for one in mentions for child in one.children}.values())
     hours, values = next((one.hours for one in mentions if one.hours), ""), _values_of(mentions)
-    return Recipient(mentions[0].id, name, contacts, origin, opted_out, values, place, fields, locale, hours)
+    return Recipient(mentions[0].id, name, contacts, origin, opted_out, values, place, fields, locale, hours, children)
 
 
 def _values_of(mentions: Sequence[Recipient]) -> Mapping[str, str]:

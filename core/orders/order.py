@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.model.delivery import Following, NewDelivery, Recipient
+from core.model.delivery import Audience, Following, NewDelivery, Recipient
 from core.model.field_types import (
     Contacts,
     DeliveryId,
@@ -71,7 +71,7 @@ class Order(Struct, frozen=True):
 
     `urgent`: quiet hours do not hold. `far`: it may be due more than a year ahead. `personal`: `{{field}}` in its text
     stands for a value of each recipient; None: if a recipient has `values`, is a table, the order is
-    a follow-up or has texts by language.
+    a follow-up or has texts by language. `audience`: who gets it in place of the addressees, or beside them.
     """
 
     delivery: NewDelivery
@@ -79,6 +79,7 @@ class Order(Struct, frozen=True):
     urgent: bool = False
     far: bool = False
     personal: bool | None = None
+    audience: Audience = Audience.STUDENTS
 
     @property
     def has_values(self) -> bool:

@@ -1,7 +1,7 @@
 """Finds the values of a personal text for each recipient, and refuses what would not be a right text for each (D-44).
 
 A value is that which the order gives, else the person's own field, else `name`, `first_name` or `groups` of the person,
-or `sender` of the order. Blank is missing. Pure.
+`children` of a guardian, or `sender` of the order. Blank is missing. Pure.
 """
 
 import re
@@ -81,10 +81,15 @@ def _first_name(recipient: Recipient, _: NewDelivery) -> str | None:
     return next((word for word, behind in pairwise(words) if _PATRONYMIC.fullmatch(behind)), None)
 
 
+def _children(recipient: Recipient) -> str:
+    return ", ".join(one.name or str(one.id) for one in recipient.children)
+
+
 _OWN: Mapping[str, Callable[[Recipient, NewDelivery], str | None]] = {
     **dict.fromkeys(("name", "фио"), lambda recipient, _: recipient.name),
     **dict.fromkeys(("first_name", "имя"), _first_name),
     **dict.fromkeys(("groups", "группа", "группы"), lambda recipient, _: ", ".join(recipient.origin)),
+    **dict.fromkeys(("children", "child", "дети", "ребенок"), lambda recipient, _: _children(recipient)),
     **dict.fromkeys(("sender", "отправитель"), lambda _, delivery: delivery.sender.name),
 }
 

@@ -94,7 +94,8 @@ class Preparation:
             detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
             raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
         role = await self._role(given.sender, caller)
-        mentions = await self._addressing.mentions(caller.tenant, addressees, given.sender.id, role)
+        sender = given.sender.id
+        mentions, uninformed = await self._addressing.mentions(caller.tenant, addressees, sender, role, order.audience)
         recipients = self._addressing.each_once(mentions)
         recipients = [
             replace(one, hours="")
@@ -114,6 +115,7 @@ class Preparation:
             deliver_at=deliver_at,
             moved_from=moved_from,
             replies=replies,
+            uninformed=uninformed,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
         if order.is_personal or delivery.texts:

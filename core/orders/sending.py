@@ -8,6 +8,9 @@ Called by `delivery/` and `scenarios/`.
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from core.admission.idempotency import Idempotency
 from core.admission.quiet_hours import QuietHours
@@ -35,6 +38,7 @@ from core.uploads import Uploads
 
 Ordered = tuple[Order, Repeat | None]
 Result = Accepted | Refused | StoreRefuses
+R = TypeVar("R", bound=Result)
 _SLICE = 20
 """Orders that are checked before other requests of the process get their turn."""
 
@@ -80,7 +84,7 @@ class Sending:
             return delivery
         if repeat and self._is_bound_elsewhere(delivery, repeat):
             return await self._send_bound(delivery, repeat)
-        return await self._deliveries.enqueue(delivery, repeat)
+        return _naming(await self._deliveries.enqueue(delivery, repeat), delivery)
 
     async def preview(self, order: Order, caller: Caller) -> Preview:
         """Return what `send` would do now; nothing is written. Raises what `send` raises before it stores anything."""
@@ -103,7 +107,7 @@ class Sending:
                     await asyncio.sleep(0)
         new = [(one, repeat) for one, (_, repeat) in zip(prepared, orders, strict=True) if isinstance(one, NewDelivery)]
         stored = iter(await self._deliveries.enqueue_many(new) if new else ())
-        return [next(stored) if isinstance(one, NewDelivery) else one for one in prepared]
+        return [_naming(next(stored), one) if isinstance(one, NewDelivery) else one for one in prepared]
 
     async def _prepare_or_refuse(self, ordered: Ordered, caller: Caller) -> NewDelivery | Result:
         order, repeat = ordered
@@ -139,7 +143,7 @@ class Sending:
             if first:
                 return first
         try:
-            return await self._deliveries.enqueue(delivery, repeat)
+            return _naming(await self._deliveries.enqueue(delivery, repeat), delivery)
         except Refused:
             if is_new:
                 await self._idempotency.forget(delivery.tenant, repeat.key)
@@ -220,6 +224,15 @@ class Sending:
         if known and quota is None:
             return NO_QUOTA
         return await self._quotas.read(tenant, sender, quota)
+
+
+def _naming(result: R, delivery: NewDelivery) -> R:
+    """Return the result of storing a delivery with the guardians that get nothing; a repeat returns the first result as
+    it was stored.
+    """
+    if delivery.uninformed and isinstance(result, Accepted) and not result.repeated:
+        return replace(result, uninformed=delivery.uninformed)
+    return result
 
 
 def _waits(order: Order, caller: Caller) -> bool:

@@ -15,7 +15,7 @@ from core.admission import reply_limit
 from core.errors import Invalid, TooMany
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
-from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat, Sender, Strategy
+from core.model.delivery import Accepted, Audience, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import nfc
@@ -29,7 +29,7 @@ from couriers.channel import channels
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.placeholders.values import in_utc
-from scenarios.schema import conversion, types
+from scenarios.schema import Own, conversion, types
 from scenarios.sending.attachments import Files, resolve
 from scenarios.sending.message import MessageAttributes, content_of, message
 from scenarios.words import sentence
@@ -45,14 +45,27 @@ _PRIORITY = 1
 
 class Terms(Struct, frozen=True):
     """When a message is sent, None: at once; whether that may be far ahead; its tags; whether `{{field}}` in its text
-    stands for a value of each recipient; what it asks, None for nothing.
+    stands for a value of each recipient; who gets it; what it asks, None for nothing.
     """
 
     deliver_at: datetime | None = None
     far: bool = False
     tags: Sequence[str] = ()
     personal: bool = False
+    audience: Audience = Audience.STUDENTS
     question: Question | None = None
+
+
+AudienceName = Annotated[
+    str,
+    types.choice(*Audience),
+    conversion.text,
+    Own("Who gets a message with `to`: these people, their guardians in the directory, or both.", default="students"),
+]
+
+
+def audience_of(written: str) -> Audience:
+    return Audience(written or Audience.STUDENTS)
 
 
 ASKED = tuple(str(kind) for kind in AnswerKind if kind is not AnswerKind.CHOICE)
@@ -192,7 +205,8 @@ async def broadcast(
         content=needed(content, text),
         question=terms.question,
     )
-    return Order(delivery, to, far=terms.far, personal=terms.personal or None), Caller(delivery.tenant)
+    order = Order(delivery, to, far=terms.far, personal=terms.personal or None, audience=terms.audience)
+    return order, Caller(delivery.tenant)
 
 
 async def _sender(context: Context) -> Sender:

@@ -44,6 +44,29 @@ async def result(ada: Ada, *args: str) -> list[Any]:
     return [json.loads(line) for line in out.splitlines()]
 
 
+async def test_guardians_are_named_listed_and_get_what_concerns_their_children(ada: Ada) -> None:
+    for number, name in (("7", "Olga"), ("8", "Pavel")):
+        await ada("user", "add", number, "--name", name, "--contact", f"telegram:10000{number}")
+    await ada("user", "add", "1", "--guardian", "7", "--guardian", "8", "--blocked-guardian", "8")
+    await ada("user", "add", "2", "--name", "Gleb")
+    assert "guardians 7, 8 (blocked)" in (await ada("user", "show", "1"))[1]
+    assert [one["id"] for one in await result(ada, "user", "list", "--guardian", "8")] == [1]
+    code, _, said = await ada("user", "change", "2", "--guardian", "99")
+    assert (code, "There is no person '99' that could be a guardian" in said) == (2, True), said
+    _, out, _ = await ada(
+        "send", "--audience", "guardians", "--to", "1", "--to", "2", "--text", "x", "--channel", "telegram"
+    )
+    assert out.splitlines()[1:] == [
+        "  8 is blocked as a guardian of 1, and gets nothing",
+        "  2 has no guardian who gets it",
+    ]
+    (shown,) = await result(ada, "show", out.split()[0])
+    named = [{"child": 1, "why": "guardian_blocked", "guardian": "8"}, {"child": 2, "why": "no_guardian"}]
+    assert (shown["uninformed"], shown["recipients"][0]["children"]) == (named, [{"id": 1, "name": None}])
+    await ada("user", "change", "1", "--guardian", "", "--blocked-guardian", "")
+    assert "guardians" not in (await ada("user", "show", "1"))[1]
+
+
 async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
     code, out, _ = await ada("user", "add", "1", "--name", "Анна", "--role", "trainer", "--contact", "telegram:100001")
     assert (code, out) == (0, "added 1  Анна  trainer\n")

@@ -54,6 +54,11 @@ def _declare_recipients(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="send to each row of a .csv or .xlsx file; {{mark}} in the text stands for the cell of the column mark",
     )
+    add(
+        "--audience",
+        choices=["students", "guardians", "both"],
+        help="who gets it: those that are named (default), their guardians, or both",
+    )
     add("--sheet", metavar="NAME", help="with --table: the sheet, if several have values")
     add("--encoding", metavar="NAME", help="with --table: of a .csv file, for example windows-1251")
     add(
@@ -192,7 +197,14 @@ async def follow_up_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
 
 def format_accepted(accepted: JsonObject) -> str:
     moved = f", moved from {accepted['moved_from']}" if accepted["moved_from"] else ""
-    return f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}{moved}"
+    line = f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}{moved}"
+    return "\n".join([line, *map(_format_uninformed, accepted.get("uninformed", ()))])
+
+
+def _format_uninformed(one: JsonObject) -> str:
+    if one["why"] == "no_guardian":
+        return f"  {one['child']} has no guardian who gets it"
+    return f"  {one['guardian']} is blocked as a guardian of {one['child']}, and gets nothing"
 
 
 async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
@@ -227,6 +239,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "tags": arguments.tag,
         "answer": new_question(arguments),
         "replies": arguments.replies,
+        "to": arguments.audience,
         "texts": texts_by_language(arguments.text_in),
     }
     return {name: value for name, value in body.items() if value is not None}

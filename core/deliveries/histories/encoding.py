@@ -1,6 +1,7 @@
 """The form of a delivery in its history's hash: fields, recipients in pages, the plan of the parcels. Pure.
 
-    people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?], …]
+    people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?, children?], …]
+                           children: [[id, [], name], …], of a guardian
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
     content                JSON of `core.model.content.Content`; missing if there is none
@@ -12,6 +13,7 @@
     texts                  JSON, language → text; missing if there is one text for all languages
     follows                "unreached <suffix>": of a follow-up, whom it goes to and the delivery that it follows
     followed               lines like it: the follow-ups of this delivery
+    uninformed             of a delivery to guardians: a list of `core.model.delivery.Uninformed` as JSON
     leave_out              of a follow-up: a list of `core.model.delivery.LeavesOut` as JSON
     left_out               how many people were left out when its parcels were claimed; `left_out:<number>`: why
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
@@ -38,6 +40,7 @@ from core.model.delivery import (
     NewDelivery,
     Recipient,
     Strategy,
+    Uninformed,
 )
 from core.model.history_key import Id
 from core.model.json_form import compact_json
@@ -53,7 +56,7 @@ PAGE = 200
 @dataclass(frozen=True, slots=True)
 class StoredRecipient:
     """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery. `values`: for
-    the fields of a personal text.
+    the fields of a personal text. `children`: id, [] and name of each child about whom a guardian gets the message.
     """
 
     number: int
@@ -62,6 +65,7 @@ class StoredRecipient:
     name: str | None = None
     origin: Sequence[str] = ()
     values: Sequence[str | None] = ()
+    children: Sequence[tuple[Id, Sequence[int], str | None]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryR
         recipients.append(_recipient_row(recipient, contacts))
     if delivery.personal is not None:
         rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)
-        recipients = [[*row[:2], one.name, one.origin, values] for one, row, values in rows_with_values]
+        recipients = [[*row[:2], one.name, one.origin, values, *row[5:]] for one, row, values in rows_with_values]
     return recipients, entries, reached
 
 
@@ -165,6 +169,9 @@ def load_hours(text: str | None) -> dict[int, str]:
 
 
 def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:
+    if recipient.children:
+        children: list[list[Any]] = [[one.id, [], one.name] for one in recipient.children]
+        return [recipient.id, contacts, recipient.name, recipient.origin, (), children]
     if recipient.origin:
         return [recipient.id, contacts, recipient.name, recipient.origin]
     return [recipient.id, contacts] if recipient.name is None else [recipient.id, contacts, recipient.name]
@@ -204,6 +211,7 @@ def _documents(delivery: NewDelivery) -> Iterator[FieldOrValue]:
         "answer": delivery.question,
         "leave_out": leave_out,
         "texts": delivery.texts or None,
+        "uninformed": delivery.uninformed or None,
     }
     for name, value in documents.items():
         if value is not None:
@@ -230,6 +238,13 @@ _decode_leaves_out = msgspec.json.Decoder(list[LeavesOut]).decode
 
 def load_leaves_out(text: str | None) -> list[LeavesOut]:
     return _decode_leaves_out(text) if text else []
+
+
+_decode_uninformed = msgspec.json.Decoder(list[Uninformed]).decode
+
+
+def load_uninformed(text: str | None) -> list[Uninformed]:
+    return _decode_uninformed(text) if text else []
 
 
 _decode_content = msgspec.json.Decoder(Content).decode

@@ -22,10 +22,11 @@ from core.deliveries.histories.encoding import (
     load_links,
     load_opted_out,
     load_plan,
+    load_uninformed,
 )
 from core.deliveries.histories.parcels import load_reference, outcome_field, split_label
 from core.model.clock import from_ms
-from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, GuardedChild, Strategy
 from core.model.history import (
     ChannelRecord,
     History,
@@ -59,7 +60,7 @@ FIELDS = (
     *("priority", "lapsed", "strategy", "wait", "opted_out", "hours", "content", "personal", "rescheduled"),
     *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
     "answers_members",
-    *("follows", "followed", "left_out", "texts", "refused_replies"),
+    *("follows", "followed", "left_out", "texts", "refused_replies", "uninformed"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -253,6 +254,7 @@ def _recipient_record(
         answer=answer,
         reminders=reminders,
         is_member=is_member,
+        children=[GuardedChild(given, name) for given, _, name in recipient.children],
     )
 
 
@@ -361,6 +363,7 @@ def _delivery(key: HistoryKey, fields: HistoryFields, channels: Mapping[str, Cha
         texts=load_texts(fields["texts"]),
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         left_out=left_out,
+        uninformed=load_uninformed(fields["uninformed"]),
     )
 
 

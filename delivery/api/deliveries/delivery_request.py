@@ -1,5 +1,6 @@
 """The request and the response of sending one delivery."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -110,6 +111,13 @@ Replies = Annotated[
     Meta(
         description="where replies go: sender, off, or the id of a group whose members read them together (an office);"
         " default: sender if a signed-in person sends, otherwise replies are not looked at",
+    ),
+]
+To = Annotated[
+    Literal["students", "guardians", "both"],
+    Meta(
+        description="who gets it: the recipients themselves, their guardians in the directory, or both",
+        extra_json_schema={"default": "students"},
     ),
 ]
 OptionKey = Annotated[
@@ -232,6 +240,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     texts: Texts | UnsetType = UNSET
     answer: QuestionRequest | UnsetType = UNSET
     replies: Replies | UnsetType = UNSET
+    to: To | UnsetType = UNSET
 
     def order(self, tenant: str, max_days_ahead: int) -> Order:
         """Return the order, whose rules core checks. Raises `InvalidFields` for what cannot be read."""
@@ -261,7 +270,8 @@ class DeliveryRequest(RequestModel, frozen=True):
         )
         recipients = [_read_line(one, n) if isinstance(one, str) else one for n, one in enumerate(self.recipients)]
         personal = None if isinstance(self.personal, UnsetType) else self.personal
-        return Order(new, recipients, self.urgent is True, self.far is True, personal)
+        audience = delivery.Audience(self.to or delivery.Audience.STUDENTS)
+        return Order(new, recipients, self.urgent is True, self.far is True, personal, audience)
 
 
 def _read_wait(text: str) -> timedelta:
@@ -314,7 +324,9 @@ class HistoryKeyResponse(Struct):
 
 
 class DeliveryAccepted(Struct):
-    """A delivery was accepted. `moved_from`: the requested time, if `deliver_at` differs from it."""
+    """A delivery was accepted. `moved_from`: the requested time, if `deliver_at` differs from it. `uninformed`: of a
+    delivery to guardians, those that get nothing; absent if there are none, and in a repeat.
+    """
 
     id: str
     history_key: str
@@ -322,8 +334,10 @@ class DeliveryAccepted(Struct):
     deliver_at: str
     moved_from: str | None
     recipients: int
+    uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
 
     @classmethod
     def of(cls, accepted: delivery.Accepted) -> "DeliveryAccepted":
         key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
-        return cls(key.id, str(key), accepted.state, write_time(accepted.deliver_at), moved_from, accepted.recipients)
+        at, uninformed = write_time(accepted.deliver_at), accepted.uninformed or UNSET
+        return cls(key.id, str(key), accepted.state, at, moved_from, accepted.recipients, uninformed)

@@ -1,6 +1,6 @@
 """The histories of deliveries: one with a page of its recipients, and the list of all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -77,9 +77,17 @@ class ReminderView(Struct):
         return cls(record.wave, record.channel, outcome.status, outcome.reason, outcome.attempts, at)
 
 
+class ChildView(Struct):
+    """A child. `name`: null if it has none, or its data were deleted."""
+
+    id: Id
+    name: str | None
+
+
 class RecipientHistory(Struct):
     """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient. `text`:
-    its own one, of a personal text; otherwise absent. `answer`: absent if the delivery asks nothing.
+    its own one, of a personal text; otherwise absent. `answer`: absent if the delivery asks nothing. `children`: about
+    whom a guardian got the message; absent for others.
     """
 
     id: Id
@@ -90,10 +98,12 @@ class RecipientHistory(Struct):
     text: str | UnsetType = UNSET
     answer: AnswerView | UnsetType = UNSET
     reminders: list[ReminderView] | UnsetType = UNSET
+    children: list[ChildView] | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "RecipientHistory":
-        return cls(*recipient_fields(record), answer_of(record, question), reminders_of(record))
+        answer, reminders = answer_of(record, question), reminders_of(record)
+        return cls(*recipient_fields(record), answer, reminders, children_of(record))
 
 
 def recipient_fields(
@@ -103,6 +113,10 @@ def recipient_fields(
     outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
     text: str | UnsetType = UNSET if record.text is None else record.text
     return record.id, record.name, list(record.origin), list(record.received_in), outcomes, text
+
+
+def children_of(record: history.RecipientRecord) -> list[ChildView] | UnsetType:
+    return [ChildView(one.id, one.name) for one in record.children] or UNSET
 
 
 def reminders_of(record: history.RecipientRecord) -> list[ReminderView] | UnsetType:
@@ -131,7 +145,8 @@ class DeliverySummary(Struct, kw_only=True):
     `follows`: of a follow-up; otherwise absent. `followed_by`: its follow-ups, absent without one. `left_out`: people
     that a follow-up has left out since it was sent, because they needed it no more; otherwise absent.
     `texts`: by language, in place of `text`; absent without them. `refused_replies`: how many recipients have replied
-    though `replies` is off; absent if nobody has.
+    though `replies` is off; absent if nobody has. `uninformed`: of a delivery to guardians, those that got nothing;
+    absent if there are none.
     `text_hidden`: true if it is the text of somebody else, which is read only with a reason; otherwise absent.
     """
 
@@ -168,6 +183,7 @@ class DeliverySummary(Struct, kw_only=True):
     left_out: int | UnsetType = UNSET
     texts: Mapping[str, str] | UnsetType = UNSET
     refused_replies: int | UnsetType = UNSET
+    uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
@@ -208,6 +224,7 @@ class DeliverySummary(Struct, kw_only=True):
             left_out=shown.left_out or UNSET,
             texts=shown.texts or UNSET,
             refused_replies=shown.refused_replies or UNSET,
+            uninformed=shown.uninformed or UNSET,
             text_hidden=is_hidden or UNSET,
         )
 

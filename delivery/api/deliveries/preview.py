@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.clock import write_optional_time
 from core.model.content import Button
-from core.model.delivery import Following, QuotaState
+from core.model.delivery import Following, QuotaState, Uninformed
 from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
@@ -159,6 +159,7 @@ class PreviewResponse(Struct):
     without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
     `text`, `content`: of this person, as they are written. `follow_up`: absent unless it is one.
     `languages`: how many people get each of the `texts`, and `text` (`base`); absent without texts by language.
+    `uninformed`: of a delivery to guardians, those that get nothing; absent if there are none.
     """
 
     people: int
@@ -179,6 +180,7 @@ class PreviewResponse(Struct):
     content: ContentResponse | UnsetType = UNSET
     follow_up: PreviewFollowUp | UnsetType = UNSET
     languages: Mapping[str, int] | UnsetType = UNSET
+    uninformed: Sequence[Uninformed] | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -214,6 +216,7 @@ class PreviewResponse(Struct):
             text=text if personal else UNSET,
             content=ContentResponse.of(content) if personal and content else UNSET,
             languages=found.languages or UNSET,
+            uninformed=found.delivery.uninformed or UNSET,
             follow_up=PreviewFollowUp.of_people(found.followed) if found.followed else UNSET,
         )
 

@@ -17,7 +17,7 @@ from core.model.question import AnswerState, Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
 from delivery.api.deliveries.chat_members import with_called, with_names
-from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields, reminders_of
+from delivery.api.deliveries.histories import RecipientHistory, answer_of, children_of, recipient_fields, reminders_of
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import Request, Response, next_page_link
@@ -87,7 +87,7 @@ class ListedRecipient(RecipientHistory, kw_only=True):
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "ListedRecipient":
         answer, reminders = answer_of(record, question), reminders_of(record)
         why, member = why_not_reached(record), record.is_member or UNSET
-        return cls(*recipient_fields(record), answer, reminders, why=why, member=member)
+        return cls(*recipient_fields(record), answer, reminders, children_of(record), why=why, member=member)
 
 
 class ListedRecipients(Struct):

@@ -101,7 +101,9 @@ class BulkLine(DeliveryRequest, frozen=True):
 
 
 class LineAccepted(Struct):
-    """One line of a bulk request was accepted. `replayed`: the line is a repeat, and this is the first response."""
+    """One line of a bulk request was accepted. `replayed`: the line is a repeat, and this is the first response.
+    `uninformed`: as in `DeliveryAccepted`.
+    """
 
     line: int
     status: int
@@ -112,12 +114,14 @@ class LineAccepted(Struct):
     deliver_at: str
     moved_from: str | None
     recipients: int
+    uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
 
     @classmethod
     def of(cls, number: int, accepted: delivery.Accepted) -> "LineAccepted":
         key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
         at, state, recipients = write_time(accepted.deliver_at), accepted.state, accepted.recipients
-        return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients)
+        uninformed = accepted.uninformed or UNSET
+        return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients, uninformed)
 
 
 BulkRequest = Request[None, NoParameters]

@@ -58,6 +58,7 @@ class OrderAttributes(Attributes, frozen=True):
         Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
     ] = ""
     answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
+    audience: orders.AudienceName = ""
     preview: Annotated[Flag, Own("Whether nothing is sent: the action returns only what it would do.")] = False
 
     @property
@@ -90,7 +91,8 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
         content=orders.needed(content_of(said, files.attachments, {}, same_chat=False), said.text),
         question=orders.question_of(written.answer, said.text),
     )
-    order, caller = Order(delivery, written.addressees()), Caller(services.tenant, person=user)
+    order = Order(delivery, written.addressees(), audience=orders.audience_of(written.audience))
+    caller = Caller(services.tenant, person=user)
     if written.preview:
         seen = await services.core.sending.preview(order, caller)
         return completed({**_previewed(seen), **_told(said, seen.delivery.deliver_at, due, services.timezone)})
@@ -100,6 +102,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
         {
             "delivery_id": accepted.key.id,
             "people": accepted.recipients,
+            "uninformed": len(accepted.uninformed),
             "moved": accepted.moved_from is not None,
             **_told(said, later, due, services.timezone),
         }
@@ -113,7 +116,7 @@ def rehearse(step: RehearsedStep, written: OrderAttributes) -> Ending:
     to = written.to or list(written.chosen)
     if not written.addressees():
         raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
-    told = {"people": 1, "moved": False, **_told(said, due.at if due else None, due, zone)}
+    told = {"people": 1, "uninformed": 0, "moved": False, **_told(said, due.at if due else None, due, zone)}
     if written.preview:
         return completed({**told, "unreachable": 0, "sms_people": 1})
     check_time(due.at if due else now, now, is_far=False)
@@ -146,6 +149,7 @@ def _previewed(seen: Preview) -> dict[str, Data]:
     by_sms = seen.channels.get("sms")
     return {
         "people": seen.people,
+        "uninformed": len(seen.delivery.uninformed),
         "unreachable": len(seen.unreachable),
         "sms_people": by_sms.people if by_sms else 0,
         "moved": seen.delivery.moved_from is not None,
@@ -170,6 +174,7 @@ ACTION = ActionType(
     returns={
         "delivery_id": "the id of the delivery; none with `preview`",
         "people": "how many people it goes to",
+        "uninformed": "with `audience`: how many children have no guardian, and how many guardians are blocked for one",
         "deliver_at": "when it is sent, `25.11.2026 14:30`; empty: at once",
         "moved": "whether quiet hours move it",
         "skipped": "the time of day, if the clock is put forward over it and the next minute is taken",

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from core.admission.reply_limit import MOST_REPLIES
 from core.errors import Invalid
 from core.model.content import Content
-from core.model.delivery import Repeat, Strategy
+from core.model.delivery import Audience, Repeat, Strategy
 from core.model.states import DeliveryState, Verdict
 from core.orders.delivery_times import check_time
 from scenarios.bot import Bot
@@ -146,6 +146,7 @@ class SendAttributes(MessageAttributes, frozen=True):
     personal: Annotated[
         Flag, Own(r"Whether `\{\{first_name\}\}` in the text of a message with `to` is filled for each recipient.")
     ] = False
+    audience: orders.AudienceName = ""
     answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
     tag: Annotated[Verbatim, Own("A name by which `cancel` finds a message that is to be sent later.")] = ""
 
@@ -169,7 +170,7 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
         context.require("send")
     due = orders.due(context, written.delay, written.deliver_at)
     tags, question = orders.tags(context.event, written.tag), orders.question_of(written.answer, said.text)
-    terms = orders.Terms(due, written.far, tags, written.personal, question)
+    terms = orders.Terms(due, written.far, tags, written.personal, _audience(written), question)
     if written.to:
         return await _broadcast(context, said.text, content, written, terms)
     address = context.person if private else context.chat
@@ -179,6 +180,13 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     if accepted.state is DeliveryState.SCHEDULED:
         return stored(accepted.key, 1)
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
+
+
+def _audience(written: SendAttributes) -> Audience:
+    """Raises Invalid NOBODY_ADDRESSED for an audience of nobody: it belongs to `to`."""
+    if written.audience and not written.to:
+        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
+    return orders.audience_of(written.audience)
 
 
 async def _broadcast(
@@ -207,6 +215,7 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
         return _NOTHING
     if refusal := refusal_of(said):
         raise refusal
+    _audience(written)
     now = step.memory.now
     at = now + written.delay if written.delay else in_utc(written.deliver_at, step.memory.zone, now) or now
     step.sent = said

@@ -144,6 +144,26 @@ async def test_a_repeat_keeps_whom_a_message_was_for(person: Person) -> None:
     await person.presses("Повторить")
     await person.sees("3 получателя")
     assert await person.browser.run(TICKED) == 0, "all channels that people have"
+    await to_guardians(person, group)
+
+
+async def to_guardians(person: Person, group: str) -> None:
+    """Write to the guardians of a group: who has none is named before and after, and a repeat goes to them again."""
+    child = {"guardians": [f"{group}-0"], "blocked_guardians": [f"{group}-2"]}
+    await person.running.call("PATCH", f"/v1/users/{quote(f'{group}-1')}", child)
+    select = "document.querySelector('[name=audience]')"
+    await person.browser.run(f"{select}.value = 'guardians'; {select}.dispatchEvent(new Event('change'))")
+    await person.sees(f"Нет родителя, который получит: {group}-0, {group}-2")
+    await person.sees(f"Заблокированы как родители, не получат ничего: {group}-2")
+    await person.keeps_picture("write-guardians-ru-390")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("о ком: Боря")
+    await person.sees(f"Нет родителя, который получит: {group}-0, {group}-2")
+    await person.keeps_picture("message-guardians-ru-390")
+    await person.presses("Повторить")
+    await person.browser.wait_for(f"{select}?.value === 'guardians'")
+    assert await person.browser.run(CHOSEN) == [group]
 
 
 async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> None:

@@ -6,7 +6,7 @@ import { plainOf } from "./page.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", answer: "", options: "", until: "" });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], to: "students", table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", answer: "", options: "", until: "" });
 
 export function readDraft() {
   try {
@@ -20,6 +20,12 @@ export const keepDraft = (draft) => localStorage.setItem(PLACE, JSON.stringify(d
 
 export const dropDraft = () => localStorage.removeItem(PLACE);
 
+/** Returns who has got a message: a guardian has children, and a child that got it too is its own. */
+function audienceOf(rows) {
+  if (rows.some((one) => one.children?.some(({ id }) => id === one.id))) return "both";
+  return rows.some((one) => one.children) ? "guardians" : "students";
+}
+
 /**
  * Begins a draft with a message that was sent, to the same groups and people. All channels that there are mean all that people have.
  */
@@ -31,9 +37,10 @@ export async function draftAgain(message, signal) {
     rows.push(...page.recipients);
     cursor = page.next;
   } while (cursor);
-  keepDraft({ ...fresh(), ...content, channels: content.channels.length === all.length ? [] : content.channels, asTyped: isAsTyped(message),
+  const named = rows.filter((one) => !one.origin.length).flatMap((one) => one.children || [one]);
+  keepDraft({ ...fresh(), ...content, to: audienceOf(rows), channels: content.channels.length === all.length ? [] : content.channels, asTyped: isAsTyped(message),
     groups: [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id })),
-    people: rows.filter((one) => !one.origin.length).map(({ id, name }) => ({ id, name })) });
+    people: [...new Map(named.map(({ id, name }) => [id, { id, name }])).values()] });
 }
 
 /** Begins a draft to those whom a message did not reach, or who have not answered it, over channels that are chosen anew. */
@@ -106,6 +113,7 @@ export function bodyOf(draft, me) {
   return {
     sender: { id: me.id, name: me.name || undefined },
     recipients: draft.followUp ? [{ follow_up: draft.followUp.id, of: draft.followUp.of }] : [...(draft.table ? [{ table: draft.table.id, sheet: draft.table.sheet }] : []), ...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
+    ...(draft.to !== "students" && !draft.followUp && { to: draft.to }),
     ...(draft.text.trim() && { text: sent(draft.text) }),
     ...(texts.length > 0 && { texts: Object.fromEntries(texts.map(([language, text]) => [language, sent(text)])) }),
     ...(Object.keys(content).length && { content }),

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, fact, notice, plainOf, statusTag, toast, verdict, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, plainOf, statusTag, toast, uninformed, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
 import { inZone, LONGEST_TEXT } from "../lib/draft.js";
@@ -75,6 +75,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       message.moved_from && fact("message.asked_for", fullMoment(message.moved_from)),
       fact("message.state", word("delivery_state", message.state)))),
     message.refused_replies > 0 && h("p", {}, t("message.refused_replies", { count: message.refused_replies })),
+    uninformed(message).map((one) => h("p", {}, one)),
     links(message),
     h("div", { class: "actions" }, mayWrite && [
       ["scheduled", "released"].includes(message.state) && h("button", { class: "danger", onclick: () => cancel(where, counts.recipients, reread) }, t("message.cancel")),
@@ -173,7 +174,7 @@ function recipients(root, where, context, message, again) {
       ...(message.answers ? [{ name: "answer", label: t("message.answer"), options: [["", t("message.all")], ...STATES.map((one) => [one, word("answer_state", one)])] }] : []),
     ],
     columns: [
-      { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
+      { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => [h("span", { dir: "auto" }, row.name || String(row.id)), row.children && h("div", { class: "quiet small", dir: "auto" }, t("message.about", { names: row.children.map((one) => one.name || one.id).join(", ") }))] },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
       ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),

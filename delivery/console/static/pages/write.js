@@ -16,6 +16,7 @@ const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
 const LONGEST_TITLE = 60;
 const LANGUAGES = ["ru", "en"];
+const AUDIENCES = ["students", "guardians", "both"];
 const CHECK = "check";
 const NOTHING = { people: [], groups: [], supergroups: [] };
 
@@ -117,7 +118,7 @@ class Writing {
     paint(this.root,
       h("h1", { key: "title" }, t("page.write")),
       h("form", { key: "form", class: "write", onsubmit: (event) => { event.preventDefault(); this.check(); } },
-        h("section", { class: "panel" }, h("h2", {}, t("write.to")), draft.followUp ? this.followed() : [this.chosen(), this.choices(), this.table.draw()]),
+        h("section", { class: "panel" }, h("h2", {}, t("write.to")), draft.followUp ? this.followed() : [this.chosen(), this.choices(), this.table.draw(), this.audience()]),
         h("section", { class: "panel" }, h("h2", {}, t("write.message")), drawTemplates(this), this.toolbar(), this.table.marks(),
           field({ label: t("write.text"), hint: t("write.text_hint"), error: this.isTooLong() && t("write.too_long", { count: lengthOf(draft.text) - LONGEST_TEXT }) },
             h("textarea", { id: "text", name: "text", rows: 8, dir: "auto", value: draft.text, oninput: (event) => this.typed(event.target.value) })),
@@ -140,6 +141,12 @@ class Writing {
     this.table.forget();
     Object.assign(this, { draft: readDraft(), said: null, problem: null, found: NOTHING, search: "" });
     this.paintForm();
+  }
+
+  /** Whether those who are chosen get it, or their guardians. */
+  audience() {
+    return field({ label: t("write.audience") }, h("select", { name: "audience", onchange: ({ target }) => this.changed({ to: target.value }) },
+      AUDIENCES.map((one) => h("option", { value: one, selected: one === this.draft.to }, t(`write_audience.${one}`)))));
   }
 
   /** Whom a follow-up goes to: nobody else. */

@@ -2,7 +2,7 @@
 
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, number, sum, t, word } from "../lib/words.js";
-import { explain, notice } from "../lib/page.js";
+import { explain, notice, uninformed } from "../lib/page.js";
 import { pictureOf } from "./write_files.js";
 
 const SEARCH_PAUSE = 300;
@@ -29,6 +29,7 @@ export function facts(said) {
     ...Object.entries(said.follow_up?.left_out || {}).map(([why, count]) => t(`write_left_out.${why}`, { count })),
     said.follow_up?.waiting && t("write.follow_up_waiting", { count: said.follow_up.waiting }),
     said.duplicates && t("write.duplicates", { count: said.duplicates }),
+    ...uninformed(said),
     said.no_contact && t("write.no_contact", { count: said.no_contact }),
     said.cannot_answer && t("write.cannot_answer", { count: said.cannot_answer }),
     said.later && t("write.later", { count: said.later }),
