@@ -1,7 +1,7 @@
 """Which process receives which setting: each one only its own secrets. Pure.
 
-A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, `jobs`, the channel of a courier,
-or `bot` and its channel.
+A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, `jobs`, `sync`, the channel of a
+courier, or `bot` and its channel.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ BOT = "bot "
 
 _READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios", "jobs"}),
-    "ADA_API_KEY": frozenset({"serve"}),
+    "ADA_API_KEY": frozenset({"serve", "sync"}),
     "ADA_METRICS_KEY": frozenset({"serve"}),
     "ADA_SECRET_KEY": frozenset({"serve", COURIERS, BOTS, "jobs", "scenarios"}),
     "ADA_MODEL_KEY": frozenset({"scenarios", "jobs"}),

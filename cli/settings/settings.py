@@ -106,6 +106,7 @@ class Settings:
     model_budget: int = 0
     sign_in: Path | None = None
     oidc: Path | None = None
+    syncs: Path | None = None
     secret_key: str | None = field(default=None, repr=False)
     public_url: str | None = None
 

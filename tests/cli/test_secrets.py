@@ -31,7 +31,7 @@ CHANNEL_SECRETS = {
     "ADA_SMS_PASSWORD": {"sms"},
     "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
     "ADA_SMTP_URL": {"serve", "email"},
-    "ADA_API_KEY": {"serve"},
+    "ADA_API_KEY": {"serve", "sync"},
     "ADA_INBOUND_MAIL_SECRET": {"serve"},
     "ADA_IMAP_URL": {"serve"},
     "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox", "sms"},
@@ -94,14 +94,14 @@ def test_the_environment_of_a_process_shows_no_setting_of_ada(running: Installat
     assert not [secret for secret in CHANNEL_SECRETS if secret in shown]
 
 
-@pytest.mark.parametrize("name", FORKS)
+@pytest.mark.parametrize("name", [*FORKS, "sync"])
 def test_a_process_receives_only_its_own_secrets(name: str) -> None:
     given = dict.fromkeys([*CHANNEL_SECRETS, "ADA_REDIS_URL"], "x")
     received = ada_child(name, COURIERS, given, "verb").whole_environment()
     assert {
         secret for secret, readers in CHANNEL_SECRETS.items() if name in readers
     } == received.keys() & CHANNEL_SECRETS
-    assert ("ADA_REDIS_URL" in received) == (name != "sandbox")
+    assert ("ADA_REDIS_URL" in received) == (name not in ("sandbox", "sync"))
 
 
 def environment_of(pid: int) -> str:

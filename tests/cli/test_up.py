@@ -209,9 +209,15 @@ def test_a_killed_courier_is_restarted_and_the_others_keep_working(running: Inst
 def test_what_was_terminated_runs_again_and_what_cannot_run_is_named(
     installation: Installation, sms_account: Mapping[str, str]
 ) -> None:
-    """A terminated part stayed away for good, and no command said so (39.32)."""
-    installation.environment |= {**sms_account, "ADA_JOBS": "no.such.module"}
+    """A terminated part stayed away for good, and no command said so (39.32). A sync of ADA_SYNCS is a part, too."""
+    installation.environment |= {**sms_account, "ADA_JOBS": "no.such.module", "ADA_SYNCS": "syncs.txt"}
+    (installation.directory / "syncs.txt").write_text("1c people.csv --every 1h  # the dean's office\n")
+    people = installation.directory / "people.csv"
+    people.write_text("id,name\n00042,Vera\n")
+    os.utime(people, (0, 0))  # it is no longer written
     facts = installation.up()
+    sync_line = re.compile(r"good  sync 1c .*again each 60 min by `./ada up`")
+    await_sync(lambda: bool(sync_line.search(installation.ada("doctor").stdout)), what="the first run of the sync")
     for name in ("cli courier sms", "cli serve"):
         installation.terminate(name)
     found = [json.loads(line) for line in installation.ada("doctor", "--json").stdout.splitlines()]

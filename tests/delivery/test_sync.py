@@ -23,7 +23,9 @@ from cli.command import CommandFailed
 from cli.commands.directory import sync, sync_sources
 from cli.commands.directory.sync_sources import SyncRefused
 from cli.commands.start.doctor import check_syncs
+from cli.settings.sync_file import read_sync_lines
 from core.directory.syncs import SourceState, SyncResult
+from core.errors import SetupError
 from core.model.people import User
 from tests.delivery.conftest import ADMIN, Api
 from tests.support.waiting import until
@@ -385,3 +387,14 @@ async def test_an_external_id_belongs_to_one_person(api: Api) -> None:
     body = b"id,external_ids\n4,isu:2\n5,x:1\n6,x:1\n"
     refused = await api.call("POST", "/v1/import?kind=users", data=body, headers={"Content-Type": "text/csv"})
     assert {one["code"] for one in refused.json["errors"]} == {"EXTERNAL_ID_TAKEN"}
+
+
+def test_the_lines_of_the_file_of_syncs_name_each_source_once_and_its_period(tmp_path: Path) -> None:
+    file = tmp_path / "syncs.txt"
+    file.write_text("# sources\n\n1c '/srv/my exports' --every 1h  # each hour\nad ldaps://dc --every=4h\n")
+    assert read_sync_lines(file) == [["1c", "/srv/my exports", "--every", "1h"], ["ad", "ldaps://dc", "--every=4h"]]
+    assert read_sync_lines(None) == ()
+    for text, said in {"1c x": "needs --every", "a x --every 1h\na y --every 1h": "two lines", "a 'x": "read"}.items():
+        file.write_text(text)
+        with pytest.raises(SetupError, match=said):
+            read_sync_lines(file)

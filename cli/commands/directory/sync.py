@@ -3,6 +3,7 @@ again and again (`--every`). Each run is reported to the API, which shows the la
 """
 
 import asyncio
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -15,6 +16,8 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
 from cli.commands.directory.sync_people import SyncSource, groups_of, missing_of, owned, table_of, table_of_left
 from cli.commands.directory.sync_sources import OWNS, SourcePlace, SourceTable, SyncRefused, read_source
+from cli.processes.parts import UP_PART
+from cli.processes.supervisor import announce
 from cli.settings.parsing import parse_duration
 from core.directory.csv_cells import escaped
 from core.directory.importing.csv_rows import CsvRow, written_records
@@ -68,6 +71,8 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private, every > 0)
     if not every:
         return await SyncRun(api, arguments, place, dry_run=arguments.dry_run).report()
+    if UP_PART in os.environ:
+        announce()
     while True:
         await _attempt(SyncRun(api, arguments, place, every).report)
         await _wait(api, arguments, place, every)

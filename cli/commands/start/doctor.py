@@ -18,6 +18,7 @@ from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, courier_module, load
+from cli.settings.sync_file import read_sync_lines
 from core.admission.api_keys import SCIM, ApiKeys
 from core.directory.syncs import Syncs
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
@@ -165,7 +166,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         async for finding in check_identity_providers(store, configuration.settings):
             yield finding
         yield await check_webhooks(store)
-        async for finding in check_syncs(store):
+        async for finding in check_syncs(store, configuration.settings.syncs):
             yield finding
         async for finding in check_bots(store):
             yield finding
@@ -235,16 +236,24 @@ async def check_clock(store: Store) -> Finding:
     return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
 
 
-async def check_syncs(store: Store) -> AsyncIterator[Finding]:
-    """Emit what became of the last run of each source of people of the default tenant."""
+async def check_syncs(store: Store, file: Path | None = None) -> AsyncIterator[Finding]:
+    """Emit what became of the last run of each source of people of the default tenant. `file`: ADA_SYNCS."""
+    try:
+        repeated = [words[0] for words in read_sync_lines(file)]
+    except SetupError as fault:
+        yield Finding("syncs", False, str(fault))
+        repeated = []
     syncs = Syncs(store)
     keys = [one.name for one in await ApiKeys(store).list() if SCIM in one.scopes]
     if keys and find_spec("scim2_models") is None:
         detail = f"{', '.join(keys)} has a key, but scim2-models is not installed"
         yield Finding("scim", False, detail, "pip install 'ada[scim]'")
     sources = [one for one in await syncs.all(DEFAULT_TENANT) if one.last]
-    if not sources:
-        yield Finding("sync", None, "no source of people has run (./ada sync)")
+    missing = [one for one in repeated if one not in [source.source for source in sources]]
+    for name in missing:
+        yield Finding(f"sync {name}", None, "has not run yet; ./ada up repeats it (ADA_SYNCS)")
+    if not sources and not missing:
+        yield Finding("sync", None, "no source of people has run (./ada sync, ADA_SYNCS)")
     for one in sources:
         assert one.last
         if one.last.fault:
@@ -252,7 +261,9 @@ async def check_syncs(store: Store) -> AsyncIterator[Finding]:
         elif one.is_late(syncs.now()):
             yield Finding(f"sync {one.source}", False, f"the program is silent since {local_time(one.last.ended)}")
         else:
-            yield Finding(f"sync {one.source}", True, f"{one.last.place}, {local_time(one.last.ended)}")
+            again = f", again each {one.last.every // 60} min" if one.last.every else ""
+            by = " by `./ada up`" if again and one.source in repeated else ""
+            yield Finding(f"sync {one.source}", True, f"{one.last.place}, {local_time(one.last.ended)}{again}{by}")
 
 
 async def check_sign_in(store: Store, settings: Settings) -> Finding:

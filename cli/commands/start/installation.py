@@ -1,7 +1,7 @@
 """The installation that `./ada up` and `./ada demo` start, in one process tree.
 
     embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers, bots    started in this order, each when the previous one is ready;
-    (ADA_REDIS_URL)    (credentials)              scenarios  stopped in the opposite order
+    (ADA_REDIS_URL)    (credentials)      scenarios, syncs   stopped in the opposite order
 
 With ADA_REDIS_URL no embedded server is started. With credentials of any channel no sandbox is started, and only the
 channels that have credentials get a courier.
@@ -32,6 +32,7 @@ from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
 from cli.settings.sources import RawSetting
+from cli.settings.sync_file import read_sync_lines
 from core.model.durability import Durability
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels as all_channels
@@ -71,6 +72,7 @@ class Installation:
     bots: Sequence[str] = ()
     scenarios: Path | None = None
     jobs: str | None = None
+    syncs: Sequence[Sequence[str]] = ()
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
     shares_processes: bool = False
@@ -177,6 +179,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     installation.bots = bots_of(configuration, installation.channels)
     installation.scenarios = configuration.settings.scenarios
     installation.jobs = configuration.settings.jobs
+    installation.syncs = read_sync_lines(configuration.settings.syncs)
     if not installation.channels:
         await start_sandbox(configuration, supervisor, installation)
         if "ADA_QUIET_HOURS" not in configuration.raw:
@@ -207,6 +210,7 @@ def libraries(configuration: Configuration) -> list[str]:
         *(() if channels_of(configuration) else ("cli.commands.parts.sandbox",)),
         "cli.commands.bots.scenario_process",
         *(("cli.commands.installation.jobs",) if configuration.settings.jobs else ()),
+        *(("cli.commands.directory.sync",) if configuration.settings.syncs else ()),
         *(all_channels()[channel].courier for channel in channels),
         *(module for one in receivers for module in one.imports),
     ]
@@ -273,6 +277,8 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
         specs.append(installation.child("scenarios", COURIERS, "scenarios"))
     if installation.jobs:
         specs.append(installation.child("jobs", COURIERS, "jobs"))
+    calling = {**installation.environment, "ADA_HTTP": installation.http.removeprefix("http://")}
+    specs += [ada_child(f"sync {words[0]}", COURIERS, calling, "sync", *words) for words in installation.syncs]
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}

@@ -85,6 +85,7 @@ def summary(installation: Installation, key: Mapping[str, str | None]) -> dict[s
         "scenarios": str(installation.scenarios or "") or None,
         "answers": answering(installation.scenarios) if installation.answers else None,
         "jobs": installation.jobs,
+        "syncs": ", ".join(words[0] for words in installation.syncs) or None,
         "redis": without_secrets(installation.redis_url),
         "data": str(installation.data),
         "night": installation.night,
