@@ -15,10 +15,12 @@ from core.deliveries.live import LiveEvents
 from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.directory.preferences import Preferences
+from core.directory.subscriptions import Subscriptions
 from core.jobs import Jobs
 from core.orders import Sending, SendingPolicy
 from core.queue import Queue, QueueClient
 from core.redis.store import Store
+from core.sessions import DeviceLinks
 from core.threads import Relay, Threads
 
 
@@ -41,6 +43,8 @@ class Services:
     threads: Threads
     relay: Relay
     preferences: Preferences
+    subscriptions: Subscriptions
+    device_links: DeviceLinks
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
@@ -51,6 +55,7 @@ class Services:
         channels, directory, client = Channels(store), Directory(store), QueueClient(store)
         deliveries, answers = Deliveries(store, channels), Answers(store)
         sending, threads = Sending(store, deliveries, directory, policy), Threads(store)
+        subscriptions = Subscriptions(store, directory)
         return cls(
             store=store,
             queue=client.queue,
@@ -67,6 +72,8 @@ class Services:
             threads=threads,
             relay=Relay(threads, sending, directory, channels, policy),
             preferences=Preferences(store, directory),
+            subscriptions=subscriptions,
+            device_links=DeviceLinks(store, deliveries, subscriptions),
         )
 
 

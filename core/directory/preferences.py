@@ -21,10 +21,11 @@ from core.redis.store import Store
 
 
 class LinkedPerson(NamedTuple):
-    """The person behind a link. `channel`: that of its contact."""
+    """The person behind a link. `channel`, `address`: its contact."""
 
     tenant: str
     channel: str
+    address: str
     user: User
 
 
@@ -68,7 +69,7 @@ class Preferences:
         user = await self._users.by_contact(tenant, channel, address)
         if user is None:
             raise NotFound("PREFERENCES_UNKNOWN", "Nobody of the directory has the contact of this link.")
-        return LinkedPerson(tenant, channel, user)
+        return LinkedPerson(tenant, channel, address, user)
 
     async def change(
         self,

@@ -92,7 +92,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 class Display(Struct, frozen=True, omit_defaults=True):
     """The display of a delivery in a channel. `as_text`: the features that become lines of the text. `answer_url`:
     where a link to answer leads, without its token; "" if there is no such address. `is_mailed`: its messages
-    are mails, and replies to them are received.
+    are mails, and replies to them are received. `subscribe_key`: the public key with which browsers subscribe to its
+    messages, "" if it has no subscriptions; `push_service`: the address of the only one that it uses, "" for any.
     """
 
     shows: frozenset[Feature] = frozenset()
@@ -100,6 +101,8 @@ class Display(Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     answer_url: str = ""
     is_mailed: bool = False
+    subscribe_key: str = ""
+    push_service: str = ""
 
     def written_as_text(self, content: Content) -> frozenset[Feature]:
         """Return the features that become lines of the text in this content: also buttons that do not fit into the

@@ -13,8 +13,9 @@ Neighbours: `core.admission` has the keys, `core.directory` the people. `deliver
 """
 
 from core.sessions.codes import SignInCodes, SignInLinks
+from core.sessions.device_links import DeviceLinks
 from core.sessions.outside_accounts import OutsideAccounts
 from core.sessions.personal_keys import PersonalKeys
 from core.sessions.sessions import Identity, Sessions
 
-__all__ = ["Identity", "OutsideAccounts", "PersonalKeys", "Sessions", "SignInCodes", "SignInLinks"]
+__all__ = ["DeviceLinks", "Identity", "OutsideAccounts", "PersonalKeys", "Sessions", "SignInCodes", "SignInLinks"]

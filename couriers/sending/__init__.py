@@ -7,7 +7,7 @@ attempt that may have sent the message, no status claims that it was not sent.
 
 This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
 `SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `MessageFiles`, `Transfers`,
-`KnownIds`. The process is `couriers.sending.runtime.Runtime`.
+`KnownIds`, `Subscription`. The process is `couriers.sending.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
@@ -15,8 +15,10 @@ Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports
 
 from core.errors import SetupError
 from core.model.contacts.addresses import e164, malformed
+from core.model.contacts.subscription import Subscription, is_endpoint, origin_of
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
 from core.model.display import BEGINNING, KeyboardLimits, Limits
+from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
 from core.model.states import Reason
 from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
@@ -92,6 +94,8 @@ __all__ = [
     "SetupError",
     "Span",
     "Split",
+    "Subscription",
+    "TargetForbidden",
     "Transfers",
     "Unknown",
     "beginning_of",
@@ -100,10 +104,14 @@ __all__ = [
     "e164",
     "file_name",
     "find_files",
+    "guarded_socket",
+    "is_endpoint",
     "label_of",
     "malformed",
     "marked",
     "media_groups",
+    "origin_of",
+    "plain_socket",
     "plain_text",
     "say",
     "sms_parts",

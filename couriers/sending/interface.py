@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
+from core.model.contacts.subscription import Subscription
 from core.model.content import Content, Feature
 from core.model.display import Limits
 from core.model.states import Reason
@@ -56,7 +57,8 @@ class Message:
     `preferences_url`: the page on which the recipient chooses what it receives, "" if there is none; for couriers that
     link to it (`LinksPreferences`). `reply_to`: the e-mail address at which Ada receives a reply of this recipient, ""
     for none; `bounce_to`: at which it receives a report that the mail was not delivered. `is_notice`: Ada wrote
-    it, not a person. `announce`: for couriers that announce (`Announces`); a second call returns at once.
+    it, not a person. `subscription`: the one behind the address, None if it is gone; for couriers that use it
+    (`UsesSubscriptions`). `announce`: for couriers that announce (`Announces`); a second call returns at once.
     """
 
     address: str
@@ -69,6 +71,7 @@ class Message:
     reply_to: str = ""
     bounce_to: str = ""
     is_notice: bool = False
+    subscription: Subscription | None = field(default=None, repr=False)
     announce: Callable[[], Awaitable[None]] = field(default=_unannounced, compare=False, repr=False)
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
@@ -129,10 +132,13 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Not sent, and another attempt would not help."""
+    """Not sent, and another attempt would not help. `is_gone`: the subscription exists no more, so it is removed with
+    its contact.
+    """
 
     reason: Reason
     detail: str = ""
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +223,16 @@ class LinksPreferences(Protocol):
     """A courier whose messages link to the page of their recipient may have this attribute as well."""
 
     links_preferences: Literal[True]
+
+
+@runtime_checkable
+class UsesSubscriptions(Protocol):
+    """A courier whose addresses stand for subscriptions of browsers may have these as well. `subscribe_key`: the public
+    key with which they subscribe; `push_service`: the address of the only one that it uses, "" for any.
+    """
+
+    subscribe_key: str
+    push_service: str
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.reply_addresses import MailedPlace
 from core.model.contacts.addresses import is_group
+from core.model.contacts.subscription import Subscription
 from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, REPLIES_OFF
 from core.model.display import Limits
@@ -25,7 +26,7 @@ from core.model.text.text_parts import sms_parts
 from core.updates.events import SEND_REPLY
 from couriers.sending.content.asking import AnswerWays, ask, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
-from couriers.sending.interface import HasLimits, LinksPreferences, Message, WritesAsText
+from couriers.sending.interface import HasLimits, LinksPreferences, Message, UsesSubscriptions, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
 
@@ -148,7 +149,10 @@ class Messages:
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
         own = await self._mail_address(entry)
         mailed = self._reply_address(own, presented), own, self._parcel.history_key.sender == NOTICES
-        return Message(entry.address, text, self._seed, recipient, report_url, content, preferences_url, *mailed)
+        subscription = await self._subscription(entry.address)
+        return Message(
+            entry.address, text, self._seed, recipient, report_url, content, preferences_url, *mailed, subscription
+        )
 
     def _reply_address(self, own: str, presented: Presented) -> str:
         """Return the address of a mail if replies to it are read, or answer its question."""
@@ -164,6 +168,12 @@ class Messages:
             return ""
         place = MailedPlace(parcel.history_key, entry.number, parcel.number, entry.contact)
         return await self._services.reply_addresses.address(mailbox, place)
+
+    async def _subscription(self, address: str) -> Subscription | None:
+        """Return the subscription behind an address. Raises StoreError."""
+        if not isinstance(self._services.courier, UsesSubscriptions):
+            return None
+        return (await self._services.subscriptions.find(self._tenant, self._channel, [address]))[0]
 
     async def _preferences_url(self, address: str) -> str:
         """Return the page on which the recipient chooses what it receives. Raises StoreError."""

@@ -30,7 +30,9 @@ from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessages
 from core.deliveries.reply_addresses import ReplyAddresses
+from core.directory.directory import Directory
 from core.directory.preferences import PreferenceTokens
+from core.directory.subscriptions import Subscriptions
 from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -204,6 +206,7 @@ class Runtime:
             files=self._files,
             answer_tokens=AnswerTokens(self._store),
             preference_tokens=PreferenceTokens(self._store),
+            subscriptions=Subscriptions(self._store, Directory(self._store)),
             exchange_notes=ExchangeNotes(self.channel, options.secrets),
             received=ReceivedMessages(self._store),
             reply_addresses=ReplyAddresses(self._store, self.channel),

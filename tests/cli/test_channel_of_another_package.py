@@ -59,7 +59,7 @@ def api(installation: Installation, path: str, body: object = None) -> Any:
 
 def test_it_is_started_and_shown_like_the_others(installation: Installation) -> None:
     facts = installation.facts() or {}
-    assert facts["couriers"].endswith("email, pigeon")
+    assert facts["couriers"].endswith("email, web-push, pigeon")
     assert "pigeon" in facts["bots"]
     assert "pigeon" in [one["channel"] for one in api(installation, "/v1/channels")["channels"]]
     running = [(one["kind"], one["name"]) for one in api(installation, "/v1/processes")["processes"]]

@@ -285,10 +285,18 @@ def test_only_these_operations_need_no_key() -> None:
         "/v1/inbound/vk",
     }
     of_services = {"/v1/sign-in/link/{link}", "/v1/sign-in/callback", "/v1/server-proof", "/a/{token}", "/p/{token}"}
+    of_devices = {
+        "/p/{token}/devices",
+        "/p/device/{token}",
+        "/push/worker.js",
+        "/push/message",
+        "/v1/receipts/web-push",
+    }
     of_services.add("/v1/calendar/{secret}")
     assert paths == {
         *of_providers,
         *of_services,
+        *of_devices,
         "/v1/sessions",
         "/v1/sessions/codes",
         "/v1/sessions/providers",

@@ -185,7 +185,7 @@ def soak(arguments: Namespace) -> int:
     return SUCCESS if run_python(["-m", "tests.system.soak", *words]) == 0 else FAILURE
 
 
-EXTRAS = ("apprise", "ldap", "oidc", "scim")
+EXTRAS = ("apprise", "ldap", "oidc", "scim", "web-push")
 """The extras that a clone installs, too: they are small, and are imported only by the settings that need them."""
 
 

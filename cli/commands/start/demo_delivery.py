@@ -15,8 +15,7 @@ from cli.client.http_client import HttpClient, JsonObject
 from cli.client.sandbox_chat import SandboxChat, mailed_code
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
-from cli.commands.start.demo_stage import Stage, has_inbox, sample_contacts
-from cli.commands.start.installation import simulated_channels
+from cli.commands.start.demo_stage import Stage, has_inbox, sample_channels, sample_contacts
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.vk.channel import CHANNEL as VK
 from scenarios.bot import new_bot
@@ -116,7 +115,7 @@ async def send_to_people(stage: Stage, story: Story) -> JsonObject:
         for number, name in zip(PEOPLE, story.people, strict=True)
     ]
     body = {"sender": teacher(story), "text": story.text, "recipients": people, "origin": "demo"}
-    accepted = await stage.api.call("POST", "/v1/deliveries", {**body, "channels": list(simulated_channels())})
+    accepted = await stage.api.call("POST", "/v1/deliveries", {**body, "channels": list(sample_channels())})
     stage.show("demo", story.sent.format(people=len(people), text=story.text))
     async for event in stage.api.events(f"{delivery_path(accepted['id'])}/events"):
         if event.name == "outcome":
@@ -219,9 +218,7 @@ def text_of(result: JsonObject) -> str:
     """Return a table for each message: a line for each person, a column for each channel; the columns are aligned."""
     language = result["language"]
     histories = [result["history"], result["chat"]]
-    table = list(
-        align([["", *simulated_channels()], *(row for history in histories for row in rows(history, language))])
-    )
+    table = list(align([["", *sample_channels()], *(row for history in histories for row in rows(history, language))]))
     lines, rest = [], table[1:]
     for history in histories:
         people = len(history["recipients"])
@@ -236,7 +233,7 @@ def rows(history: JsonObject, language: str) -> list[list[str]]:
     return [
         [
             name,
-            *(status(outcomes[channel], language) if channel in outcomes else "–" for channel in simulated_channels()),
+            *(status(outcomes[channel], language) if channel in outcomes else "–" for channel in sample_channels()),
         ]
         for name, outcomes in found
     ]

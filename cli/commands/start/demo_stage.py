@@ -1,10 +1,11 @@
 """The stage of every play of `./ada demo`: the API, the sandbox, and a way to show a line."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.client.http_client import HttpClient
 from cli.client.sandbox_chat import SandboxChat
+from cli.commands.start.installation import simulated_channels
 from cli.processes.supervisor import PrintLine
 from couriers.channel import channels
 
@@ -28,6 +29,11 @@ class Stage:
 def sample_contacts(person: int) -> Mapping[str, str]:
     """Return channel → address of a person of the plays, in the channels in which it has one."""
     return {name: one.samples[person] for name, one in channels().items() if person in one.samples}
+
+
+def sample_channels() -> Sequence[str]:
+    """Return the simulated channels in which the people of the plays have addresses."""
+    return [name for name in simulated_channels() if channels()[name].samples]
 
 
 def has_inbox(channel: str) -> bool:

@@ -57,6 +57,13 @@ PEOPLE = (
         Lifetime.FOREVER,
         "people whose record names this guardian, also as a blocked one",
     ),
+    Key(
+        "subscriptions",
+        "directory:{s}:subscriptions:<tenant>",
+        "hash",
+        Lifetime.FOREVER,
+        "`<channel>:<address>` → the subscription behind it as JSON: endpoint and keys of a browser",
+    ),
     Key("role", "directory:{s}:role:<tenant>:<role>", "zset", Lifetime.FOREVER, "ids of the people with a role"),
     Key(
         "collections",
@@ -192,6 +199,13 @@ ACCESS = (
         "an action of many steps, by who does what: its entry in the log, and how many things it has changed",
     ),
     Key("signinlink", "signinlink:{s}:<hash>", "string", Lifetime.TTL, "the person that a link of the bot signs in"),
+    Key(
+        "devicelink",
+        "devicelink:{s}:<hash>",
+        "string",
+        Lifetime.TTL,
+        "a browser that waits for the link which switches its notifications on",
+    ),
     Key(
         "session", "session:{s}:<hash>", "string", Lifetime.TTL, "who is signed in, by the hash of the cookie's secret"
     ),

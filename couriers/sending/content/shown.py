@@ -25,7 +25,7 @@ from couriers.sending.content.asking import (
 )
 from couriers.sending.content.content_for_channel import NOTHING, Presented, present
 from couriers.sending.content.files import File, media_groups, name_of
-from couriers.sending.interface import Courier, HasLimits, WritesAsText
+from couriers.sending.interface import Courier, HasLimits, UsesSubscriptions, WritesAsText
 
 _ANY_LINK = "…"
 
@@ -59,7 +59,8 @@ def display_of(courier: Courier, answer_url: str = "", *, is_mailed: bool = Fals
     """Return how the channel of a courier shows deliveries."""
     as_text = courier.as_text(NOTHING) if isinstance(courier, WritesAsText) else ()
     limits = courier.limits if isinstance(courier, HasLimits) else Limits()
-    return Display(courier.shows, frozenset(as_text), limits, answer_url, is_mailed)
+    taken = (courier.subscribe_key, courier.push_service) if isinstance(courier, UsesSubscriptions) else ()
+    return Display(courier.shows, frozenset(as_text), limits, answer_url, is_mailed, *taken)
 
 
 def shown_in(display: Display, text: str, content: Content | None, question: Question | None = None) -> Shown:

@@ -17,7 +17,7 @@ from typing import Any
 
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.received import ReceivedMessage
-from core.errors import StoreError
+from core.errors import Refused, StoreError
 from core.model.states import Reason, Status
 from core.queue import Task
 from core.queue.checks import error_text, storable
@@ -142,6 +142,8 @@ class CourierAttempts:
                 rest = outcome.rest if isinstance(outcome, Partly) else outcome
                 if isinstance(rest, Halted):
                     await self._services.halt(rest.detail)
+                elif isinstance(rest, Rejected) and rest.is_gone:
+                    await self._remove_subscription(pending.entry.address)
                 elif isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:
                     scope = f"{Scope.CHAT}:{pending.entry.address}"
                     await self._services.queue.throttle(self._courier.channel, scope, rest.after)
@@ -151,6 +153,15 @@ class CourierAttempts:
         await self._services.read_marks.note(self._parcel, sent)
         if self._parcel.takes_replies or self._parcel.is_answered_in_words:
             await self._note_received(attempted)
+
+    async def _remove_subscription(self, address: str) -> None:
+        """Remove a subscription that exists no more. While people are imported it stays: its next message removes
+        it.
+        """
+        try:
+            await self._services.subscriptions.remove(self._tenant, self._courier.channel, address)
+        except Refused as refusal:
+            log.warning("%s: a subscription that is gone stays for now: %s", self._courier.channel, refusal)
 
     async def _note_received(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
         """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
@@ -228,6 +239,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "after": lambda value: None if value is None else _of_type(timedelta, value),
     "scope": Scope,
     "is_guess": lambda value: _of_type(bool, value),
+    "is_gone": lambda value: _of_type(bool, value),
     "detail": _text,
     "rest": lambda value: _checked(value, Outcome),
     "rejected": lambda value: _checked(value, Rejected),

@@ -12,6 +12,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessages
 from core.deliveries.reply_addresses import ReplyAddresses
 from core.directory.preferences import PreferenceTokens
+from core.directory.subscriptions import Subscriptions
 from core.queue import Queue, Task
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
@@ -49,6 +50,7 @@ class ParcelServices:
     files: UploadedFiles
     answer_tokens: AnswerTokens
     preference_tokens: PreferenceTokens
+    subscriptions: Subscriptions
     exchange_notes: ExchangeNotes
     received: ReceivedMessages
     reply_addresses: ReplyAddresses

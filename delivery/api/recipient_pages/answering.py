@@ -52,7 +52,7 @@ async def _answered(request: web.Request, context: ApiContext, token: str) -> st
             answer = await _stored_file(request, context, linked)
         else:
             body = await receive(request, _FORM_LIMIT, context.options.body_timeout)
-            answer = parse_qs(body.decode(errors="replace")).get("option", [""])[0]
+            answer = parse_qs(body.decode(errors="replace")).get("option", [_option_of_link(request, linked)])[0]
         given = await links.answer(token, answer, secrets.token_hex(9))
     except Refused as refusal:
         is_written = not linked.asked.question.has_options
@@ -61,6 +61,12 @@ async def _answered(request: web.Request, context: ApiContext, token: str) -> st
         return page_of(linked, 0, _zone(context, linked), problem=refusal.code)
     linked = await links.open(token)
     return page_of(linked, 0, _zone(context, linked), given)
+
+
+def _option_of_link(request: web.Request, linked: LinkedQuestion) -> str:
+    """Return the key of the option that a posted link names: a button of a notification posts it as it is."""
+    number, options = request.query.get("o", ""), linked.asked.question.options
+    return options[int(number) - 1].key if number.isdecimal() and 0 < int(number) <= len(options) else ""
 
 
 async def _stored_file(request: web.Request, context: ApiContext, linked: LinkedQuestion) -> str:

@@ -1,5 +1,5 @@
-"""Common parts of the pages behind links: handlers whose refusals are pages, too, and the frame of a page, without
-scripts.
+"""Common parts of the pages behind links: handlers whose refusals are pages, too, and the frame of a page. A page works
+without scripts; only notifications need one.
 
 There is no API key and no cookie: the token in the address is the secret, and a form of another site does not know it.
 GET and HEAD change nothing: scanners of mail and previews of messengers open links, too. A page sends no referrer, and
@@ -31,20 +31,33 @@ FORM_LIMIT = 4096
 """Bytes."""
 NAME = "\0"
 """Stands for the name of the person in a text that is not yet HTML."""
+FORMS = "'self'"
+"""Where forms of the pages may go."""
 POST = '<form method="post">{}</form>'
 _RATE, _BURST = 0.5, 30
 """Requests of one link, per second and at once."""
 _LONGEST_TOKEN = 64
 """Characters that distinguish links."""
 _PAGE = read_page(__package__, "page.html")
-_HEADERS = {
+HEADERS = {
     hdrs.CONTENT_TYPE: HTML,
     hdrs.CACHE_CONTROL: "no-store",
-    hdrs.CONTENT_SECURITY_POLICY: content_security_policy(_PAGE, form_action="'self'"),
+    hdrs.CONTENT_SECURITY_POLICY: content_security_policy(_PAGE, form_action=FORMS),
     hdrs.X_CONTENT_TYPE_OPTIONS: "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Robots-Tag": "noindex",
 }
+
+DEVICES_SCRIPT = f"<script>{read_page(__package__, 'devices.js')}</script>"
+"""Of a page on which notifications can be switched on."""
+
+
+def policy_with(script: str) -> str:
+    """Return the policy of a page with this script and no other, from which a service worker comes, too."""
+    return f"{content_security_policy(_PAGE + script, form_action=FORMS)}; worker-src 'self'"
+
+
+_DEVICES_POLICY = policy_with(DEVICES_SCRIPT)
 
 Respond = Callable[[web.Request, ApiContext, str], Awaitable[str]]
 
@@ -64,14 +77,17 @@ def page_handler(
     """Return the handler of a page. `respond` gets the token and returns the page; `refused` and `outage` return the
     page for a refusal and for a store that is away, in the language of Accept-Language.
     """
-    limiter = RateLimiter(_RATE, _BURST)
+    check_rate = new_limiter()
 
     async def handle(request: web.Request) -> web.Response:
         token, languages = request.match_info["token"], request.headers.get(hdrs.ACCEPT_LANGUAGE, "")
-        headers = dict(_HEADERS)
+        headers = dict(HEADERS)
         try:
-            limiter.check(token[:_LONGEST_TOKEN], time.monotonic())
-            return web.Response(text=await respond(request, context, token), headers=headers)
+            check_rate(token)
+            text = await respond(request, context, token)
+            if DEVICES_SCRIPT in text:
+                headers[hdrs.CONTENT_SECURITY_POLICY] = _DEVICES_POLICY
+            return web.Response(text=text, headers=headers)
         except Refused as refusal:
             problem = problem_of_refusal(refusal)
             return web.Response(text=refused(refusal, languages), status=problem.status, headers=headers)
@@ -80,6 +96,12 @@ def page_handler(
             return web.Response(text=outage(languages), status=503, headers={**headers, hdrs.RETRY_AFTER: "5"})
 
     return handle
+
+
+def new_limiter() -> Callable[[str], None]:
+    """Return what counts the requests of each link by its token. It raises RateExceeded."""
+    limiter = RateLimiter(_RATE, _BURST)
+    return lambda token: limiter.check(token[:_LONGEST_TOKEN], time.monotonic())
 
 
 def filled(locale: str, title: str, parts: list[str]) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from html import escape
+from typing import NamedTuple
 
 from core.admission.quiet_hours import QuietHours
 from core.directory.preferences import LinkedPerson
@@ -17,7 +18,7 @@ from core.model.people import User
 from core.model.receiving_hours import read_hours
 from core.sentence import language_of, say
 from delivery.api.pages import read_page
-from delivery.api.recipient_pages.linked_page import NAME, POST, filled, short_name
+from delivery.api.recipient_pages.linked_page import DEVICES_SCRIPT, NAME, POST, filled, short_name
 
 _LANGUAGES = {"ru": "Русский", "en": "English"}
 _REFUSALS = {
@@ -27,9 +28,19 @@ _REFUSALS = {
 }
 
 
-def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, done: str = "") -> str:
+class OwnDevices(NamedTuple):
+    """The devices on which a person gets notifications. `channel`: of their contacts; `key`: with which a browser
+    subscribes; both "" if the installation sends none. `names`: by address.
+    """
+
+    channel: str = ""
+    key: str = ""
+    names: Mapping[str, str] = {}
+
+
+def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, devices: OwnDevices, done: str = "") -> str:
     """Return the page of a person. `quiet`: the quiet hours of its tenant, None if there are none. `done`: `saved`,
-    `left`, or `times` if nothing was saved because a time is missing.
+    `left`, `device_removed`, or `times` if nothing was saved because a time is missing.
     """
     user = linked.user
     locale = language_of(user.locale)
@@ -39,8 +50,9 @@ def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, done: str
         f'<p class="quiet">{_said("as", locale, name=NAME).replace(NAME, name)}</p>',
         f'<p class="{"bad" if done == "times" else "good"}" role="status">{_said(done, locale)}</p>' if done else "",
         f"<p>{_said('blocked', locale)}</p>" if user.blocked else "",
-        _form(user, locale, zone),
+        _form(user, locale, zone, devices),
         _notes(locale, quiet, zone),
+        _devices(locale, devices),
     ]
     return filled(locale, say("preferences_title", locale), parts)
 
@@ -65,11 +77,11 @@ def _said(text: str, locale: str, **values: object) -> str:
     return escape(say(f"preferences_{text}", locale, **values))
 
 
-def _form(user: User, locale: str, zone: str) -> str:
+def _form(user: User, locale: str, zone: str, devices: OwnDevices) -> str:
     if not user.contacts:
         return f"<p>{_said('none', locale)}</p>"
     offered = "".join(f'<input type="hidden" name="offered" value="{escape(one)}">' for one in user.contacts)
-    channels = "\n".join(_channel(user, one, locale) for one in user.contacts)
+    channels = "\n".join(_channel(user, one, locale, devices) for one in user.contacts)
     languages = "\n".join(_language(one, is_chosen=one == locale) for one in _LANGUAGES)
     choice = (
         f"{offered}<fieldset><legend>{_said('channels', locale)}</legend>\n{channels}\n</fieldset>\n"
@@ -82,12 +94,37 @@ def _form(user: User, locale: str, zone: str) -> str:
     return POST.format(choice) + (POST.format(leave) if wants_some else "")
 
 
-def _channel(user: User, channel: str, locale: str) -> str:
+def _channel(user: User, channel: str, locale: str, devices: OwnDevices) -> str:
     title = _channel_titles(locale).get(f"channel.{channel}", channel)
-    addresses = ", ".join(map(_masked, user.contacts[channel]))
+    shown = [devices.names.get(one) or _masked(one) for one in user.contacts[channel]]
+    addresses = ", ".join(shown if channel == devices.channel else map(_masked, user.contacts[channel]))
     checked = "" if channel in user.opt_out else " checked"
     button = f'<input type="checkbox" name="channel" value="{escape(channel)}"{checked}>'
     return f'<label>{button}<span>{escape(title)} <span class="quiet">{escape(addresses)}</span></span></label>'
+
+
+def _devices(locale: str, devices: OwnDevices) -> str:
+    """Return the list of devices, and what switches notifications on here. Without the script nothing of that."""
+    if not devices.key:
+        return ""
+    rows = "\n".join(_device(address, name, locale) for address, name in devices.names.items())
+    words = " ".join(
+        f'data-{one}="{_said(f"devices_{one}", locale)}"' for one in ("denied", "failed", "sent", "unsupported")
+    )
+    return (
+        f'<section id="devices" {words}>\n<h2>{_said("devices", locale)}</h2>\n'
+        f'<p class="quiet">{_said("devices_hint", locale)}</p>\n'
+        f"{f'<ul>{rows}</ul>' if rows else ''}"
+        '<p class="bad" role="status" hidden></p>\n'
+        f'<button type="button" class="plain" data-key="{devices.key}" hidden>{_said("devices_on", locale)}</button>\n'
+        f"</section>\n{DEVICES_SCRIPT}"
+    )
+
+
+def _device(address: str, name: str, locale: str) -> str:
+    button = f'<button class="plain" name="device" value="{escape(address)}">{_said("devices_remove", locale)}</button>'
+    shown = escape(name or _said("devices_unnamed", locale))
+    return "<li>" + POST.format(f"<span>{shown}</span>{button}") + "</li>"
 
 
 def _times(user: User, locale: str, zone: str) -> str:

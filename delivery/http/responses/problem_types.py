@@ -53,6 +53,8 @@ CODES = {
     "CONTACTS_NOT_ALLOWED": ProblemType(403, "A person writes only to people of the directory"),
     "SCOPE_MISSING": ProblemType(403, "The API key may not do this"),
     "RECEIPT_SECRET_WRONG": ProblemType(403, "The token of this delivery report is wrong"),
+    "NOTIFICATIONS_NOT_OFFERED": ProblemType(404, "No notifications are sent to browsers"),
+    "SUBSCRIPTION_MALFORMED": ProblemType(422, "This is no subscription of a browser that can be used"),
     "INBOUND_SECRET_WRONG": ProblemType(403, "The secret of this message is wrong"),
     "MAIL_MALFORMED": ProblemType(400, "This is no mail"),
     "MAIL_TOKEN_WRONG": ProblemType(403, "Nobody is written to at the address of this mail"),

@@ -11,7 +11,9 @@ return function(tenant, id)
   if People.is_guardian(tenant, id) then return { 'guardian' } end
 
   WriteBuffer.gather()
-  People.unindex_user(tenant, id, cjson.decode(stored))
+  local user = cjson.decode(stored)
+  People.unindex_user(tenant, id, user)
+  People.drop_subscriptions(tenant, user)
   Collections.remove_from_all(tenant, 'group', id)
   for _, object in ipairs(redis_call('ZRANGE', Key.owned(tenant, id), 0, -1)) do
     WriteBuffer.write('ZREM', Key.owners(tenant, object), id)

@@ -41,6 +41,8 @@ return function(tenant, kept, other, version, other_version, record)
     WriteBuffer.write('ZADD', Key.owned(tenant, kept), 0, object)
   end
   People.index_user(tenant, kept, new)
+  People.drop_subscriptions(tenant, one, new)
+  People.drop_subscriptions(tenant, another, new)
   People.end_sessions(tenant, other)
   WriteBuffer.write('HDEL', Key.users(tenant), other)
   WriteBuffer.write('HSET', Key.users(tenant), kept, record)

@@ -86,6 +86,15 @@ function People.unindex_user(tenant, id, user)
   for _, guardian in ipairs(People.guardians_of(user)) do WriteBuffer.write('ZREM', Key.children(tenant, guardian), id) end
 end
 
+-- Deletes the subscriptions behind contacts that a person had and has no more; `user`: nil for a person that is deleted.
+function People.drop_subscriptions(tenant, old, user)
+  local kept = {}
+  for _, contact in ipairs(user and People.contacts_of(user) or {}) do kept[contact] = true end
+  for _, contact in ipairs(People.contacts_of(old)) do
+    if not kept[contact] then WriteBuffer.write('HDEL', Key.subscriptions(tenant), contact) end
+  end
+end
+
 function People.end_sessions(tenant, id)
   local sessions = Key.sessions(tenant, 'user:' .. id)
   for _, session in ipairs(redis_call('ZRANGE', sessions, 0, -1)) do redis_call('DEL', Key.session(session)) end

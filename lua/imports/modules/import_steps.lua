@@ -67,6 +67,7 @@ function STEPS.user(tenant, id, record)
   write_role(tenant, id, old, new)
   write_owned(Key.contacts(tenant), id, People.contacts_of(old), People.contacts_of(new))
   write_owned(Key.external_ids(tenant), id, old.external_ids or {}, new.external_ids or {})
+  People.drop_subscriptions(tenant, old, new)
   write_names(tenant, id, old, new)
   write_guardians(tenant, id, old, new)
   if stored then People.note_opt_outs(tenant, id, old, new) end

@@ -73,6 +73,7 @@ IN_ONE_INSTALLATION = (
     Guide("docs/scenarios-check.md"),
     Guide("docs/scenarios-coreness.md"),
     Guide("docs/connect-apprise.md"),
+    Guide("docs/connect-web-push.md"),
     Guide("docs/bots.md", settings=("ADA_BOT_TOKEN", "ADA_BOT_API_URL", "ADA_SMTP_URL")),
 )
 """What their commands add can be there side by side, in any order."""
