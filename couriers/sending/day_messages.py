@@ -150,7 +150,7 @@ class DayMessages:
         outcomes: dict[str, Outcome] = {}
         while groups:
             group = groups.popleft()
-            outcome = stopped or await self._attempted(own.message.address, group, numbered, send)
+            outcome = stopped or await self._attempted(own.message, group, numbered, send)
             if _is_refused_for_its_text(outcome) and len(group) > 1:
                 groups.extendleft([part] for part in reversed(group))
                 continue
@@ -159,10 +159,11 @@ class DayMessages:
         return outcomes[own.name]
 
     async def _attempted(
-        self, address: str, group: Sequence[DayPart], numbered: Mapping[str, str], send: Send
+        self, own: Message, group: Sequence[DayPart], numbered: Mapping[str, str], send: Send
     ) -> Outcome:
+        """Send parts as one message. `own`: that of the caller; its address and subscription are those of all."""
         text = "\n\n".join(numbered[part.name] + part.message.text for part in group)
-        message = replace(group[-1].message, address=address, text=text)
+        message = replace(group[-1].message, address=own.address, text=text, subscription=own.subscription)
         try:
             (outcome,) = await send([message])
         except Exception as fault:

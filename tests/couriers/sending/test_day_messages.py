@@ -8,6 +8,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from core.model.contacts.subscription import Subscription
 from core.model.content import Content, ParseMode
 from core.model.delivery import Recipient
 from core.model.display import Limits
@@ -16,7 +17,7 @@ from core.model.states import Reason, Status
 from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Rejected, Sent, Unknown
 from tests.support.delivery_progress import SECOND
 from tests.support.servers import Server
-from tests.support.stack import HOUR, QUICK, FakeCourier, PaidCourier, Stack, person
+from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, PaidCourier, Stack, person
 from tests.support.waiting import until
 
 WINDOW = replace(QUICK, lease=2 * SECOND)
@@ -208,3 +209,18 @@ async def test_a_person_who_retries_sends_the_text_again_alone(stack: Stack) -> 
     assert await stack.deliveries.retry(keys[0], "university", [Status.FAILED]) == 1
     assert await end(stack, keys[0]) == ("sent", None, "ref-p1")
     assert texts(courier) == ["1/2 · one\n\n2/2 · two", "one"]
+
+
+class SubscribedCourier(FakeCourier):
+    subscribe_key, push_service = "key", ""
+
+
+async def test_the_message_of_a_day_has_the_subscription_of_its_address(stack: Stack) -> None:
+    subscription = Subscription("https://push.example/1", "p", "a")
+    place = stack.store.tenant_key("subscriptions", TENANT), "echo:p1"
+    await stack.store.command("HSET", *place, msgspec.json.encode(subscription))
+    await stack.courier(courier := SubscribedCourier(remembers=NEVER), WINDOW)
+    keys = await deliver(stack, "one", "two")
+    await reach_the_hour(stack)
+    assert await ends(stack, keys) == [PART, LAST]
+    assert [one.subscription for one in courier.attempted] == [subscription]
