@@ -13,7 +13,7 @@ return function(tenant, id)
   WriteBuffer.gather()
   local user = cjson.decode(stored)
   People.unindex_user(tenant, id, user)
-  People.drop_subscriptions(tenant, user)
+  People.drop_subscriptions(tenant, user, {})
   Collections.remove_from_all(tenant, 'group', id)
   for _, object in ipairs(redis_call('ZRANGE', Key.owned(tenant, id), 0, -1)) do
     WriteBuffer.write('ZREM', Key.owners(tenant, object), id)

@@ -86,10 +86,10 @@ function People.unindex_user(tenant, id, user)
   for _, guardian in ipairs(People.guardians_of(user)) do WriteBuffer.write('ZREM', Key.children(tenant, guardian), id) end
 end
 
--- Deletes the subscriptions behind contacts that a person had and has no more; `user`: nil for a person that is deleted.
+-- Deletes the subscriptions behind contacts that a person had and has no more.
 function People.drop_subscriptions(tenant, old, user)
   local kept = {}
-  for _, contact in ipairs(user and People.contacts_of(user) or {}) do kept[contact] = true end
+  for _, contact in ipairs(People.contacts_of(user)) do kept[contact] = true end
   for _, contact in ipairs(People.contacts_of(old)) do
     if not kept[contact] then WriteBuffer.write('HDEL', Key.subscriptions(tenant), contact) end
   end
