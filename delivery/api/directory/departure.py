@@ -55,7 +55,7 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
 
 async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
     """Delete what the bots have stored of a person: record, @name, dialog, variables, open questions, runs, answers to
-    forms, requests; which messages it could reply to.
+    forms, requests; which messages it could reply to; its message of the day.
     """
     for channel, addresses in user.contacts.items():
         for address in addresses:
@@ -63,7 +63,7 @@ async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
             while int(await store.run("forget_person", shard, *about)):
                 pass
             await store.run("forget_forms", shard, *about)
-            await store.command("DEL", KEYS["received"].at(shard, *about))
+            await store.command("DEL", *(KEYS[name].at(shard, *about) for name in ("received", "day_message")))
             following = 0
             while following >= 0:
                 following = int(await store.run("forget_requests", store.shard_of_tenant(tenant), *about, following))

@@ -70,7 +70,7 @@ async def test_all_texts_of_a_day_come_as_one_message_over_shards_and_processes(
     stack = await Stack.open(server, shards=4)
     couriers = [FakeCourier(remembers=NEVER), FakeCourier(remembers=NEVER)]
     for courier in couriers:
-        await stack.courier(courier, WINDOW)
+        await stack.courier(courier, replace(QUICK, lease=10 * SECOND))
     keys = await deliver(stack, "one", "two", "three")
     alone = (await stack.deliver(daily(stack, 2), text="alone")).key
     assert len({key.shard for key in keys}) > 1
@@ -148,9 +148,9 @@ async def test_killed_while_texts_gather_they_are_sent_once_by_the_next_claims(
     assert (lost.attempted, texts(courier)) == ([], [ALL_OF_THREE])
 
 
-@pytest.mark.parametrize("remembers", [NEVER, HOUR])
+@pytest.mark.parametrize(("remembers", "reason"), [(NEVER, "answer_lost"), (HOUR, "answer_lost"), (NEVER, "crashed")])
 async def test_killed_while_it_is_sent_the_message_is_not_repeated_and_unknown_for_all_parts(
-    stack: Stack, remembers: timedelta
+    stack: Stack, remembers: timedelta, reason: str
 ) -> None:
     gate = asyncio.Event()
 
@@ -165,8 +165,14 @@ async def test_killed_while_it_is_sent_the_message_is_not_repeated_and_unknown_f
     stack.abandon(runtime)
     for _ in range(3):
         await end_leases(stack)
+    if remembers:  # so long ago that the hour and the record of the address are gone
+        stack.advance_clock(HOUR)
+        await stack.redis.delete(*await stack.redis.keys("daily:*"))
+    if reason == "crashed":  # it is not claimed again
+        for key in keys:
+            await stack.deliveries.cancel(key, "university")
     await stack.courier(courier := FakeCourier(remembers=remembers), WINDOW)
-    assert await ends(stack, keys) == [("unknown", "answer_lost", "")] * 3
+    assert await ends(stack, keys) == [("unknown", reason, "")] * 3
     assert (len(lost.attempted), courier.attempted) == (1, [])
 
 
