@@ -21,6 +21,7 @@ from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, PaidCourier, S
 from tests.support.waiting import until
 
 WINDOW = replace(QUICK, lease=2 * SECOND)
+WIDE_WINDOW = replace(QUICK, lease=10 * SECOND)  # for parts that are not claimed in one step
 LONG_WINDOW = replace(QUICK, lease=10 * HOUR)
 PART = ("sent", Reason.IN_DAY_MESSAGE, "")
 LAST = ("sent", Reason.IN_DAY_MESSAGE, "ref-p1")
@@ -70,7 +71,7 @@ async def test_all_texts_of_a_day_come_as_one_message_over_shards_and_processes(
     stack = await Stack.open(server, shards=4)
     couriers = [FakeCourier(remembers=NEVER), FakeCourier(remembers=NEVER)]
     for courier in couriers:
-        await stack.courier(courier, replace(QUICK, lease=10 * SECOND))
+        await stack.courier(courier, WIDE_WINDOW)
     keys = await deliver(stack, "one", "two", "three")
     alone = (await stack.deliver(daily(stack, 2), text="alone")).key
     assert len({key.shard for key in keys}) > 1
@@ -120,7 +121,7 @@ async def test_every_part_has_the_outcome_of_its_message(stack: Stack, way: str)
         return Unknown() if way == "lost answer" else Sent("ref-p1")
 
     courier = LimitedCourier(respond=respond) if way == "too long" else FakeCourier(respond=respond)
-    await stack.courier(courier, WINDOW)
+    await stack.courier(courier, WIDE_WINDOW if way == "deferred" else WINDOW)
     keys = await deliver(stack, "one", "two", "three")
     await reach_the_hour(stack)
     own, refused, unknown = ("sent", None, "ref-p1"), ("failed", "content_refused", ""), ("unknown", "answer_lost", "")
