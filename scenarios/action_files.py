@@ -14,7 +14,6 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -22,15 +21,13 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct, defstruct, structs
 
-from core.errors import Invalid, Refused
+from core.errors import Invalid
 from core.model.clock import from_ms
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.context import Context
 from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import play_sample
+from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Anything, Flag, Number, Text, Whole
 from scenarios.words import sentence
@@ -84,19 +81,6 @@ def _type_of(function: Function, name: str, returns: Mapping[str, str], from_per
         prepared, now = context.prepared, from_ms(context.services.now_ms())
         return await ended(ActionCall(context.event, prepared.seen, context.identity, now), written)
 
-    def rehearse(step: RehearsedStep, written: Attributes) -> Ending:
-        """Tests and chats really call the function, unless they say what it returns; a dry run does not."""
-        if step.given is not None or not step.memory.has_conversation:
-            return play_sample(step)
-        call = ActionCall(step.event, step.prepared.seen, f"{step.event.get('id')}:{step.step.path}", step.memory.now)
-        try:
-            with ThreadPoolExecutor(1) as thread:
-                return thread.submit(asyncio.run, ended(call, written)).result()
-        except Refused:
-            raise
-        except Exception as error:  # noqa: BLE001 - as in the executor, whatever an action raises is its failure
-            return failed(f"{type(error).__name__}: {error}")
-
     async def ended(call: ActionCall, written: Attributes) -> Ending:
         given = structs.asdict(written)
         if missing := [one for one in required if given[one] is None]:
@@ -108,7 +92,7 @@ def _type_of(function: Function, name: str, returns: Mapping[str, str], from_per
     kind: Any = defstruct(f"{function.__name__}_attributes", fields, bases=(Attributes,), frozen=True)
     text = inspect.getdoc(function) or function.__name__
     return ActionType(
-        name or function.__name__, text, kind, returns, placeholder=True, execute=execute, rehearse=rehearse,
+        name or function.__name__, text, kind, returns, placeholder=True, execute=execute,
         from_person=from_person,
     )  # fmt: skip
 

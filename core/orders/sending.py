@@ -7,7 +7,7 @@ Called by `delivery/` and `scenarios/`.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -44,7 +44,7 @@ _SLICE = 20
 
 
 class Sending:
-    """One per process. `clock`: the current time, aware."""
+    """One per process. `clock`: the current time, aware; by default that of the store."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class Sending:
         policy: SendingPolicy | None = None,
         *,
         max_recipients: int = MAX_RECIPIENTS,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         policy = policy or SendingPolicy()
-        self.clock = clock
+        self.clock = clock = clock or store.now
         self._store = store
         self._policy = policy
         self._deliveries = deliveries

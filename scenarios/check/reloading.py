@@ -39,16 +39,18 @@ class ActiveBot:
     the files as they were last read.
     """
 
-    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
-        """Load the folder. `environment` fills `${NAME}`, by default the process's own. Raises SetupError if there is
-        no such folder.
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] | None = None, loaded: Checked | None = None
+    ) -> None:
+        """Load the folder, unless it is `loaded`. `environment` fills `${NAME}`, by default the process's own. Raises
+        SetupError if there is no such folder.
         """
         self.folder = folder.absolute()
         self._environment = environment
         self._shown = folder
         self._seen = fingerprint(self.folder)
         self._listeners: list[Callable[[], None]] = []
-        checked = check(self.folder, environment)
+        checked = loaded or check(self.folder, environment)
         report(self._shown, checked)
         self.problems = checked.problems
         self._use(checked)
@@ -57,6 +59,13 @@ class ActiveBot:
         self.bot, self.loaded_at = checked.bot, time.time()
         self.version = version_of(self.folder, checked.bot)
         self.is_good = checked.is_good
+
+    def put(self, checked: Checked) -> None:
+        """Put a version in force."""
+        self.problems = checked.problems
+        self._use(checked)
+        for listener in self._listeners:
+            listener()
 
     def use(self, version: str, bot: Bot) -> None:
         """Put a good version of earlier in force in place of the files, which have mistakes."""

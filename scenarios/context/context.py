@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,10 @@ class ScenarioServices:
     pictures: FileCache = field(default_factory=FileCache.nowhere)
     plugins: Mapping[str, Any] = field(default_factory=dict)
     allow_private: bool = False
+
+    def now(self) -> datetime:
+        """Return the server's time, aware."""
+        return self.core.store.now()
 
     def now_ms(self) -> int:
         """Return the server's ms."""

@@ -46,7 +46,8 @@ class ProcessOptions:
     """`lease`: after the death of a process its people wait so long. `concurrency`: events that are handled at once.
     `patience`: seconds that a run waits for a delivery in place. `adopt_every`: seconds between two searches for runs
     that other processes have parked. `grace`: what is in progress at a stop has so long to be finished. `secrets`:
-    those of the process, by the names of their variables.
+    those of the process, by the names of their variables. `is_stepped`: a test steps the
+    workers and moves the clock, so nothing waits for what others may do meanwhile.
     """
 
     lease: timedelta = timedelta(seconds=5)
@@ -55,6 +56,7 @@ class ProcessOptions:
     adopt_every: float = 5.0
     grace: timedelta = timedelta(seconds=5)
     secrets: Mapping[str, str] = field(default_factory=dict)
+    is_stepped: bool = False
 
 
 class Process:
@@ -95,7 +97,8 @@ class Process:
         teachers, for a bot other than itself. Raises StoreError.
         """
         types, options = self._types if types is None else types, self._options
-        bot = TenantBot(services, active, types, self._ends, self._parking, options.secrets, options.patience, beside)
+        shared = self._ends, self._parking, options.secrets, options.patience
+        bot = TenantBot(services, active, types, *shared, beside, is_stepped=options.is_stepped)
         await bot.open()
         self._bots[bot.tenant] = bot
         self._keeping[bot.tenant] = asyncio.create_task(_keep(bot), name=f"bot of {bot.tenant}")
@@ -117,7 +120,7 @@ class Process:
         await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
         parts = (self._parking.run(), watch(self._files), self._maintain())
         beside = [asyncio.create_task(part) for part in parts]
-        workers = self._workers()
+        workers = self.workers()
         working = [asyncio.create_task(worker.run()) for worker in workers]
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -134,10 +137,20 @@ class Process:
     def stop(self) -> None:
         self._stopping.set()
 
+    async def look_again(self, tenant: str) -> None:
+        """Search for the dates of the people of a bot anew: one is about to change. Raises StoreError."""
+        await self._bots[tenant].look_again()
+
+    async def wake_ended(self) -> bool:
+        """Wake the runs whose deliveries have ended; return whether there are any. `run` does it all the time."""
+        await self._ends.check_watched()
+        return await self._parking.wake_ended()
+
     def _files(self) -> Sequence[ActiveBot]:
         return [bot.active for bot in self._bots.values()]
 
-    def _workers(self) -> Sequence[Worker]:
+    def workers(self) -> Sequence[Worker]:
+        """Return a worker of each tube. `run` runs them; a test steps them, and calls `wake_ended` in between."""
         slow = [self._worker(tube.name, TenantBot.handle_slow_step, CONCURRENCY) for tube in slow_tubes(self._types)]
         return [
             self._worker(events.TUBE, TenantBot.handle_event, self._options.concurrency),

@@ -9,6 +9,7 @@ who is due `before` a date of their own is found within five minutes.
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta, tzinfo
 
@@ -57,11 +58,21 @@ def schedules_tube() -> Tube:
     return Tube(TUBE, attempts=1000, backoff=_BACKOFF)
 
 
-class Schedules:
-    """Those of one tenant's bot; one per process."""
+class _Search:
+    """A search for the people who are due. `coming`: the next date of those who are not (ms)."""
 
-    def __init__(self, services: ScenarioServices, bot: ActiveBot) -> None:
+    def __init__(self) -> None:
+        self.coming = math.inf
+
+
+class Schedules:
+    """Those of one tenant's bot; one per process. `is_stepped`: a test calls `look_again` before a date of a person
+    changes, so no search is made before one is due.
+    """
+
+    def __init__(self, services: ScenarioServices, bot: ActiveBot, *, is_stepped: bool = False) -> None:
         self._services = services
+        self._look_every = in_ms(MADE_UP_FOR if is_stepped else LOOK_EVERY)
         self._bot = bot
         self._people = People(services.core.store, services.tenant)
         self._variables = Variables(services.core.store, services.tenant)
@@ -86,6 +97,14 @@ class Schedules:
                 await asyncio.sleep(_RETRY)
                 self._changed.set()
 
+    async def look_again(self) -> None:
+        """Search at the next multiple of LOOK_EVERY, for dates since the one before the last. Raises StoreError."""
+        now = self._services.now_ms()
+        for schedule in self._bot.bot.schedules.values():
+            if schedule.before:
+                await self._note_looked(schedule, now - now % in_ms(LOOK_EVERY) - in_ms(LOOK_EVERY))
+                await self._arm(schedule, from_ms(now))
+
     async def handle(self, attempt: Attempt) -> Result:
         """Start what is due, then arm the next moment. Raises StoreError."""
         due, bot = msgspec.json.decode(attempt.body, type=Due), self._bot.bot
@@ -94,12 +113,17 @@ class Schedules:
             return None  # the files have changed since
         until = max(due.at, self._services.now_ms())
         span = await self._looked(schedule, until) if schedule.before else (due.at, due.at)
-        async for event in self._events(bot, schedule, span):
+        search = _Search()
+        async for event in self._events(bot, schedule, span, search):
             await self._put(event)
         if schedule.before:
-            await self._services.core.store.command("SET", self._looked_key(schedule), until, "PX", in_ms(_MARK_KEPT))
+            await self._note_looked(schedule, until)
+            until = max(until, int(min(search.coming, until + self._look_every)) - 1)
         await self._arm(schedule, from_ms(until))
         return None
+
+    async def _note_looked(self, schedule: Schedule, until: int) -> None:
+        await self._services.core.store.command("SET", self._looked_key(schedule), until, "PX", in_ms(_MARK_KEPT))
 
     async def _looked(self, schedule: Schedule, until: int) -> tuple[int, int]:
         """Return since when people have to be looked at, and until when (ms)."""
@@ -138,15 +162,17 @@ class Schedules:
         name = own_name(tenant, str(event["id"]))
         await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=name)
 
-    async def _events(self, bot: Bot, schedule: Schedule, span: tuple[int, int]) -> AsyncIterator[Mapping[str, Data]]:
+    async def _events(
+        self, bot: Bot, schedule: Schedule, span: tuple[int, int], search: _Search
+    ) -> AsyncIterator[Mapping[str, Data]]:
         async for about in self._targets(schedule):
             seen = await self._variables.seen(bot, about, self._services.now_ms()) if _looks(schedule) else {}
-            at = self._due_at(schedule, span, seen)
+            at = self._due_at(schedule, span, seen, search)
             if at is not None and not unmet(schedule.when, seen):
                 yield event_of(schedule, at, about, self._zone)
 
     def _due_at(
-        self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Mapping[str, Data]]
+        self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Mapping[str, Data]], search: _Search
     ) -> datetime | None:
         """Return the moment at which a person is due; None if it is not."""
         if schedule.recurs:
@@ -154,6 +180,8 @@ class Schedules:
         at = due_before(schedule, seen, self._zone)
         if at and span[0] < to_ms(at) <= span[1]:
             return at
+        if at and to_ms(at) > span[1]:
+            search.coming = min(search.coming, to_ms(at))
         return late_before(schedule, seen, self._zone, from_ms(span[1]))
 
     async def _targets(self, schedule: Schedule) -> AsyncIterator[Mapping[str, Data]]:

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 class TenantBot:
     """`active`: its files. `beside`: the dialog of teachers, for a bot other than itself. `types`: the action types by
-    name. `secrets`: those that no error may show, by the names of their variables. `patience`: see
+    name. `secrets`: those that no error may show, by the names of their variables. `patience`, `is_stepped`: see
     `scenarios.execution.process.ProcessOptions`.
     """
 
@@ -49,6 +49,8 @@ class TenantBot:
         secrets: Mapping[str, str] | None = None,
         patience: float = PATIENCE,
         beside: ActiveBot | None = None,
+        *,
+        is_stepped: bool = False,
     ) -> None:
         store, client, tenant = services.core.store, services.core.client, services.tenant
         self.tenant = tenant
@@ -76,8 +78,8 @@ class TenantBot:
             Events(client, tenant),
             beside,
         )
-        self._followed = FollowedDeliveries(services.core, tenant, services.timezone)
-        self._schedules = Schedules(services, active)
+        self._followed = FollowedDeliveries(services.core, tenant, services.timezone, is_stepped=is_stepped)
+        self._schedules = Schedules(services, active, is_stepped=is_stepped)
         self._menus = Menus(services.telegram, store, active, beside) if services.telegram else None
 
     async def open(self) -> None:
@@ -92,6 +94,10 @@ class TenantBot:
             group.create_task(self._schedules.keep(), name=f"schedules of {self.tenant}")
             if self._menus:
                 group.create_task(self._menus.keep(), name=f"menus of {self.tenant}")
+
+    async def look_again(self) -> None:
+        """Search for the dates of people anew: one is about to change. Raises StoreError."""
+        await self._schedules.look_again()
 
     async def handle_event(self, attempt: Attempt) -> Result:
         return await self._handlers.handle_event(attempt)

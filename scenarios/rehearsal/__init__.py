@@ -1,8 +1,7 @@
-"""Plays actions without Redis and providers: a memory in place of the store, and samples in place of a provider's
-responses (C-89, C-99). `scenarios.check` plays the bot.
+"""Plays actions for a dry run: samples in place of what providers and the store return (C-89). `scenarios.check` plays
+the bot; `scenarios.testing` runs it.
 """
 
-from scenarios.rehearsal.memory import Memory
 from scenarios.rehearsal.step import RehearsedStep, play
 
-__all__ = ["Memory", "RehearsedStep", "play"]
+__all__ = ["RehearsedStep", "play"]

@@ -31,15 +31,13 @@ action ends, None if it waits.
 
 
 class Interaction(Struct, frozen=True):
-    """The reaction of a waiting action to a person. `is_for`: of the step (a `Context` or a `RehearsedStep`) and an
-    event, whether the event is for the step; any other text or press begins something else. `handle`: of the context,
-    the event and the id that a run of it would have, returns an `Ending`, None if the step goes on waiting. It may be
-    repeated. `rehearse`: the same without a server, of the step and the event.
+    """The reaction of a waiting action to a person. `is_for`: of the context and an event, whether the event is for the
+    step; any other text or press begins something else. `handle`: of the context, the event and the id that a run of it
+    would have, returns an `Ending`, None if the step goes on waiting. It may be repeated.
     """
 
     is_for: Callable[..., bool]
     handle: Callable[..., Awaitable[Ending | None]]
-    rehearse: Callable[..., Ending | None]
 
 
 class ActionType(Struct, frozen=True):
@@ -54,8 +52,10 @@ class ActionType(Struct, frozen=True):
     delays no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
     `alias_of`: the action of which this is the name in Coreness.
 
-    `rehearse`: what it does in a dry run and in tests; by default it returns what the author wrote under the names of
-    its results, otherwise `samples`. `from_person`: the results that a person, or a model for a person, has written.
+    `rehearse`: what it does in a dry run; by default it returns what the author wrote under the names of its results,
+    otherwise `samples`. `outside`: it asks a service outside of Ada, so it does the same in a test of a bot; or
+    `simulate`: of the context, the attributes and what the test says that it returns, None for nothing. `from_person`:
+    the results that a person, or a model for a person, has written.
     """
 
     name: str
@@ -73,9 +73,16 @@ class ActionType(Struct, frozen=True):
     samples: Mapping[str, str | int] = {}
     from_person: tuple[str, ...] = ()
     interaction: Interaction | None = None
+    outside: bool = False
+    simulate: Execute | None = None
     tube: str = ""
     needs: tuple[str, ...] = ()
     alias_of: str = ""
+
+    @property
+    def is_outside(self) -> bool:
+        """Return whether it asks a service outside of Ada: also the Bot API, or a model."""
+        return self.outside or bool(self.needs or self.tube)
 
     @property
     def fields(self) -> tuple[Field, ...]:

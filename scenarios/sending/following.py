@@ -9,7 +9,7 @@ followed for a day: later its sender gets the result when it closes.
 """
 
 import logging
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from hashlib import blake2b
 
 import msgspec
@@ -45,6 +45,7 @@ _ASKING = timedelta(days=1)
 _EVERY = timedelta(seconds=1)
 _RARELY = timedelta(seconds=5)
 _SCHEDULED = timedelta(minutes=1)
+_ANY_TIME = timedelta(days=400)
 _FIRST_LOOK = timedelta(seconds=2)
 """In a channel without editing: first comes the answer that the delivery is accepted."""
 
@@ -93,15 +94,16 @@ def statuses_tube() -> Tube:
 async def follow(client: QueueClient, tenant: str, followed: StatusTask) -> None:
     """Show a delivery from now on; a repeat changes nothing."""
     body, person = msgspec.json.encode(followed).decode(), f"{followed.channel}:{followed.address}"
-    due = None if followed.message else datetime.now(UTC) + _FIRST_LOOK
+    due = None if followed.message else client.store.now() + _FIRST_LOOK
     task = NewTask(body, tenant, lane=followed.key, user=person, due=due)
     await client.queue.put_once(TUBE, task, source=TUBE, name=f"{followed.key} {followed.name}")
 
 
 class FollowedDeliveries:
-    """Those of one tenant's bot."""
+    """Those of one tenant's bot. `is_stepped`: a test moves the clock; nothing is awaited."""
 
-    def __init__(self, core: Services, tenant: str, timezone: tzinfo) -> None:
+    def __init__(self, core: Services, tenant: str, timezone: tzinfo, *, is_stepped: bool = False) -> None:
+        self._is_stepped = is_stepped
         self._core = core
         self._tenant = tenant
         self._timezone = timezone
@@ -124,16 +126,29 @@ class FollowedDeliveries:
         shown = self._show(history, followed)
         if shown.text != followed.shown and not await self._edit(followed, shown):
             return None
-        if history.finished_at is not None and not (followed.message and _goes_on(history)):
+        if history.finished_at is not None and not (followed.message and _goes_on(history, self._core.store.now())):
             return None
-        return Retry(_pause(history, followed), body=msgspec.json.encode(_seen(followed, history, shown.text)).decode())
+        pause, seen = self._pause(history, followed), _seen(followed, history, shown.text)
+        return Retry(pause, body=msgspec.json.encode(seen).decode())
+
+    def _pause(self, history: History, followed: StatusTask) -> timedelta:
+        """Return the time until the next look: a message is changed once a second; that of a scheduled delivery, hardly
+        ever; that of a question less and less often while nobody answers.
+        """
+        if history.finished_at is not None:
+            return min(_SCHEDULED, _EVERY * (followed.checks + 1))
+        if history.state is not DeliveryState.SCHEDULED:
+            return _EVERY
+        left, longest = history.deliver_at - self._core.store.now(), _ANY_TIME if self._is_stepped else _SCHEDULED
+        return max(_EVERY, min(longest, left))
 
     async def _next(self, followed: StatusTask) -> History:
         """Return the history after a channel has reported or the delivery has ended, or after a pause that grows while
         nothing changes. Raises NotFound.
         """
-        key, wait = HistoryKey.parse(followed.key), min(_RARELY, _EVERY * followed.checks)
-        history, _ = await self._core.tracker.wait(key, self._tenant, followed.reported + 1, wait.total_seconds())
+        wait = 0.0 if self._is_stepped else min(_RARELY, _EVERY * followed.checks).total_seconds()
+        key = HistoryKey.parse(followed.key)
+        history, _ = await self._core.tracker.wait(key, self._tenant, followed.reported + 1, wait)
         if history is None:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         return history
@@ -144,7 +159,7 @@ class FollowedDeliveries:
         return status_message(history, followed.locale, self._timezone)
 
     def _result(self, history: History, followed: StatusTask) -> str:
-        if not _is_over(history):
+        if not _is_over(history, self._core.store.now()):
             return followed.shown
         if followed.title:
             return result_text(history, followed.locale, followed.title)
@@ -162,8 +177,7 @@ class FollowedDeliveries:
         if followed.is_limited and not await may_write(self._core.store, chat, content):
             log.warning("the end of %s is not sent: its address has got too many messages today", followed.key)
             return False
-        now = datetime.now(UTC) + timedelta(milliseconds=self._core.store.clock_offset_ms)
-        order, caller = reply_to(chat, said.text, content, now)
+        order, caller = reply_to(chat, said.text, content, self._core.store.now())
         name = f"{followed.name}:status:{followed.reported}.{followed.edits}:{followed.key}"
         await self._core.sending.send(order, caller, Repeat(f"{name}:{_digest(said.text)}", "scenario", is_own=True))
         return bool(edited)
@@ -186,9 +200,9 @@ def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _is_over(history: History) -> bool:
+def _is_over(history: History, now: datetime) -> bool:
     """Return whether a channel without editing gets the status now."""
-    is_overdue = history.released_at is not None and datetime.now(UTC) > history.released_at + PATIENCE
+    is_overdue = history.released_at is not None and now > history.released_at + PATIENCE
     return history.finished_at is not None or is_overdue
 
 
@@ -198,18 +212,7 @@ def _seen(followed: StatusTask, history: History, text: str) -> StatusTask:
     return replace(followed, shown=text, reported=history.reported, checks=checks, edits=followed.edits + is_new)
 
 
-def _goes_on(history: History) -> bool:
+def _goes_on(history: History, now: datetime) -> bool:
     """Return whether answers to an ended delivery are still shown."""
     until = (history.released_at or history.created_at) + _ASKING
-    return is_asking(history) and datetime.now(UTC) < until
-
-
-def _pause(history: History, followed: StatusTask) -> timedelta:
-    """Return the time until the next look: a message is changed once a second; that of a scheduled delivery, hardly
-    ever; that of a question less and less often while nobody answers.
-    """
-    if history.finished_at is not None:
-        return min(_SCHEDULED, _EVERY * (followed.checks + 1))
-    if history.state is not DeliveryState.SCHEDULED:
-        return _EVERY
-    return max(_EVERY, min(_SCHEDULED, history.deliver_at - datetime.now(UTC)))
+    return is_asking(history) and now < until

@@ -7,9 +7,9 @@ import pytest
 
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
-from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.check.reloading import ActiveBot
 from scenarios.loader import load
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
 
 SLOTS = """
@@ -65,9 +65,9 @@ def change(bot: BotFolder, before: str, after: str) -> None:
     os.utime(file, ns=(changed + 10**9, changed + 10**9))
 
 
-def test_a_function_is_an_action_with_its_parameters_as_fields(bot: BotFolder) -> None:
+async def test_a_function_is_an_action_with_its_parameters_as_fields(bot: BotFolder) -> None:
     assert check(bot.folder).problems == ()
-    verdicts, problems = run_tests(bot.folder, load(bot.folder).bot)
+    verdicts, problems = await run_tests(bot.folder, load(bot.folder).bot)
     assert ([one.problem for one in verdicts], problems) == (["", ""], [])
     rows = dry_run(load(bot.folder).bot, {"user_id": 1, "event_text": "Monday"}).rows
     assert rows[0].results == {"free": "[free]"}  # a dry run calls nothing
@@ -79,10 +79,10 @@ async def test_a_changed_file_is_in_force_and_a_broken_one_is_named_and_what_was
     active = ActiveBot(bot.folder)
     change(bot, "{hour}:00", "{hour}:30")
     assert active.has_changed()
-    verdicts, _ = run_tests(bot.folder, active.bot)
+    verdicts, _ = await run_tests(bot.folder, active.bot)
     assert "9:30" in verdicts[0].problem
     change(bot, "return {}", "return {")
     (problem,) = check(bot.folder).problems
     assert problem.code == "ACTION_FILE"
     assert "slots.py of ADA_ACTIONS cannot be read: SyntaxError" in problem.message
-    assert "9:30" in run_tests(bot.folder, active.bot)[0][0].problem
+    assert "9:30" in (await run_tests(bot.folder, active.bot))[0][0].problem

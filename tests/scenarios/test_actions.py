@@ -4,7 +4,7 @@ import re
 from datetime import UTC, timedelta
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
@@ -17,9 +17,7 @@ from scenarios.check import check
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import completed
 from scenarios.placeholders.attributes import Prepared
-from scenarios.rehearsal import Memory, RehearsedStep, play
-from scenarios.rehearsal.memory import QuestionRun
-from scenarios.rehearsal.step import FIRST_MOMENT
+from scenarios.rehearsal import RehearsedStep, play
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Count, Duration, Text
 from scenarios.schema.json_schema import scenario_schema
@@ -186,6 +184,6 @@ def test_the_reference_and_a_rehearsal_come_from_the_same_declaration() -> None:
     assert "chat" not in page
     prepared = Prepared({"name": "Anna"}, {"sides": 20}, Values())
     step = Step((0, 0), "a.b", Action("roll", {}, Place("a.yaml")), State.PENDING)
-    played = play(RehearsedStep(Bot(), ROLL, step, {}, prepared, Memory(FIRST_MOMENT), cast(QuestionRun, None)))
+    played = play(RehearsedStep(Bot(), ROLL, step, {}, prepared))
     assert played is not None
     assert played.returned.results == {"rolled": "Anna: 20"}

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from scenarios.check.rehearsal.bot_tests import BotTestVerdict, run_tests
 from scenarios.loader import load
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
-from tests.support.work import calls_of
 
 SCENARIOS = """
 start:
@@ -227,8 +226,8 @@ def folder(tmp_path: Path) -> BotFolder:
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
 
-def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
-    verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
+async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
+    verdicts, problems = await run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
     assert (len(verdicts), problems) == (12, [])
 
@@ -245,24 +244,12 @@ def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolde
         ("[{variables: {person.name: Anna}}]", "person.name is None, expected 'Anna'", 2),
     ],
 )
-def test_a_failure_names_its_place_and_the_difference(folder: BotFolder, steps: str, problem: str, line: int) -> None:
+async def test_a_failure_names_its_place_and_the_difference(
+    folder: BotFolder, steps: str, problem: str, line: int
+) -> None:
     folder.write("tests/a.yaml", f"t:\n  steps: {steps}\n")
-    (verdict,), _ = run_tests(folder.folder, load(folder.folder).bot)
+    (verdict,), _ = await run_tests(folder.folder, load(folder.folder).bot)
     assert (verdict.problem, verdict.place.file, verdict.place.line) == (problem, "tests/a.yaml", line)
-
-
-def test_the_work_of_a_test_does_not_grow_with_the_others(folder: BotFolder) -> None:
-    one = PASSES.partition("nobody")[0].strip().partition("\n")[2]
-
-    def calls(count: int) -> int:
-        folder.write("tests/a.yaml", "".join(f"t{n}:\n{one}\n" for n in range(count)))
-        bot = load(folder.folder).bot
-        verdicts: list[BotTestVerdict] = []
-        made = calls_of(lambda: verdicts.extend(run_tests(folder.folder, bot)[0]))
-        assert [one.problem for one in verdicts] == [""] * count
-        return made
-
-    assert calls(100) < 11 * calls(10)
 
 
 def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -318,7 +305,7 @@ def test_a_chat_has_several_people_groups_channels_files_and_old_buttons(
 
 
 @pytest.mark.parametrize(("late", "said"), [("", True), (", late: now", True), (", late: skip", False)])
-def test_a_date_that_is_set_too_late_starts_once(tmp_path: Path, late: str, said: bool) -> None:
+async def test_a_date_that_is_set_too_late_starts_once(tmp_path: Path, late: str, said: bool) -> None:
     """A wash was booked 47 minutes before: the reminder of an hour before never came."""
     book = "{actions: [{type: set, variables: {person.starts: 2026-12-01 12:00}}]}"
     steps = "[{user: /b}, {wait: 10m}, " + ("{bot: reminder}, " if said else "") + "{wait: 1d}]"
@@ -327,4 +314,4 @@ def test_a_date_that_is_set_too_late_starts_once(tmp_path: Path, late: str, said
     folder.write("triggers.yaml", "text: {exact: {/b: a.b}}\n")
     folder.write("scenarios/a.yaml", f"b: {book}\nr: {{actions: [{{type: send, text: reminder}}]}}\n")
     folder.write("tests/t.yaml", f"t: {{at: 2026-12-01 11:13, steps: {steps}}}\n")
-    assert [one.problem for one in run_tests(tmp_path, load(tmp_path, {}).bot)[0]] == [""]
+    assert [one.problem for one in (await run_tests(tmp_path, load(tmp_path, {}).bot))[0]] == [""]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.check import check
-from scenarios.check.rehearsal.bot_tests import run_tests
+from scenarios.testing.bot_tests import run_tests
 from tests.support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -18,11 +18,11 @@ LONGEST = {**{f"cookbook/{name}": 39 for name in COOKBOOK}, "laundry-bot": 60}
 
 
 @pytest.mark.parametrize("name", LONGEST)
-def test_an_example_is_short_has_no_problems_and_its_tests_pass(name: str) -> None:
+async def test_an_example_is_short_has_no_problems_and_its_tests_pass(name: str) -> None:
     folder = EXAMPLES / name
     checked = check(folder, {})
     assert checked.problems == ()
-    verdicts, problems = run_tests(folder, checked.bot)
+    verdicts, problems = await run_tests(folder, checked.bot)
     assert ([one.problem for one in verdicts if one.problem], problems) == ([], [])
     assert verdicts
     assert sum(lines_of(file) for file in folder.rglob("*.yaml")) <= LONGEST[name]

@@ -2,12 +2,12 @@
 
 from examples import DORMITORY_BOT
 from scenarios.check import check
-from scenarios.check.rehearsal.bot_tests import FOLDER, run_tests
+from scenarios.testing.bot_tests import FOLDER, run_tests
 
 
-def test_the_dormitory_bot_passes_its_own_tests() -> None:
+async def test_the_dormitory_bot_passes_its_own_tests() -> None:
     checked = check(DORMITORY_BOT)
-    verdicts, problems = run_tests(DORMITORY_BOT, checked.bot)
+    verdicts, problems = await run_tests(DORMITORY_BOT, checked.bot)
     assert ([one for one in verdicts if one.problem], problems, checked.problems) == ([], [], ())
     assert len(verdicts) == 4
     files = [path for path in DORMITORY_BOT.rglob("*.yaml") if FOLDER not in path.parts]

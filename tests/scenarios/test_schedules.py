@@ -9,8 +9,8 @@ import pytest
 from core.model.cron import CronExpression
 from scenarios.bot.schedules import ScheduleFault, read_time
 from scenarios.check import check
-from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.loader import load
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.loader.folder import with_russian
 
@@ -86,7 +86,7 @@ f: {each: day 8:00, scenario: s.main, for: everyone}
     ]
 
 
-def test_the_tests_of_a_bot_play_its_schedules(bot: BotFolder) -> None:
+async def test_the_tests_of_a_bot_play_its_schedules(bot: BotFolder) -> None:
     bot.write(
         "schedule.yaml",
         """
@@ -99,7 +99,7 @@ report: {each: Monday 8:00, scenario: s.report}
         "scenarios/s.yaml",
         """
 main: {actions: [{type: set, variables: {person.exam: 12.12.2026}}]}
-hello: {actions: [{type: send, text: "Hello {first_name}"}]}
+hello: {actions: [{type: send, text: "Hello {first_name|fallback:you}"}]}
 exam: {actions: [{type: send, text: "Tomorrow!"}]}
 report: {actions: [{type: send, text: Report, to: {group: office}}]}
 """,
@@ -112,10 +112,10 @@ t:
   steps:
     - user: x
     - wait: 2d
-    - bot: [Hello Anna, Tomorrow!, Hello Anna]
+    - bot: [Hello you, Tomorrow!, Hello you]
     - wait: 2d
-    - bot: [Hello Anna, Hello Anna, {text: Report, to: {group: office}}]
+    - bot: [Hello you, Hello you, {text: Report, to: {group: office}}]
 """,
     )
-    assert [one.problem for one in run_tests(bot.folder, load(bot.folder).bot)[0]] == [""]
+    assert [one.problem for one in (await run_tests(bot.folder, load(bot.folder).bot))[0]] == [""]
     assert check(bot.folder).problems == ()

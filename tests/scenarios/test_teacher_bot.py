@@ -8,15 +8,15 @@ from cli.main import main
 from core.sentence import replace_texts
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check import check
-from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.check.reloading import ActiveBot
 from scenarios.loader import load
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
 
 
-def test_its_own_tests_pass_and_the_check_finds_nothing() -> None:
+async def test_its_own_tests_pass_and_the_check_finds_nothing() -> None:
     checked = check(TEACHER)
-    verdicts, problems = run_tests(TEACHER, checked.bot)
+    verdicts, problems = await run_tests(TEACHER, checked.bot)
     assert ([one for one in verdicts if one.problem], problems, checked.problems) == ([], [], ())
     assert len(verdicts) == 10
 
@@ -42,7 +42,7 @@ def two_languages(tmp_path: Path) -> BotFolder:
     return folder.write("texts/en.yaml", "hello: 'Hello, {first_name}!'\ngo: Go\nname: x\n")
 
 
-def test_texts_are_those_of_the_language_of_the_person(two_languages: BotFolder) -> None:
+async def test_texts_are_those_of_the_language_of_the_person(two_languages: BotFolder) -> None:
     two_languages.write(
         "tests/t.yaml",
         """
@@ -57,7 +57,7 @@ each in its own:
 """,
     )
     checked = check(two_languages.folder)
-    verdicts, _ = run_tests(two_languages.folder, checked.bot)
+    verdicts, _ = await run_tests(two_languages.folder, checked.bot)
     assert [one.problem for one in verdicts] == [""]
     assert checked.problems == ()
 

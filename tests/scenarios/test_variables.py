@@ -9,9 +9,9 @@ from scenarios.bot.data import Data
 from scenarios.bot.variables import Variable
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
-from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.loader import load
 from scenarios.schema.variables import VariableFault, applied, change_of, ending_of_changes, fitted
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.loader.folder import with_russian
 
@@ -113,7 +113,7 @@ def test_the_check_explains_wrong_declarations(tmp_path: Path) -> None:
     ]
 
 
-def test_variables_of_the_bot_are_shared_and_a_place_is_given_once(tmp_path: Path) -> None:
+async def test_variables_of_the_bot_are_shared_and_a_place_is_given_once(tmp_path: Path) -> None:
     """Two people book one slot; the second one is refused until the first gives it back (C-105)."""
     bot = BotFolder(tmp_path).write("variables.yaml", "bot: {taken: list, host: text}\nperson: {slot: text}")
     bot.write("triggers.yaml", 'text: {exact: {back: s.back, host: s.host}, "*": s.main}')
@@ -158,7 +158,7 @@ a slot:
     - variables: {bot.host: 9}
 """,
     )
-    verdicts, _ = run_tests(bot.folder, load(bot.folder).bot)
+    verdicts, _ = await run_tests(bot.folder, load(bot.folder).bot)
     assert [(one.name, one.problem) for one in verdicts] == [("a slot", "")]
     assert check(bot.folder).problems == ()
 

@@ -1,5 +1,6 @@
 """The actions test and chat of the verb scenarios: a bot's own tests, and a conversation with it in the terminal."""
 
+import asyncio
 import json
 import sys
 from argparse import Namespace
@@ -13,13 +14,12 @@ from cli.command import FAILURE, SUCCESS
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.characters import counted
-from scenarios.bot import Bot
 from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check
-from scenarios.check.rehearsal.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
-from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
-from scenarios.check.reloading import Fingerprint, fingerprint
-from scenarios.rehearsal.memory import Memory
+from scenarios.check.reloading import ActiveBot, Fingerprint, fingerprint
+from scenarios.testing.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
+from scenarios.testing.conversation import Conversation, NoSuchButton
+from scenarios.testing.played_bot import PlayedBot, open_store
 
 _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D ends. More:
 :as 8           another person writes from now on      :in -1001       in a group; :in alone ends it
@@ -30,7 +30,7 @@ _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D en
 
 def test_bot(arguments: Namespace) -> int:
     """Play the tests of a bot; fail if one of them does."""
-    verdicts, problems = run_tests(arguments.folder, load_bot(arguments.folder))
+    verdicts, problems = asyncio.run(run_tests(arguments.folder, load_bot(arguments.folder)))
     for problem in problems:
         print_warning(f"{arguments.folder / problem.file}:{problem.line}:{problem.column}: {problem.message}")
     failed = [one for one in verdicts if one.problem]
@@ -55,25 +55,24 @@ def _as_json(one: BotTestVerdict) -> str:
 
 def chat(arguments: Namespace) -> int:
     """Talk to the bot until the input ends. Changed files are in force for the next line, unless they have errors."""
-    folder, seen = arguments.folder, fingerprint(arguments.folder)
-    bot = _checked(folder).bot
-    terminal = _Terminal(talk := Conversation(bot, Memory(datetime.now(UTC), bot.zone(UTC))))
-    print(_HELP)
-    for line in _lines():
-        bot, seen = _reloaded(folder, talk.bot, seen)
-        talk.bot = bot
-        before = len(talk.memory.said)
-        terminal.act(line)
-        for warning in talk.warnings:
-            print_warning(str(warning))
-        talk.warnings.clear()
-        for failure in talk.memory.failures:
-            print_warning(failure)
-        talk.memory.failures.clear()
-        for said in talk.memory.said[before:]:
-            later = f"  ({said.at:%Y-%m-%d %H:%M})" if said.at > talk.memory.now else ""
-            to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else terminal.elsewhere(said.chat)
-            print("\n".join(message_lines(msgspec.to_builtins(said.message))) + later + to)
+    return asyncio.run(_chat(arguments.folder))
+
+
+async def _chat(folder: Path) -> int:
+    active = ActiveBot(folder, loaded=_checked(folder))
+    seen = fingerprint(active.folder)
+    async with open_store() as store, PlayedBot.open(store, active, datetime.now(UTC), UTC) as bot:
+        terminal = _Terminal(Conversation(bot))
+        print(_HELP)
+        for line in _lines():
+            seen = _reload(active, seen)
+            before = len(bot.said)
+            await terminal.act(line)
+            for failure in await bot.new_failures():
+                print_warning(failure)
+            for said in bot.said[before:]:
+                to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else terminal.elsewhere(said.chat)
+                print("\n".join(message_lines(msgspec.to_builtins(said.message))) + to)
     return SUCCESS
 
 
@@ -84,21 +83,20 @@ class _Terminal:
         self._talk = talk
         self._person = PERSON
 
-    def act(self, line: str) -> None:
+    async def act(self, line: str) -> None:
         """Does what a line says."""
         talk, (command, _, given) = self._talk, line.partition(" ")
         given = given.strip()
         if line.startswith("[") and line.endswith("]"):
-            self._do("press", line[1:-1])
+            await self._do("press", line[1:-1])
         elif not line.startswith(":"):
-            self._do("user", line)
+            await self._do("user", line)
         elif command[1:] in ("photo", "contact", "reply") and given:
-            self._do(command[1:], given)
+            await self._do(command[1:], given)
         elif command == ":wait" and (duration := read_duration(given)):
-            talk.wait(duration)
+            await talk.bot.wait(duration)
         elif command == ":variables":
-            event = {"channel": talk.channel, "user_id": self._person, "chat_id": talk.group or self._person}
-            print(json.dumps(talk.memory.seen(talk.bot, event), ensure_ascii=False))
+            print(json.dumps(await talk.variables(self._person), ensure_ascii=False))
         elif not self._moved(command, given):
             print(_HELP)
 
@@ -107,9 +105,9 @@ class _Terminal:
         here = f"{self._talk.channel}:{self._talk.group or self._person}"
         return "" if chat == here else f"  (in {chat})"
 
-    def _do(self, what: str, given: str) -> None:
+    async def _do(self, what: str, given: str) -> None:
         try:
-            self._talk.act(what, given, self._person)
+            await self._talk.act(what, given, self._person)
         except NoSuchButton as error:
             print(error)
 
@@ -137,14 +135,16 @@ def _lines() -> Iterator[str]:
             yield line
 
 
-def _reloaded(folder: Path, bot: Bot, seen: Fingerprint) -> tuple[Bot, Fingerprint]:
-    """Return the bot as the files now are; the one before while they have errors."""
-    found = fingerprint(folder)
-    if found == seen:
-        return bot, seen
-    checked = _checked(folder)
-    print(f"(the files in {folder} have {'errors: the bot stays as it was' if checked.has_errors else 'changed'})")
-    return (bot if checked.has_errors else checked.bot), found
+def _reload(active: ActiveBot, seen: Fingerprint) -> Fingerprint:
+    """Put the files in force if they have changed and have no errors; return them as they are."""
+    found = fingerprint(active.folder)
+    if found != seen:
+        checked = _checked(active.folder)
+        stays = "errors: the bot stays as it was" if checked.has_errors else "changed"
+        print(f"(the files in {active.folder} have {stays})")
+        if not checked.has_errors:
+            active.put(checked)
+    return found
 
 
 def _checked(folder: Path) -> Checked:

@@ -95,7 +95,7 @@ class Worker:
     ) -> None:
         self._store = store
         self._queue = Queue(store)
-        self._tube = tube
+        self.tube = tube
         self._handler = handler
         self._options = options
         self._account = account
@@ -121,9 +121,9 @@ class Worker:
     async def run(self) -> None:
         """Work until `stop()`, then finish the tasks in progress. If cancelled, leave them to their leases."""
         events = KeyspaceEvents(self._store, self._listeners())
-        listening = asyncio.create_task(events.run(), name=f"events of {self._tube}")
+        listening = asyncio.create_task(events.run(), name=f"events of {self.tube}")
         self._heartbeat.start()
-        self._store.worked_tubes.add(self._tube)
+        self._store.worked_tubes.add(self.tube)
         self._store.tubes_changed.set()
         try:
             while not self._stopping:
@@ -136,13 +136,23 @@ class Worker:
             await self._drain()
             await self._release_timers()
         finally:
-            self._store.worked_tubes.discard(self._tube)
+            self._store.worked_tubes.discard(self.tube)
             self._store.tubes_changed.set()
             self._heartbeat.stop()
             ending = [listening, *self._claiming.values(), *self._tasks.running]
             for running in ending:
                 running.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
+
+    async def step(self) -> Claim:
+        """Claim one task of the first shard, and return the claim when its handler has ended: in place of `run`, for
+        tests that say when something happens.
+        """
+        asked = asyncio.get_running_loop().time()
+        claim = await self._queue.claim(0, self._request(1, self._options.max_entries))
+        self._start_all(0, claim, asked)
+        await self._drain()
+        return claim
 
     def stop(self, grace: timedelta | None = None) -> None:
         """Claim nothing more. Handlers see `stopping` and return what they have not started; those that still run after
@@ -169,10 +179,10 @@ class Worker:
         """Return key → what to call when it vanishes."""
         found: dict[str, Callable[[], None]] = {}
         for shard in range(self._store.shards):
-            found[KEYS["bell"].at(shard, self._tube)] = partial(self._ring, shard)
+            found[KEYS["bell"].at(shard, self.tube)] = partial(self._ring, shard)
             found[KEYS["timer"].at(shard)] = partial(self._on_timer, shard)
         if self._on_throttle:
-            found[KEYS["signal"].at(0, self._tube)] = self._on_throttle
+            found[KEYS["signal"].at(0, self.tube)] = self._on_throttle
         return found
 
     def _on_timer(self, shard: int) -> None:
@@ -196,7 +206,7 @@ class Worker:
         for shard in due:
             primary = self._store.shard_map.of(shard)
             if primary not in self._claiming:
-                self._claiming[primary] = asyncio.create_task(self._claim_from(shard), name=f"claim of {self._tube}")
+                self._claiming[primary] = asyncio.create_task(self._claim_from(shard), name=f"claim of {self.tube}")
                 self._claiming[primary].add_done_callback(partial(self._end_claim, primary))
 
     def _end_claim(self, primary: Topology, _: "asyncio.Task[None]") -> None:
@@ -222,7 +232,7 @@ class Worker:
             return seconds
         except StoreError as fault:
             if str(fault) not in self._faults.values():
-                log.warning("%s: no claim, next try every %s s: %s", self._tube, _RETRY_CLAIM, fault)
+                log.warning("%s: no claim, next try every %s s: %s", self.tube, _RETRY_CLAIM, fault)
             self._faults[shard] = str(fault)
             return _RETRY_CLAIM
 
@@ -258,7 +268,7 @@ class Worker:
 
     def _request(self, limit: int, budget: int) -> ClaimRequest:
         options = self._options
-        return ClaimRequest(self._tube, self.owner, limit, options.lease, options.max_sleep, self._account, budget)
+        return ClaimRequest(self.tube, self.owner, limit, options.lease, options.max_sleep, self._account, budget)
 
     def _start_all(self, shard: int, claim: Claim, asked: float) -> None:
         self.claims += 1
@@ -298,7 +308,7 @@ class Worker:
             try:
                 await self._queue.release_timer(self.owner, shard)
             except StoreError as fault:
-                log.warning("%s: timer not released, it will run out: %s", self._tube, fault)
+                log.warning("%s: timer not released, it will run out: %s", self.tube, fault)
 
     async def _drain(self) -> None:
         while ending := [*self._claiming.values(), *self._tasks.running]:

@@ -35,6 +35,6 @@ return function(tenant, channel, address, place, count, parcel, contact, ends, o
   local numbers = known or lowest(taken, count)
   if not numbers[1] and count > 0 then return {} end
   redis_call('HSET', key, place, cjson.encode({ numbers = numbers[1] and numbers, parcel = parcel, contact = contact, ends = ends }))
-  redis_call('PEXPIREAT', key, last)
+  redis_call('PEXPIRE', key, last - now)
   return numbers
 end

@@ -28,8 +28,8 @@ function DeliveryEnd.retain(suffix)
   local drop_at = from + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS)
   redis_call('ZADD', Key.retained(), drop_at, facts[1] .. '|' .. suffix)
   -- If no claim runs any more, the server drops the keys by itself a day later.
-  for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIREAT', key, drop_at + DAY_MS) end
-  if facts[2] then redis_call('PEXPIREAT', Key.asked(facts[2]), drop_at + DAY_MS) end
+  for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIRE', key, drop_at + DAY_MS - now) end
+  if facts[2] then redis_call('PEXPIRE', Key.asked(facts[2]), drop_at + DAY_MS - now) end
 end
 
 -- Ends a delivery: every channel has reported.

@@ -35,7 +35,7 @@ function Runs.finish(run)
   redis_call('ZREM', Key.open_runs(redis_call('HGET', Key.run(run), 'tenant')), run)
   redis_call('ZADD', Key.ended_runs(), drop_at, run)
   -- If no run ends any more, the server drops the key by itself a day later.
-  redis_call('PEXPIREAT', Key.run(run), drop_at + DAY_MS)
+  redis_call('PEXPIRE', Key.run(run), drop_at + DAY_MS - now)
   Runs.drop_ended_runs(10)
 end
 

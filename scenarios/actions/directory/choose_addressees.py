@@ -27,9 +27,8 @@ from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Duration, Fields, Texts, Verbatim, converted
 from scenarios.schema.declaration import Interaction
-from scenarios.schema.questions import AskedQuestion
 from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press
-from scenarios.sending.message import BotMessage, MessageAttributes, message
+from scenarios.sending.message import MessageAttributes, message
 from scenarios.sending.orders import say
 from scenarios.sending.person import refused, required_person
 from scenarios.stores import step_results
@@ -100,10 +99,8 @@ def rehearse(step: RehearsedStep, written: ChooseAddresseesAttributes) -> Ending
     """The person owns two groups and a supergroup."""
     if written.begins:
         return _begun(written.begins, _SAMPLES)
-    listed = written.listed(step.list_id, _spoken(step.event))
-    first = _first(listed, _SAMPLES)
-    step.memory.selections[step.list_id] = first
-    step.ask(_QUESTION, _said(written, listed, first, _SAMPLES))
+    listed = written.listed("", language_of(as_text(step.event.get("language_code"))))
+    step.sent = message(_shown(written, listed, _first(listed, _SAMPLES), _SAMPLES))
     return None
 
 
@@ -153,12 +150,12 @@ async def _choices(context: Context, user: User, selection: AddresseeSelection) 
 # what the person does
 
 
-def is_for(on: Context | RehearsedStep, event: Event) -> bool:
+def is_for(context: Context, event: Event) -> bool:
     """Return whether an event is a press in this list, or a text to search for."""
     data = event.get("callback_data")
     if data is not None:
         press = choice_press(as_text(data))
-        return press is not None and press.list_id == _list_of(on)
+        return press is not None and press.list_id == list_id(context.identity)
     return not as_text(event.get("event_text")).strip().startswith("/")
 
 
@@ -197,21 +194,6 @@ async def _people(context: Context, selection: AddresseeSelection) -> int:
     members = (await expander.expand(context.services.tenant, groups, supergroups)).members
     alone = {str(one.id) for one in named if one.id} - {id_text(one.user.id) for one in members}
     return len(members) + len(alone)
-
-
-def rehearse_event(step: RehearsedStep, event: Event) -> Ending | None:
-    written = converted(ChooseAddresseesAttributes, step.prepared, step.memory.zone)
-    listed = written.listed(step.list_id, _spoken(step.event))
-    found = _apply(step.memory.selections[step.list_id], listed, _SAMPLES, event)
-    if isinstance(found, Ending):
-        told = {
-            "people": len(step.memory.selections[step.list_id].chosen),
-            "pressed_message_id": pressed_message(event),
-        }
-        return replaced(found, returned=found.returned.and_then(Values(told)))
-    step.memory.selections[step.list_id] = found[0]
-    step.say(_said(written, listed, found[0], _SAMPLES, found[1]))
-    return None
 
 
 def _apply(
@@ -263,29 +245,6 @@ def _shown(
     return MessageAttributes(above + text, inline=listed.rows(selection, choices))
 
 
-def _said(
-    written: ChooseAddresseesAttributes,
-    listed: ChoiceList,
-    selection: AddresseeSelection,
-    choices: Sequence[Choice],
-    notice: str = "",
-) -> BotMessage:
-    said = message(_shown(written, listed, selection, choices, notice))
-    assert said is not None  # the list has a text
-    return said
-
-
-def _list_of(on: Context | RehearsedStep) -> str:
-    return list_id(on.identity) if isinstance(on, Context) else on.list_id
-
-
-def _spoken(event: Event) -> str:
-    """Return the language of a rehearsed person."""
-    return language_of(as_text(event.get("language_code")))
-
-
-_QUESTION = AskedQuestion("addressees", (), (), "", 1, _TIMEOUT, None, "", "", "", 0)
-
 ACTION = ActionType(
     name="choose_addressees",
     help="Has the person select groups, supergroups and people to whom it may write, and waits for Done. Fails with a"
@@ -310,5 +269,5 @@ ACTION = ActionType(
     execute=execute,
     rehearse=rehearse,
     failure=refused,
-    interaction=Interaction(is_for, handle, rehearse_event),
+    interaction=Interaction(is_for, handle),
 )

@@ -118,6 +118,7 @@ ACTION = ActionType(
         "wait_en": "the same in words, such as `23 h 5 min`",
         "wait_ru": "the same in Russian",
     },
+    outside=True,
     execute=execute,
     rehearse=rehearse,
     failure=refused,

@@ -29,6 +29,7 @@ ACTION = ActionType(
     help="Unlinks the contact of the person who writes: the person gets no more messages there.",
     placeholder=True,
     returns={"code": "why it failed: `CONTACT_NOT_LINKED`, `IMPORT_RUNNING`", "wait": "0"},
+    outside=True,
     execute=execute,
     rehearse=lambda step, _: completed(),
     failure=refused,

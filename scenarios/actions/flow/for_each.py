@@ -44,7 +44,7 @@ async def execute(context: Context, written: ForEachAttributes) -> Ending:
 def rehearse(step: RehearsedStep, written: ForEachAttributes) -> Ending:
     """A group has one person."""
     items: Data = [{"id": 1, "name": "Anna"}] if written.group else written.items
-    return _spliced(step, written, items_of(step.taken().get("items", items)))
+    return _spliced(step, written, items_of(items))
 
 
 def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Sequence[Data]) -> Ending:

@@ -253,6 +253,7 @@ ACTION = ActionType(
         "sign_in_url": "`sign_in`: the address at which the person signs in, for ten minutes and once",
         "signed_out": "`sign_out`: whether the person was signed in",
     },
+    outside=True,
     execute=execute,
     rehearse=rehearse,
     failure=failure,

@@ -176,30 +176,20 @@ def sent(bot: Bot, step: Step, written: AskAttributes) -> BotMessage | None:
 
 
 def rehearse(step: RehearsedStep, written: AskAttributes) -> Ending | None:
-    asked = checked(question_of(step, written))
-    said = rehearsed_page(step, written, asked, PageTurn(step.list_id, 0))
-    if said is None:
-        return _NOTHING
-    step.ask(asked, said)
-    return None
+    asked = checked(written.question(step.bot, step.step.path[-1] + 1, step.now.astimezone(step.zone)))
+    step.sent = message(with_options(written, asked, PageTurn("", 0)))
+    return None if step.sent else _NOTHING
 
 
-def rehearsed_page(
-    step: RehearsedStep, written: AskAttributes, asked: AskedQuestion, turn: PageTurn
-) -> BotMessage | None:
-    """Return the question with a page of its options; None if there is no such page, or nothing to ask."""
-    return message(with_options(written, asked, turn)) if turn.list_id == step.list_id else None
-
-
-def attributes_of(on: Context | RehearsedStep) -> AskAttributes:
+def attributes_of(context: Context) -> AskAttributes:
     """Return the attributes of a step that asks."""
-    zone = on.services.timezone if isinstance(on, Context) else on.memory.zone
-    return converted(AskAttributes, on.prepared, zone)
+    return converted(AskAttributes, context.prepared, context.services.timezone)
 
 
-def question_of(on: Context | RehearsedStep, written: AskAttributes | None = None) -> AskedQuestion:
+def question_of(context: Context, written: AskAttributes | None = None) -> AskedQuestion:
     """Return the question of a step."""
-    return (written or attributes_of(on)).question(on.bot, on.step.path[-1] + 1, _now(on))
+    now = from_ms(context.services.now_ms()).astimezone(context.services.timezone)
+    return (written or attributes_of(context)).question(context.bot, context.step.path[-1] + 1, now)
 
 
 def checked(asked: AskedQuestion) -> AskedQuestion:
@@ -207,13 +197,6 @@ def checked(asked: AskedQuestion) -> AskedQuestion:
     if asked.values == OVER.values:
         raise Invalid("FIELD_INVALID", sentence("choices_over"), "options")
     return asked
-
-
-def _now(on: Context | RehearsedStep) -> datetime:
-    """Return the moment in the bot's zone."""
-    if isinstance(on, Context):
-        return from_ms(on.services.now_ms()).astimezone(on.services.timezone)
-    return on.memory.now.astimezone(on.memory.zone)
 
 
 async def repeat(context: Context, name: str, hint: str = "") -> HistoryKey | None:

@@ -47,18 +47,11 @@ async def execute(context: Context, written: FormAttributes) -> Ending:
 
 
 def rehearse(step: RehearsedStep, written: FormAttributes) -> Ending:
+    """The person has the row that is written."""
     written.check()
-    person, memory = f"{step.channel}:{step.person}", step.memory
-    if written.delete and not memory.delete_row(written.form, person, written.row):
-        raise no_row(written)
-    for name, value in written.values.items():
-        memory.note_answer(written.form, step.event, str(name), value, written.row)
-    rows = [
-        FormRow(one, "", "", ({ROW: row} if row else {}) | answers)
-        for (one, row), answers in memory.forms.get(written.form, {}).items()
-        if written.everybody or one == person
-    ]
-    return _ending(rows)
+    answers = {str(name): value for name, value in written.values.items()}
+    row = FormRow(f"{step.channel}:{step.person}", "", "", ({ROW: written.row} if written.row else {}) | answers)
+    return _ending([] if written.delete else [row])
 
 
 def no_row(written: FormAttributes) -> NotFound:

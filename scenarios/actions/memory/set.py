@@ -52,10 +52,10 @@ async def execute(context: Context, written: SetAttributes) -> Ending:
 
 def rehearse(step: RehearsedStep, written: SetAttributes) -> Ending:
     try:
-        changes = changes_of(written.variables, step.bot.declared, step.memory.zone, written.seconds)
+        changes = changes_of(written.variables, step.bot.declared, step.zone, written.seconds)
     except VariableFault as fault:
         return failed(fault.said)
-    return ending_of_changes(changes, step.prepared.seen, step.change(changes))
+    return ending_of_changes(changes, step.prepared.seen, {})
 
 
 async def change(context: Context, changes: Sequence[Change]) -> Ending:

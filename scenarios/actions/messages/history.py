@@ -1,7 +1,7 @@
 """Reads what was said in the chat before."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Annotated
 
 from core.updates.events import person_of
@@ -35,7 +35,7 @@ async def execute(context: Context, written: HistoryAttributes) -> Ending:
         person_of(context.event),
         written.from_chat or context.chat,
         limit=min(written.limit or DEFAULT, MOST),
-        since=written.since(datetime.now(UTC)),
+        since=written.since(context.services.now()),
         without=context.run,
     )
     return _read(said if written.reverse else said[::-1], context.services.timezone)
@@ -44,7 +44,7 @@ async def execute(context: Context, written: HistoryAttributes) -> Ending:
 def rehearse(step: RehearsedStep, written: HistoryAttributes) -> Ending:
     """The person has written once."""
     by = str(step.event.get("first_name") or "") or step.person
-    return _read([Said(by, "[text]", step.memory.now, NUMBER)], step.memory.zone)
+    return _read([Said(by, "[text]", step.now, NUMBER)], step.zone)
 
 
 def _read(said: Sequence[Said], zone: tzinfo) -> Ending:

@@ -111,16 +111,14 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
 
 def rehearse(step: RehearsedStep, written: OrderAttributes) -> Ending:
     """Everybody is one person with a contact everywhere."""
-    now, zone = step.memory.now, step.memory.zone
+    now, zone = step.now, step.zone
     due, said = due_of(written.deliver_at, now, zone), said_by(written)
-    to = written.to or list(written.chosen)
-    if not written.addressees():
-        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
+    written.addressees()
     told = {"people": 1, "uninformed": 0, "moved": False, **_told(said, due.at if due else None, due, zone)}
     if written.preview:
         return completed({**told, "unreachable": 0, "sms_people": 1})
     check_time(due.at if due else now, now, is_far=False)
-    step.say(said, due.at if due else now, to, list(written.channels) or None)
+    step.sent = said
     return completed({**told, "delivery_id": f"0.{NUMBER}.1000000000000000000"})
 
 

@@ -28,9 +28,8 @@ from scenarios.rehearsal import RehearsedStep
 from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
-from scenarios.schema.conditions import unmet
 from scenarios.sending import orders
-from scenarios.sending.addressees import AUDIENCE, listed, people_of
+from scenarios.sending.addressees import AUDIENCE
 from scenarios.sending.audience import audience, parts
 from scenarios.sending.message import (
     BotMessage,
@@ -216,34 +215,14 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
     if refusal := refusal_of(said):
         raise refusal
     _audience(written)
-    now = step.memory.now
-    at = now + written.delay if written.delay else in_utc(written.deliver_at, step.memory.zone, now) or now
+    now, zone = step.now, step.zone
+    at = now + written.delay if written.delay else in_utc(written.deliver_at, zone, now) or now
     step.sent = said
     check_time(at, now, is_far=written.far)
-    if (people := _said(step, said, at, written)) == 0:
-        return failed(sentence("names_no_recipient"))
-    results: dict[str, Data] = {"delivery_id": "[delivery_id]", "people": people}
+    results: dict[str, Data] = {"delivery_id": "[delivery_id]", "people": 1}
     if written.is_later:
         return completed({**results, "verdict": str(Verdict.SCHEDULED), "reached": 0})
-    return completed({**results, "verdict": str(Verdict.ALL_REACHED), "reached": people, "last_message_id": NUMBER})
-
-
-def _said(step: RehearsedStep, said: BotMessage, at: datetime, written: SendAttributes) -> int:
-    """Send to the chat or to other people, of whom those that have written to the bot so far are known; return how many
-    they are.
-    """
-    channels, wanted = list(written.channels) or None, [people_of(one) for one in listed(written.to)]
-    if not any(one is not None for one in wanted):
-        step.say(said, at, written.to, channels)
-        return 1
-    people = [
-        one
-        for one in step.memory.people.values()
-        if any(by is not None and not unmet(by.get("when"), step.memory.seen(step.bot, one)) for by in wanted)
-    ]
-    for one in people:
-        step.say(said, at, {"people": True}, channels, to_chat=one)
-    return len(people)
+    return completed({**results, "verdict": str(Verdict.ALL_REACHED), "reached": 1, "last_message_id": NUMBER})
 
 
 async def _with_keyboard(context: Context, content: Content, written: SendAttributes) -> tuple[Content, str]:

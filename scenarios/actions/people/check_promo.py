@@ -1,6 +1,6 @@
 """Checks a promo code (C-87)."""
 
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Annotated
 
 from msgspec import structs
@@ -33,17 +33,14 @@ class CheckPromoAttributes(Attributes, frozen=True):
 
 async def execute(context: Context, written: CheckPromoAttributes) -> Ending:
     promo = await Promos(context.services.core.store, context.services.tenant).find(written.code)
-    return _checked(promo, written, datetime.now(UTC), context.services.timezone)
+    return _checked(promo, written, context.services.now(), context.services.timezone)
 
 
 def rehearse(step: RehearsedStep, written: CheckPromoAttributes) -> Ending:
-    """Without promo codes of this conversation any code is valid."""
-    memory = step.memory
-    if memory.promos is not None and not step.given:
-        return _checked(memory.promos.find(written.code), written, memory.now, memory.zone)
+    """Any code is valid."""
     name = step.prepared.seen.get("promo_name") or written.promo_name
-    sample = Promo(written.code or SAMPLE, str(name), written.user_id, to_ms(memory.now), id=NUMBER)
-    return _checked(sample, structs.replace(written, promo_name=""), memory.now, memory.zone)
+    sample = Promo(written.code or SAMPLE, str(name), written.user_id, to_ms(step.now), id=NUMBER)
+    return _checked(sample, structs.replace(written, promo_name=""), step.now, step.zone)
 
 
 def _checked(promo: Promo | None, written: CheckPromoAttributes, now: datetime, zone: tzinfo) -> Ending:

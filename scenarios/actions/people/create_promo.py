@@ -1,6 +1,5 @@
 """Makes a promo code (C-87)."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from msgspec import structs
@@ -48,18 +47,14 @@ class CreatePromoAttributes(PromoAttributes, frozen=True):
 async def execute(context: Context, written: CreatePromoAttributes) -> Ending:
     """Make one code, however often it is executed. Raises Refused."""
     code = written.code(written.user(context.person))
-    promo = written.promo(code, context.person, datetime.now(UTC), context.identity)
+    promo = written.promo(code, context.person, context.services.now(), context.identity)
     stored = await Promos(context.services.core.store, context.services.tenant).store(promo)
     return completed(results_of(stored, context.services.timezone), from_person=FROM_PERSON)
 
 
 def rehearse(step: RehearsedStep, written: CreatePromoAttributes) -> Ending:
-    memory = step.memory
-    promo = structs.replace(written.promo(written.promo_code or SAMPLE, step.person, memory.now), id=NUMBER)
-    if memory.promos is not None and not step.given:
-        promo = promo if written.promo_code else structs.replace(promo, code=memory.promos.free(promo.code))
-        promo = memory.promos.store(promo)
-    return completed(results_of(promo, memory.zone), from_person=FROM_PERSON)
+    promo = structs.replace(written.promo(written.promo_code or SAMPLE, step.person, step.now), id=NUMBER)
+    return completed(results_of(promo, step.zone), from_person=FROM_PERSON)
 
 
 ACTION = ActionType(

@@ -1,6 +1,6 @@
 """Changes a promo code (C-87)."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from msgspec.structs import replace
@@ -49,24 +49,17 @@ async def execute(context: Context, written: ModifyPromoAttributes) -> Ending:
     if promo is None:
         return failed(sentence("no_promo_id", number=number))
     if await step_results.recall(context) is None:
-        promo = await promos.change(promo, written.changed(promo, context.person, datetime.now(UTC)))
+        promo = await promos.change(promo, written.changed(promo, context.person, context.services.now()))
         await step_results.remember(context, str(number))
     return completed(results_of(promo, context.services.timezone), from_person=FROM_PERSON)
 
 
 def rehearse(step: RehearsedStep, written: ModifyPromoAttributes) -> Ending:
-    """Without promo codes of this conversation any number has one."""
-    memory = step.memory
-    if memory.promos is None or step.given:
-        name = str(step.prepared.seen.get("promo_name") or "")
-        sample = Promo(SAMPLE, name, written.user(step.person), to_ms(memory.now), id=NUMBER)
-        promo = written.changed(sample, step.person, memory.now)
-    else:
-        number = _number(written)
-        if (known := memory.promos.with_id(number)) is None:
-            return failed(sentence("no_promo_id", number=number))
-        promo = memory.promos.change(known, written.changed(known, step.person, memory.now))
-    return completed(results_of(promo, memory.zone), from_person=FROM_PERSON)
+    """Any number has a promo code."""
+    name = str(step.prepared.seen.get("promo_name") or "")
+    sample = Promo(SAMPLE, name, written.user(step.person), to_ms(step.now), id=NUMBER)
+    promo = written.changed(sample, step.person, step.now)
+    return completed(results_of(promo, step.zone), from_person=FROM_PERSON)
 
 
 def _number(written: ModifyPromoAttributes) -> int:

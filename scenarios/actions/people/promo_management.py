@@ -67,8 +67,8 @@ async def execute(context: Context, written: PromoManagementAttributes) -> Endin
 
 def rehearse(step: RehearsedStep, written: PromoManagementAttributes) -> Ending:
     name = str(step.prepared.seen.get("promo_name") or "")
-    promo = Promo(written.promo_code or SAMPLE, name, written.user_id or step.person, to_ms(step.memory.now), id=NUMBER)
-    return _shown(listed([promo], step.memory.zone))
+    promo = Promo(written.promo_code or SAMPLE, name, written.user_id or step.person, to_ms(step.now), id=NUMBER)
+    return _shown(listed([promo], step.zone))
 
 
 async def _details(promos: Promos, written: PromoManagementAttributes) -> Sequence[Promo]:

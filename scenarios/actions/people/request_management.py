@@ -1,7 +1,7 @@
 """Lists and shows stored requests (C-64, C-65)."""
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from core.model.clock import to_ms
@@ -51,13 +51,13 @@ async def execute(context: Context, written: RequestManagementAttributes) -> End
     if written.operation == "details":
         request = None if written.number is None else await requests.find(written.number)
         return _found(shown(request, zone)) if request else _missing(written)
-    found = await requests.newest(written.request_name, written.since(datetime.now(UTC)), written.limit or 0)
+    found = await requests.newest(written.request_name, written.since(context.services.now()), written.limit or 0)
     return _found(listed(found, zone) if found else written.empty_text)
 
 
 def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Ending:
     """Play the action. Requests of people are not known; the person of the event stands for them."""
-    event, zone = step.event, step.memory.zone
+    event, zone = step.event, step.zone
     names = {name: str(event.get(name) or "") for name in ("username", "first_name", "last_name", "chat_id")}
     is_one = written.operation == "details"
     if is_one and written.number is None:
@@ -69,7 +69,7 @@ def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Endin
         **names,
         text="[request_text]",
         id=written.number if is_one and written.number is not None else NUMBER,
-        at=to_ms(step.memory.now),
+        at=to_ms(step.now),
     )
     return _found(shown(request, zone) if is_one else listed([request], zone))
 

@@ -45,10 +45,7 @@ async def execute(context: Context, written: UserAttributes) -> Ending:
 
 
 def rehearse(step: RehearsedStep, written: UserAttributes) -> Ending:
-    if written.user_state is None:
-        return _NO_STATE
-    step.memory.set_state(step.event, written.user_state, written.lifetime(step.bot.settings))
-    return completed()
+    return _NO_STATE if written.user_state is None else completed()
 
 
 ACTION = ActionType(

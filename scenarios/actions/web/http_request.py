@@ -19,7 +19,7 @@ from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Duration, Flag, Text, Whole
-from scenarios.schema.variables import VARIABLES, Change, VariableFault, change_of, ending_of_changes
+from scenarios.schema.variables import VARIABLES, Change, VariableFault, change_of
 from scenarios.stores import step_results
 from scenarios.words import sentence
 
@@ -117,16 +117,16 @@ async def execute(context: Context, written: HttpRequestAttributes) -> Ending:
 
 
 def rehearse(step: RehearsedStep, written: HttpRequestAttributes) -> Ending:
-    """Without a response that the caller gives, nothing is saved."""
-    is_given, found = step.given is not None, {**step.echo(["response"]), **step.taken()}
-    response: Mapping[str, Any] = found["response"] if isinstance(found["response"], Mapping) else _SAMPLE
-    values = Values({**found, "response": response}, from_person=frozenset({"response"}))
-    try:
-        changes = written.changes(response, step.bot, step.memory.zone) if is_given else []
-    except VariableFault as fault:
-        return Ending(State.FAILED, values, fault.said)
-    ending = ending_of_changes(changes, step.prepared.seen, step.change(changes))
-    return Ending(ending.state, ending.returned.and_then(values))
+    """Nothing is saved."""
+    return completed({"response": _SAMPLE}, from_person=("response",))
+
+
+async def simulate(context: Context, written: HttpRequestAttributes, given: Mapping[str, Any] | None) -> Ending:
+    """Have the response that a test gives; nothing is saved without one."""
+    response = (given or {}).get("response")
+    if not isinstance(response, Mapping):
+        return completed({"response": _SAMPLE, **(given or {})}, from_person=("response",))
+    return await _ending(context, written, response)
 
 
 async def _attempts(
@@ -185,5 +185,6 @@ ACTION = ActionType(
     },
     execute=execute,
     rehearse=rehearse,
+    simulate=simulate,
     tube="scenarios.web",
 )

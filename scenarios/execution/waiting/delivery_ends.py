@@ -83,6 +83,10 @@ class DeliveryEnds:
         for start in range(0, len(waiting), _AT_ONCE):
             await asyncio.gather(*(self._check_one(key) for key in waiting[start : start + _AT_ONCE]))
 
+    async def check_watched(self) -> None:
+        """Report those of all watched deliveries that have ended. Raises StoreError."""
+        await self.check(self._watched)
+
     async def _check_one(self, key: HistoryKey) -> None:
         fields = await self._store.command("HMGET", KEYS["history"].at(key.shard, key.suffix), "state", "finished")
         if fields[0] is None or fields[1] is not None:
@@ -128,7 +132,7 @@ class DeliveryEnds:
                 pass
             self._check_now.clear()
             try:
-                await self.check(list(self._watched))
+                await self.check_watched()
                 pause = _RARELY
             except StoreError as fault:
                 log.warning("deliveries not read, again in %s s: %s", _RETRY, fault)

@@ -100,12 +100,16 @@ class Parking:
             stop()
             self._ended.put_nowait(parked)
 
+    async def wake_ended(self) -> bool:
+        """Wake the runs of which it is known that a delivery has ended; return whether there are any."""
+        page = [self._ended.get_nowait() for _ in range(min(self._ended.qsize(), _AT_ONCE))]
+        await asyncio.gather(*(self._wake_parked(parked) for parked in page))
+        return bool(page)
+
     async def _wake_all(self) -> None:
         while True:
-            page = [await self._ended.get()]
-            while len(page) < _AT_ONCE and not self._ended.empty():
-                page.append(self._ended.get_nowait())
-            await asyncio.gather(*(self._wake_parked(parked) for parked in page))
+            first = await self._ended.get()
+            await asyncio.gather(self._wake_parked(first), self.wake_ended())
 
     async def _wake_parked(self, parked: Parked) -> None:
         """Wake one run; try again until the store can be reached."""

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -19,9 +19,7 @@ from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.placeholders.attributes import prepare
-from scenarios.rehearsal import Memory, RehearsedStep, play
-from scenarios.rehearsal.memory import QuestionRun
-from scenarios.rehearsal.step import FIRST_MOMENT
+from scenarios.rehearsal import RehearsedStep, play
 from scenarios.stores.people import People
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.actions.contexts import executed
@@ -91,8 +89,7 @@ class Bench:
     def dry(self, fields: Mapping[str, Any], event: Mapping[str, Any]) -> Ending:
         """How the action ends in a dry run."""
         kind, context = own_actions()[fields["type"]], self.context(fields, event, {}, "dry")
-        memory, run = Memory(FIRST_MOMENT), cast(QuestionRun, None)
-        ending = play(RehearsedStep(self.bot, kind, context.step, event, context.prepared, memory, run))
+        ending = play(RehearsedStep(self.bot, kind, context.step, event, context.prepared))
         assert ending is not None
         return ending
 

@@ -11,12 +11,12 @@ from providers.web_request import decoded
 from scenarios.actions.web import http_request
 from scenarios.bot import Action, Bot, Place
 from scenarios.bot.variables import Variable
-from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State, Step
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.loader import load
 from scenarios.placeholders.attributes import prepare
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.actions.contexts import executed
 from tests.scenarios.bot_folder import BotFolder
 from tests.support.http_double import HttpDouble
@@ -132,7 +132,7 @@ def test_what_a_person_writes_stays_a_value_in_the_url(written: str, encoded: st
     assert url_of("{event_text}") == written
 
 
-def test_a_test_of_a_bot_says_what_the_other_system_answers(tmp_path: Path) -> None:
+async def test_a_test_of_a_bot_says_what_the_other_system_answers(tmp_path: Path) -> None:
     bot = BotFolder(tmp_path).write("variables.yaml", "person: {price: number}")
     bot.actions("""
     - {type: http_request, url: "https://example.com/{event_text}", save: {person.price: body.price}}
@@ -150,7 +150,7 @@ fails:
   steps: [{user: tea}, {bot: {contains: broken}}]
 """,
     )
-    assert [one.problem for one in run_tests(bot.folder, load(bot.folder).bot)[0]] == ["", ""]
+    assert [one.problem for one in (await run_tests(bot.folder, load(bot.folder).bot))[0]] == ["", ""]
 
 
 @pytest.mark.parametrize("raw", [b'"\xff"', b"[" * 120_000], ids=["not UTF-8", "too deep"])

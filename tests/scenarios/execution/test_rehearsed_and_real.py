@@ -1,4 +1,4 @@
-"""The tests of the cookbook say the same in the product as in the rehearsal of `scenarios test` (C-110)."""
+"""The tests of the cookbook say the same in the product as in `scenarios test` (C-110)."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,12 +11,12 @@ import pytest
 from core.model.people import Group, User
 from couriers.telegram_bot import CHANNEL
 from scenarios.bot.nodes import MapNode, plain_mapping
-from scenarios.check import check
-from scenarios.check.rehearsal.bot_tests import PERSON
-from scenarios.check.rehearsal.conversation import ACTS, Conversation
+from scenarios.check.reloading import ActiveBot
 from scenarios.loader.composer import compose
 from scenarios.loader.problem import Problems
-from scenarios.rehearsal.memory import Memory
+from scenarios.testing.bot_tests import PERSON
+from scenarios.testing.conversation import ACTS, Conversation
+from scenarios.testing.played_bot import PlayedBot, open_store
 from tests.scenarios.execution.conftest import Installation
 from tests.support.paths import ROOT
 from tests.support.stack import TENANT
@@ -31,7 +31,7 @@ Step = Mapping[str, Any]
 
 
 class Product:
-    """A conversation with the running bot, as `Conversation` has it with the rehearsed one."""
+    """A conversation with the running bot, as `Conversation` has it with a played one."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
@@ -78,18 +78,19 @@ async def directory(installation: Installation) -> None:
 
 @pytest.mark.parametrize("shards", [1])
 @pytest.mark.parametrize("name", PLAYED)
-async def test_the_product_says_what_the_rehearsal_says(bare: Installation, name: str) -> None:
+async def test_the_product_says_what_a_test_says(bare: Installation, name: str) -> None:
     bare.folder = COOKBOOK / name
     bare.courier.channel = CHANNEL
     await bare.start_courier()
     await directory(bare)
     await bare.start()
-    product, rehearsal = Product(bare), Conversation(check(bare.folder, {}).bot, Memory(MOMENT))
-    said = rehearsal.memory.said
-    for step in steps_of(bare.folder):
-        for what in (one for one in ACTS if one in step):
-            person, before = str(step.get("as", PERSON)), len(said)
-            rehearsal.act(what, step[what], person)
-            await product.act(what, step[what], person)
-            await until(lambda: len(bare.texts) >= len(said))
-            assert sorted(bare.texts[before:]) == sorted(one.message.text for one in said[before:]), step
+    active = ActiveBot(bare.folder, {})
+    async with open_store() as store, PlayedBot.open(store, active, MOMENT, UTC) as bot:
+        product, talk, said = Product(bare), Conversation(bot), bot.said
+        for step in steps_of(bare.folder):
+            for what in (one for one in ACTS if one in step):
+                person, before = str(step.get("as", PERSON)), len(said)
+                await talk.act(what, step[what], person)
+                await product.act(what, step[what], person)
+                await until(lambda: len(bare.texts) >= len(said))
+                assert sorted(bare.texts[before:]) == sorted(one.message.text for one in said[before:]), step

@@ -9,8 +9,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from scenarios.check import check
-from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.loader import load
+from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.execution.conftest import Installation, bare, installation
 from tests.support.paths import ROOT
@@ -46,11 +46,11 @@ async def test_the_forecast_of_the_guide_stands_in_the_authors_text(installation
             assert installation.texts == ["Weather in Kazan: +5, rain over Kazan"]
 
 
-def test_the_file_of_the_guide_has_an_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_file_of_the_guide_has_an_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slots.py").write_text(block("python", 1))
     monkeypatch.setenv("ADA_ACTIONS", str(tmp_path / "slots.py"))
     folder = BotFolder(tmp_path / "bot").write("scenarios/slots.yaml", block("yaml", 1))
     folder.write("triggers.yaml", 'text: {"*": slots.show}')
     folder.write("tests/t.yaml", 'free: {steps: [{user: Monday}, {bot: {contains: "• 15:00"}}]}')
     assert check(folder.folder).problems == ()
-    assert [one.problem for one in run_tests(folder.folder, load(folder.folder).bot)[0]] == [""]
+    assert [one.problem for one in (await run_tests(folder.folder, load(folder.folder).bot))[0]] == [""]

@@ -1,4 +1,4 @@
-"""The tests of a bot: files in `tests/` beside its scenarios, played without a server (C-99).
+"""The tests of a bot: files in `tests/` beside its scenarios, played on a server of their own (C-99, C-110).
 
 a student signs up:
   at: 2026-12-01 09:00
@@ -9,7 +9,7 @@ a student signs up:
     - bot: {contains: name}
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
@@ -17,22 +17,29 @@ from typing import Any
 
 from msgspec import Struct
 
+from core.errors import Refused
 from core.model.text.text_marks import plain_text
+from core.redis.store import Store
+from core.updates.events import person_of
 from scenarios.bot import Bot, Place
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.bot.nodes import MapNode, Node, plain, plain_mapping
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import split_name
-from scenarios.check.rehearsal.conversation import ACTS, Conversation, NoSuchButton
-from scenarios.check.rehearsal.rehearsal import Outcomes
+from scenarios.check import Checked
+from scenarios.check.reloading import ActiveBot
 from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
 from scenarios.loader.problem import Problem, Problems
 from scenarios.placeholders.values import as_moment, as_text
-from scenarios.rehearsal.memory import Memory, SaidMessage
+from scenarios.rehearsal.outcomes import Outcomes
 from scenarios.schema.validator import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
+from scenarios.stores.forms import ROW, Forms
+from scenarios.stores.variables import Variables
+from scenarios.testing.conversation import ACTS, Conversation, NoSuchButton
+from scenarios.testing.played_bot import TENANT, PlayedBot, SaidMessage, open_store
 from scenarios.words import SentenceError
 
 FOLDER = "tests"
@@ -55,59 +62,76 @@ class _Failed(SentenceError):
     """The bot did not do what the step says."""
 
 
-def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[BotTestVerdict], list[Problem]]:
+async def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[BotTestVerdict], list[Problem]]:
     """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files."""
     problems, verdicts = Problems(), []
-    for path in sorted((folder / FOLDER).rglob("*.yaml")):
-        file = path.relative_to(folder).as_posix()
-        root = compose(decoded(path, folder), file, problems, lambda text, place: text)
-        for name, node in root.pairs if isinstance(root, MapNode) else ():
-            if isinstance(node, MapNode):
-                verdicts.append(_Test(bot, name.text, file, node, zone).verdict())
-            else:
-                verdicts.append(BotTestVerdict(name.text, Place(file, name.line, name.column), "a test is a mapping"))
+    active = ActiveBot(folder, loaded=Checked(bot, ()))
+    async with open_store() as store:
+        for path in sorted((folder / FOLDER).rglob("*.yaml")):
+            file = path.relative_to(folder).as_posix()
+            root = compose(decoded(path, folder), file, problems, lambda text, place: text)
+            for name, node in root.pairs if isinstance(root, MapNode) else ():
+                if isinstance(node, MapNode):
+                    verdicts.append(await _Test(active, name.text, file, node, zone).verdict(store))
+                else:
+                    at = Place(file, name.line, name.column)
+                    verdicts.append(BotTestVerdict(name.text, at, "a test is a mapping"))
     return verdicts, problems.in_order()
 
 
 class _Test:
     """One test. `_heard`: how many messages of the bot the steps so far have named."""
 
-    def __init__(self, bot: Bot, name: str, file: str, node: MapNode, zone: tzinfo) -> None:
+    _talk: Conversation
+
+    def __init__(self, active: ActiveBot, name: str, file: str, node: MapNode, zone: tzinfo) -> None:
         self._name = name
         self._file = file
         self._node = node
-        self._zone = bot.zone(zone)
-        self._bot = bot
+        self._active = active
+        self._zone = active.bot.zone(zone)
         self._at = Place(file, node.line, node.column)
         self._heard = 0
-        self._talk = Conversation(bot, Memory(FIRST_MOMENT, self._zone))
 
-    def verdict(self) -> BotTestVerdict:
+    async def verdict(self, store: Store) -> BotTestVerdict:
         try:
-            self._prepare(plain_mapping(self._node))
-            steps = self._node.get("steps")
-            for step in getattr(steps, "items", ()):
-                self._at = Place(self._file, step.line, step.column)
-                self._play(step)
-            self._nothing_more()
-        except (_Failed, NoSuchButton, VariableFault) as reason:
+            given = plain_mapping(self._node)
+            _known(given, FIELDS, "a test")
+            async with PlayedBot.open(store, self._active, self._begin(given), self._zone) as bot:
+                self._talk = Conversation(bot)
+                await self._prepare(given)
+                await self._play_all()
+        except (_Failed, NoSuchButton, VariableFault, Refused) as reason:
             return BotTestVerdict(self._name, self._at, str(reason))
         return BotTestVerdict(self._name, self._at)
 
-    def _prepare(self, given: Mapping[str, Any]) -> None:
-        _known(given, FIELDS, "a test")
-        if (at := given.get("at")) is not None:
-            moment = as_moment(at, self._zone)
-            if moment is None:
-                raise _Failed(f"at: {at!r} is no moment, such as 2026-12-01 09:00")
-            self._talk.memory.now = moment if moment.tzinfo else moment.replace(tzinfo=self._zone)
-        self._talk.channel = str(given.get("channel") or self._talk.channel)
-        self._talk.outcomes = _outcomes(given)
-        event = {"channel": self._talk.channel, "user_id": PERSON, "chat_id": PERSON}
-        for name, value in (given.get("variables") or {}).items():
-            self._talk.memory.change(event, change_of(str(name), value, self._bot.declared, self._zone))
+    def _begin(self, given: Mapping[str, Any]) -> datetime:
+        if (at := given.get("at")) is None:
+            return FIRST_MOMENT
+        moment = as_moment(at, self._zone)
+        if moment is None:
+            raise _Failed(f"at: {at!r} is no moment, such as 2026-12-01 09:00")
+        return moment if moment.tzinfo else moment.replace(tzinfo=self._zone)
 
-    def _play(self, node: Node) -> None:
+    async def _prepare(self, given: Mapping[str, Any]) -> None:
+        self._talk.channel = str(given.get("channel") or self._talk.channel)
+        self._bot.outcomes = _outcomes(given)
+        variables, about = Variables(self._bot.services.core.store, TENANT), self._talk.about(PERSON)
+        for name, value in (given.get("variables") or {}).items():
+            change = change_of(str(name), value, self._active.bot.declared, self._zone)
+            await variables.change(f"test:{name}", about, [change])
+
+    async def _play_all(self) -> None:
+        for step in getattr(self._node.get("steps"), "items", ()):
+            self._at = Place(self._file, step.line, step.column)
+            await self._play(step)
+        self._nothing_more()
+
+    @property
+    def _bot(self) -> PlayedBot:
+        return self._talk.bot
+
+    async def _play(self, node: Node) -> None:
         step = plain(node)
         if not isinstance(step, Mapping):
             raise _Failed("a step is a mapping, such as `user: /start`")
@@ -116,10 +140,10 @@ class _Test:
         self._talk.group = str(step.get("in") or "")
         for name, act in self._acts().items():
             if name in step:
-                act(step[name], str(step.get("as") or PERSON))
+                await act(step[name], str(step.get("as") or PERSON))
         self._talk.channel = usual
 
-    def _acts(self) -> Mapping[str, Callable[[Any, str], None]]:
+    def _acts(self) -> Mapping[str, Callable[[Any, str], Awaitable[None]]]:
         return {
             "fail": self._fail,
             "returns": self._return,
@@ -130,60 +154,54 @@ class _Test:
             "form": self._compare_form,
         }
 
-    def _do(self, what: str, given: Any, person: str) -> None:
+    async def _do(self, what: str, given: Any, person: str) -> None:
         self._nothing_more()
-        self._talk.act(what, given, person)
+        await self._talk.act(what, given, person)
 
-    def _wait(self, duration: Data, _: str) -> None:
+    async def _wait(self, duration: Data, _: str) -> None:
         self._nothing_more()
         found = read_duration(duration)
         if found is None:
             raise _Failed(f"{duration!r} is no duration, such as 1d 2h")
-        self._talk.wait(found)
+        await self._bot.wait(found)
 
-    def _fail(self, names: Data, _: str) -> None:
-        self._talk.outcomes = Outcomes([str(one) for one in as_list(names)], (), self._talk.outcomes.returns)
+    async def _fail(self, names: Data, _: str) -> None:
+        self._bot.outcomes = Outcomes([str(one) for one in as_list(names)], (), self._bot.outcomes.returns)
 
-    def _return(self, results: Any, _: str) -> None:
-        self._talk.outcomes = Outcomes(self._talk.outcomes.fail, self._talk.outcomes.unclear, results or {})
+    async def _return(self, results: Any, _: str) -> None:
+        self._bot.outcomes = Outcomes(self._bot.outcomes.fail, self._bot.outcomes.unclear, results or {})
 
-    def _expect(self, expected: Any, _: str) -> None:
+    async def _expect(self, expected: Any, _: str) -> None:
         for one in expected if isinstance(expected, list) else [expected]:
-            said = next(iter(self._new()), None)
+            said = next(iter(self._bot.said[self._heard :]), None)
             if said is None:
                 raise _Failed(f"the bot says nothing; expected {one!r}")
             self._heard += 1
             if difference := _difference(one, said):
                 raise _Failed(difference)
 
-    def _compare_variables(self, expected: Any, person: str) -> None:
-        event = {"channel": self._talk.channel, "user_id": person, "chat_id": person}
-        seen = self._talk.memory.seen(self._bot, event)
+    async def _compare_variables(self, expected: Any, person: str) -> None:
+        seen = await self._talk.variables(person)
         for name, value in expected.items():
             parts = split_name(str(name))
-            if parts is None or name not in self._bot.declared:
-                raise _Failed(did_you_mean(f"there is no variable {name!r}", str(name), self._bot.declared))
+            if parts is None or name not in self._active.bot.declared:
+                raise _Failed(did_you_mean(f"there is no variable {name!r}", str(name), self._active.bot.declared))
             found = seen[parts[0]].get(parts[1])
             if found != value and as_text(found) != as_text(value):
                 raise _Failed(f"{name} is {found!r}, expected {value!r}")
 
-    def _compare_form(self, expected: Any, person: str) -> None:
-        about = f"{self._talk.channel}:{person}"
+    async def _compare_form(self, expected: Any, person: str) -> None:
+        forms = Forms(self._bot.services.core.store)
         for form, answers in expected.items():
-            rows = self._talk.memory.forms.get(str(form), {})
-            found = [{"row": row, **values} for (one, row), values in rows.items() if one == about]
+            rows = await forms.rows_of(TENANT, str(form), person_of(self._talk.about(person)))
+            found = [{ROW: "", **row.answers} for row in rows]
             wanted = answers if isinstance(answers, list) else [answers]
             is_short = isinstance(answers, list) and len(answers) != len(found)
             if is_short or any(_differ(row, one) for row, one in zip(found or [{}], wanted, strict=False)):
                 raise _Failed(f"the form {form} has {found!r}, expected {answers!r}")
 
-    def _new(self) -> list[SaidMessage]:
-        """Return the messages that no step has named, in the order in which they are sent."""
-        sent = [one for one in self._talk.memory.said if one.at <= self._talk.memory.now]
-        return sorted(sent, key=lambda one: one.at)[self._heard :]
-
     def _nothing_more(self) -> None:
-        if left := self._new():
+        if left := self._bot.said[self._heard :]:
             raise _Failed(f"the bot also says {_text(left[0])!r}")
 
 

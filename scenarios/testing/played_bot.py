@@ -1,0 +1,239 @@
+"""A bot on a server of its own: the process of the scenarios and the couriers work step by step by a clock that is set,
+and each message is delivered to the caller.
+
+Guarantee: engine, actions, stores, queue and pipeline are those of the running bot. Only the providers are played.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+from core.model.content import Button, Content, Feature, ParseMode
+from core.queue.workers.stepping import SteppedQueue, server_url
+from core.redis.store import Store
+from core.updates.events import Events
+from couriers.channel import channels
+from couriers.sending.interface import FOREVER, Message, Outcome, Sent
+from couriers.sending.runtime import EVERY_TENANT, Runtime
+from providers.models import FileCache
+from scenarios.bot.data import Data
+from scenarios.bot.event_fields import Event
+from scenarios.check.reloading import ActiveBot
+from scenarios.context import Asking, Context, ScenarioServices, Waiting
+from scenarios.engine import Ending
+from scenarios.execution.opening import ScenarioOptions, open_services
+from scenarios.execution.process import Process, ProcessOptions
+from scenarios.execution.runs import FAULTS
+from scenarios.inspection.run_listing import RunFilter
+from scenarios.inspection.runs import RunReader
+from scenarios.rehearsal.outcomes import Outcomes
+from scenarios.sending.addressees import listed, people_of
+from scenarios.sending.message import BotMessage
+from scenarios.testing.played_actions import PlayedTypes
+from scenarios.testing.played_directory import PlayedDirectory
+
+TENANT = "played"
+_PUBLIC_URL = "https://ada.example.org"
+_OPTIONS = ProcessOptions(lease=timedelta(seconds=30), patience=0, is_stepped=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SaidMessage:
+    """A message of the bot, as it was delivered. `id`: by which an event names it. `chat`: CHANNEL:CHAT, "" for one
+    with `to`.
+    """
+
+    message: BotMessage
+    at: datetime
+    id: str
+    chat: str = ""
+    to: Data = None
+    channels: Data = None
+
+
+@dataclass(slots=True)
+class _Broadcast:
+    """What an author has written of a message with `to`; it is shown once, unless it is for the people of the bot."""
+
+    to: Data
+    channels: Data
+    is_shown: bool = False
+
+    @property
+    def is_for_people(self) -> bool:
+        return any(people_of(one) is not None for one in listed(self.to))
+
+
+@dataclass
+class PlayedCourier:
+    """A courier whose provider takes every message."""
+
+    channel: str
+    bot: "PlayedBot"
+    account: str = "played"
+    batch: int = 1
+    parcel: int = 100
+    remembers: timedelta = FOREVER
+    shows: frozenset[Feature] = frozenset(Feature)
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        return [Sent(self.bot.hear(self.channel, one)) for one in messages]
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+class PlayedBot:
+    """`active`: the bot. `said`: all that it has said. `outcomes`: of its actions, as far as they are set."""
+
+    def __init__(self, active: ActiveBot, services: ScenarioServices, queue: SteppedQueue) -> None:
+        core = services.core
+        self.active = active
+        self.services = services
+        self.outcomes = Outcomes()
+        self.said: list[SaidMessage] = []
+        self._queue = queue
+        self._process = Process(core, PlayedTypes(self), _OPTIONS)
+        self._couriers = {channel: Runtime(core.store, channel) for channel in channels()}
+        self._events = Events(core.client, TENANT)
+        self._directory = PlayedDirectory(core.directory, TENANT, active.bot)
+        self._broadcasts: dict[str, _Broadcast] = {}  # by the id of the delivery
+        self._people: dict[tuple[str, str], str] = {}  # by channel and address
+        self._messages = 0
+        self._runs = RunReader(core.store)
+        self._failures: set[tuple[str, int]] = set()  # run and number of the action
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo) -> AsyncIterator["PlayedBot"]:
+        """Open a bot on a store, which is emptied. `at`: when its clock begins; `zone`: unless the bot has its own."""
+        await store.command("FLUSHALL")
+        queue = SteppedQueue(store)
+        queue.begin_at(at)
+        with tempfile.TemporaryDirectory(prefix="ada-played-") as folder:
+            pictures = FileCache(Path(folder), 10**8, timedelta(days=1))
+            options = ScenarioOptions(TENANT, zone, pictures=pictures, public_url=_PUBLIC_URL)
+            async with open_services(store, options) as services:
+                bot = cls(active, services, queue)
+                await bot._start()
+                try:
+                    yield bot
+                finally:
+                    await bot._stop()
+
+    async def _start(self) -> None:
+        await self._process.open()
+        await asyncio.gather(*(one.add(PlayedCourier(name, self)) for name, one in self._couriers.items()))
+        await self._process.add(self.services, self.active)
+        couriers = {name: one.step for name, one in self._couriers.items()}
+        self._queue.steps = couriers | {worker.tube: worker.step for worker in self._process.workers()}
+        self._queue.wake = self._process.wake_ended
+
+    async def _stop(self) -> None:
+        removed = (one.remove(EVERY_TENANT) for one in self._couriers.values())
+        await asyncio.gather(self._process.remove(TENANT), *removed)
+
+    @property
+    def now(self) -> datetime:
+        return self._queue.now
+
+    def new_id(self) -> str:
+        """Return the id of another message, in whatever chat."""
+        self._messages += 1
+        return str(self._messages)
+
+    async def receive(self, person: str, event: Event) -> None:
+        """Have an event of a person happen; return when nothing is left to do now."""
+        self._people[str(event["channel"]), str(event["user_id"])] = person
+        await self._directory.meet(person, event)
+        await self._process.look_again(TENANT)
+        await self._events.put("played", event)
+        await self._queue.run()
+
+    async def wait(self, duration: timedelta) -> None:
+        """Let time pass; what falls due happens at its time."""
+        await self._queue.advance(duration)
+
+    async def new_failures(self) -> list[str]:
+        """Return which actions have failed or are unknown since the last call, and why."""
+        runs, _ = await self._runs.page(TENANT, RunFilter(state="with_faults"))
+        found: dict[tuple[str, int], str] = {}
+        for run in reversed(runs):
+            for action in (await self._runs.read(TENANT, run.id)).actions:
+                if action.state in FAULTS:
+                    found[run.id, action.n] = f"{action.node} {action.type} {action.state}: {action.error}"
+        new = [failure for place, failure in found.items() if place not in self._failures]
+        self._failures |= found.keys()
+        return new
+
+    async def before_action(self, context: Context, written: Any) -> None:
+        """Have the groups and people exist that an action names, and its change of a date be seen."""
+        await self._directory.ensure(getattr(written, "to", None), context.channel, context.person)
+        for group in (getattr(written, "add", None), getattr(written, "remove", None)):
+            if group and isinstance(group, str):
+                await self._directory.ensure_group(group)
+        if getattr(written, "variables", None):
+            await self._process.look_again(TENANT)
+
+    async def after_action(self, written: Any, found: Ending | Waiting | Asking) -> None:
+        """Deliver at once what an action has ordered, so that messages come in the order of their orders."""
+        if to := getattr(written, "to", None) or list(getattr(written, "chosen", ())):
+            broadcast = _Broadcast(to, list(written.channels) or None)
+            self._broadcasts |= dict.fromkeys(_ordered(found), broadcast)
+        await self._queue.run_only(self._couriers)
+
+    def hear(self, channel: str, message: Message) -> str:
+        """Take a message that was delivered; return its id."""
+        known = (one for delivery, one in self._broadcasts.items() if message.seed.startswith(f"{delivery}:"))
+        broadcast, number = next(known, None), self.new_id()
+        chat = f"{channel}:{self._people.get((channel, message.address), message.address)}"
+        said = SaidMessage(_shown(message), self.now, number, chat)
+        if broadcast is None:
+            self.said.append(said)
+        elif broadcast.is_for_people:
+            self.said.append(replace(said, to={"people": True}, channels=broadcast.channels))
+        elif not broadcast.is_shown:
+            broadcast.is_shown = True
+            self.said.append(replace(said, chat="", to=broadcast.to, channels=broadcast.channels))
+        return number
+
+
+def _ordered(found: Ending | Waiting | Asking) -> list[str]:
+    """Return the ids of the deliveries that an action has ordered."""
+    if isinstance(found, Waiting):
+        return [key.id for key in (found.delivery, *found.others)]
+    known = found.returned.results.get("delivery_id") if isinstance(found, Ending) else None
+    return [str(known)] if known else []
+
+
+def _shown(message: Message) -> BotMessage:
+    content = message.content or Content()
+    files = [one.name or one.url or one.provider_id or Path(one.path).name for one in content.attachments]
+    return BotMessage(
+        message.text,
+        files or None,
+        tuple(tuple(_button(one) for one in row) for row in content.inline),
+        None if content.reply is None else tuple(tuple(row) for row in content.reply),
+        tuple(content.request_contact),
+        "" if content.parse_mode is ParseMode.HTML else str(content.parse_mode),
+        exact_message_id=content.edit or None,
+    )
+
+
+def _button(button: Button) -> dict[str, str]:
+    return {"text": button.text, **({"url": button.url} if button.url else {"data": button.data})}
+
+
+@asynccontextmanager
+async def open_store() -> AsyncIterator[Store]:
+    """Open a store for played bots, one after the other. Its server ends with this process."""
+    store = await Store.open(server_url())
+    try:
+        yield store
+    finally:
+        await store.close()
