@@ -140,7 +140,7 @@ class FollowedDeliveries:
         if history.state is not DeliveryState.SCHEDULED:
             return _EVERY
         left, longest = history.deliver_at - self._core.store.now(), _ANY_TIME if self._is_stepped else _SCHEDULED
-        return max(_EVERY, min(longest, left))
+        return max(_EVERY, min(longest, left + _EVERY))  # not before it is sent
 
     async def _next(self, followed: StatusTask) -> History:
         """Return the history after a channel has reported or the delivery has ended, or after a pause that grows while

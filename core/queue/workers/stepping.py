@@ -27,8 +27,8 @@ Step = Callable[[], Awaitable[Claim]]
 
 
 class SteppedQueue:
-    """A queue with one shard. `steps`: by tube, in the order of precedence; nobody else works there. `wake`: is called when no task is left; wakes
-    tasks that wait for something that has happened, and returns whether there were any.
+    """A queue with one shard. `steps`: by tube, in the order of precedence; nobody else works there. `wake`: is called
+    when no task is left; wakes tasks that wait for something that has happened, and returns whether there were any.
     """
 
     def __init__(self, store: Store) -> None:
@@ -62,7 +62,7 @@ class SteppedQueue:
     async def run(self) -> datetime | None:
         """Handle what is due now. Returns when something else falls due; None: nothing does by itself."""
         self.move_to(self.now + _MILLISECOND)
-        await self._step(self._last or next(iter(self.steps)))  # any claim makes ready what is due
+        await self._begin()
         for _ in range(_MOST_ROUNDS):
             if ready := await self._ready():
                 await self._step(ready[0])
@@ -71,13 +71,20 @@ class SteppedQueue:
                 if due is None or due > self.now + _MILLISECOND:
                     return due
                 self.move_to(due)
-                await self._step(self._last)
+                await self._begin()
         raise AssertionError(f"the queue did not come to rest in {_MOST_ROUNDS} rounds")
 
     async def run_only(self, tubes: Collection[str]) -> None:
         """Handle what is ready in these tubes; the clock is not moved."""
         while ready := [tube for tube in await self._ready() if tube in tubes]:
             await self._step(ready[0])
+
+    async def _begin(self) -> None:
+        """Make ready all that is due, as any claim does with a part of it."""
+        first = next(iter(self.steps))
+        await self._step(first)
+        while 0 < self._claims[first].next_at <= self._claims[first].now:
+            await self._step(first)
 
     async def _step(self, tube: str) -> None:
         self._claims[tube] = await self.steps[tube]()
