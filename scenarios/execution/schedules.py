@@ -58,7 +58,7 @@ def schedules_tube() -> Tube:
     return Tube(TUBE, attempts=1000, backoff=_BACKOFF)
 
 
-class _Search:
+class _DateSearch:
     """A search for the people who are due. `coming`: the next date of those who are not (ms)."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Schedules:
             return None  # the files have changed since
         until = max(due.at, self._services.now_ms())
         span = await self._looked(schedule, until) if schedule.before else (due.at, due.at)
-        search = _Search()
+        search = _DateSearch()
         async for event in self._events(bot, schedule, span, search):
             await self._put(event)
         if schedule.before:
@@ -163,7 +163,7 @@ class Schedules:
         await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=name)
 
     async def _events(
-        self, bot: Bot, schedule: Schedule, span: tuple[int, int], search: _Search
+        self, bot: Bot, schedule: Schedule, span: tuple[int, int], search: _DateSearch
     ) -> AsyncIterator[Mapping[str, Data]]:
         async for about in self._targets(schedule):
             seen = await self._variables.seen(bot, about, self._services.now_ms()) if _looks(schedule) else {}
@@ -172,7 +172,7 @@ class Schedules:
                 yield event_of(schedule, at, about, self._zone)
 
     def _due_at(
-        self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Mapping[str, Data]], search: _Search
+        self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Mapping[str, Data]], search: _DateSearch
     ) -> datetime | None:
         """Return the moment at which a person is due; None if it is not."""
         if schedule.recurs:
