@@ -1,5 +1,5 @@
-"""SCIM 2.0: what Entra and Okta send, what a client may not do, and the tester of scim2-models. The requests of Entra
-and Okta are those that their manuals print; nothing was tried with the services themselves.
+"""SCIM 2.0: what Entra and Okta send, what a client may not do, and the tester of scim2-models. The requests have the
+shapes of their manuals and of reports of others; nothing was tried with the services themselves.
 """
 
 import asyncio
@@ -124,6 +124,12 @@ async def test_a_person_of_entra_is_in_the_directory(entra: Provider) -> None:
     assert (again.status, again.json["scimType"], again.json["status"]) == (409, "uniqueness", "409")
 
 
+async def test_the_same_person_sent_at_once_is_one_person(entra: Provider) -> None:
+    answers = await asyncio.gather(*(entra.call("POST", "/Users", ANNA) for _ in range(5)))
+    assert sorted(one.status for one in answers) == [201, 409, 409, 409, 409]
+    assert len(await entra.found("externalId pr")) == 1
+
+
 async def test_the_odd_operations_of_entra(entra: Provider) -> None:
     given = (await entra.call("POST", "/Users", ANNA)).json["id"]
     users = entra.api.services.core.directory.users
@@ -135,6 +141,8 @@ async def test_the_odd_operations_of_entra(entra: Provider) -> None:
         {"op": "Replace", "path": 'phoneNumbers[type eq "mobile"].value', "value": "+79990000002"},
         {"op": "Add", "path": f"{ENTERPRISE}:department", "value": "Chemistry"},
         {"op": "Add", "path": f"{ENTERPRISE}:manager", "value": "unknown here"},
+        {"op": "Replace", "path": 'roles[primary eq "True"].value', "value": "unknown here"},
+        {"op": "replace", "value": {'emails[type eq "other"].value': "other@example.org"}},
         {"op": "Replace", "value": {"name.givenName": "Anna", "timezone": "Asia/Omsk"}},
     )
     changed = await entra.patch(f"/Users/{given}", *operations)
@@ -143,7 +151,7 @@ async def test_the_odd_operations_of_entra(entra: Provider) -> None:
     assert (person.name, person.fields) == ("Anna Petrova", {"department": "Chemistry", "timezone": "Asia/Omsk"})
     assert person.contacts == {  # what the person has linked itself stays
         "telegram": ["100001"],
-        "email": ["anna@example.org", "home@example.org"],
+        "email": ["anna@example.org", "home@example.org", "other@example.org"],
         "sms": ["+79990000077", "+79990000002"],
     }
 

@@ -1,7 +1,7 @@
 """The endpoints of SCIM 2.0. A key with the scope `scim` is a source of people, and sees and changes only its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from core.admission.api_keys import SCIM
 from core.errors import Forbidden, NotFound, Refused
 from core.model.json_form import Json
-from core.model.people import is_source
+from core.model.people import User, id_text, is_source
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.input.decoding import check_content_type, parse
 from delivery.http.input.reading import part
@@ -47,7 +47,11 @@ class ScimCollection(Protocol):
 
     async def find(self, given: str) -> tuple[Any, Any]: ...
 
-    def search(self, condition: Any, *, with_members: bool) -> AsyncIterator[Any]: ...
+    def search(self, condition: Any) -> AsyncIterator[Any]: ...
+
+    async def resource_of(self, found: Any, *, with_members: bool) -> Any: ...
+
+    async def members_of(self, given: str) -> Sequence[User] | None: ...
 
 
 ScimRequest = Request[None, ScimQuery]
@@ -62,23 +66,26 @@ class ScimEndpoints:
 
     async def create(self, request: ScimRequest) -> Response:
         """Add one."""
-        resource = await (await self._collection(request)).create(await _payload(request))
-        return await self._shown(request, resource, status=201)
+        collection, payload = await self._collection(request), await _payload(request)
+        return await self._shown(request, collection, await collection.create(payload), status=201)
 
     async def replace(self, request: ScimRequest) -> Response:
         """Replace one."""
         collection, payload = await self._collection(request), await _payload(request)
-        return await self._shown(request, await collection.replace(part(request, "id"), payload))
+        return await self._shown(request, collection, await collection.replace(part(request, "id"), payload))
 
     async def patch(self, request: ScimRequest) -> Response:
         """Apply operations to one."""
         collection, payload = await self._collection(request), await _payload(request)
-        return await self._shown(request, await collection.patch(part(request, "id"), payload))
+        return await self._shown(request, collection, await collection.patch(part(request, "id"), payload))
 
     async def show(self, request: ScimRequest) -> Response:
         """Show one."""
-        resource = (await (await self._collection(request)).find(part(request, "id")))[1]
-        return await self._shown(request, resource)
+        collection, search = await self._collection(request), (await _library()).search_of
+        found = (await collection.find(part(request, "id")))[0]
+        with_members = search(collection.shape, _query(request)).names("members")
+        resource = await collection.resource_of(found, with_members=with_members)
+        return await self._shown(request, collection, resource)
 
     async def delete(self, request: ScimRequest) -> Response:
         """Block a person, or delete a group."""
@@ -90,12 +97,16 @@ class ScimEndpoints:
         collection, library = await self._collection(request), await _library()
         search = library.search_of(collection.shape, _query(request))
         found: list[Any] = []
-        total = 0
-        async for resource in collection.search(search.condition, with_members=search.wants("members")):
-            if search.fits(resource):
-                total += 1
-                if search.start <= total < search.start + search.count:
-                    found.append(library.dump(resource, self._location(request, resource.id), search.parameters))
+        total, page = 0, range(search.start, search.start + search.count)
+        async for one in collection.search(search.condition):
+            is_shown = total + 1 in page
+            if search.filter or is_shown:
+                resource = await collection.resource_of(one, with_members=search.names("members"))
+                if not search.fits(resource):
+                    continue
+                if is_shown:
+                    found.append(await self._document(request, collection, resource, search))
+            total += 1
         document = {
             "schemas": ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
             "totalResults": total,
@@ -116,13 +127,27 @@ class ScimEndpoints:
         )
         return made
 
-    async def _shown(self, request: ScimRequest, resource: Any, status: int = 200) -> Response:
-        library, location = await _library(), self._location(request, resource.id)
-        search = library.search_of(type(resource), _query(request))
-        return _response(library.dump(resource, location, search.parameters), status, {"Location": location})
+    async def _shown(
+        self, request: ScimRequest, collection: ScimCollection, resource: Any, status: int = 200
+    ) -> Response:
+        search = (await _library()).search_of(collection.shape, _query(request))
+        document = await self._document(request, collection, resource, search)
+        return _response(document, status, {"Location": self._location(request, resource.id)})
+
+    async def _document(self, request: ScimRequest, collection: ScimCollection, resource: Any, search: Any) -> Any:
+        """Return a resource as JSON. Members are many, so that only those are read that are wanted."""
+        document = (await _library()).dump(resource, self._location(request, resource.id), search.parameters)
+        members = await collection.members_of(resource.id) if search.shows("members") else None
+        return {**document, "members": [_member(request, one) for one in members]} if members else document
 
     def _location(self, request: ApiRequest, given: str) -> str:
         return f"{_base(request)}/{self._name}/{quote(given, safe='')}"
+
+
+def _member(request: ApiRequest, member: User) -> Mapping[str, str]:
+    given = id_text(member.id)
+    shown = {"value": given, "$ref": f"{_base(request)}/Users/{quote(given, safe='')}"}
+    return {**shown, "display": member.name} if member.name else shown
 
 
 def discover(name: str) -> Callable[[Request[None, ScimQuery]], Awaitable[Response]]:

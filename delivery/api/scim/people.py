@@ -24,7 +24,7 @@ from core.model.json_form import Json
 from core.model.own_fields import OwnFieldsByName, typed_fields
 from core.model.people import LOCALES, User, canonical_email, id_text
 from core.model.text.characters import nfc
-from delivery.api.scim.resources import ScimEnterprise, ScimPerson, patched, read
+from delivery.api.scim.resources import ScimEnterprise, ScimPerson, operations_of, patched, read
 
 _FIELDS = ("department", "timezone")
 _CHANNELS = ("email", "sms")
@@ -59,7 +59,7 @@ class ScimSource:
         """Emit the people whom the client sees, by their ids."""
         cursor = None
         while True:
-            page = await self.directory.users.page(self.tenant, cursor=cursor, limit=500)
+            page = await self.directory.users.page(self.tenant, cursor=cursor, limit=100)
             for user in page.items:
                 if self.name in user.scim:
                     yield user
@@ -110,7 +110,8 @@ class ScimPeople:
 
     async def patch(self, given: str, payload: Json) -> Any:
         """Apply operations to a person."""
-        return await self._write(given, lambda before: patched(ScimPerson, before, payload))
+        operations = list(operations_of(payload))
+        return await self._write(given, lambda before: patched(ScimPerson, before, operations))
 
     async def delete(self, given: str) -> None:
         """Block a person, and show it to the client no more. Raises Conflict SYNC_HALVED."""
@@ -136,16 +137,24 @@ class ScimPeople:
             raise user_not_found(given)
         return user, resource
 
-    async def search(self, condition: Any, *, with_members: bool) -> AsyncIterator[Any]:
-        """Emit resources that may fit a condition: for the common ones only the one person."""
+    async def search(self, condition: Any) -> AsyncIterator[User]:
+        """Emit people who may fit a condition: for the common ones only the one person."""
         if isinstance(condition, Comparison) and condition.op is CompareOperator.eq:
             wanted = await self._by_index(str(condition.attr_path).casefold(), condition.value)
             if wanted is not None:
                 for user in wanted:
-                    yield self._source.known(user)
+                    yield user
                 return
         async for user in self._source.people():
-            yield self._source.known(user)
+            yield user
+
+    async def resource_of(self, found: User, *, with_members: bool) -> Any:
+        """Return the resource of a person that was found."""
+        return self._source.known(found)
+
+    async def members_of(self, given: str) -> Sequence[User] | None:
+        """Return None: a person has no members."""
+        return None
 
     async def _by_index(self, attribute: str, value: Any) -> list[User] | None:
         """Return the people with a value of an attribute that has an index; None for other attributes."""

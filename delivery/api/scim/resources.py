@@ -4,10 +4,9 @@ An attribute that a client sends and that is not here is left out. What Entra an
 the policy: a member to be removed named by `value`, a path that selects an entry which does not exist yet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 from scim2_models import (
@@ -161,13 +160,33 @@ def read(shape: type[Resource[Any]], payload: Json, *, replaces: bool = False) -
         raise scim_refusal_of(fault) from None
 
 
-def patched(shape: type[Resource[Any]], resource: Any, payload: Json) -> Any:
-    """Return a copy of a resource with the operations of a body applied. Raises Invalid SCIM_…"""
+def operations_of(payload: Json) -> Iterator[Mapping[str, Any]]:
+    """Emit the operations of a body; those of an operation without a path, whose value has paths as names, one by one.
+    Raises Invalid SCIM_SYNTAX_WRONG.
+    """
+    operations = payload.get("Operations", payload.get("operations")) if isinstance(payload, dict) else None
+    if not isinstance(operations, list) or not all(isinstance(one, dict) for one in operations):
+        raise scim_refusal("invalidSyntax", "A patch has a list of Operations.")
+    for one in operations:
+        value = one.get("value")
+        if one.get("path") is None and isinstance(value, dict):
+            paths = [name for name in value if "[" in name or name.casefold() == "members"]
+            yield from ({**one, "path": name, "value": value[name]} for name in paths)
+            rest = {name: value[name] for name in value if name not in paths}
+            if rest or not paths:
+                yield {**one, "value": rest}
+        else:
+            yield one
+
+
+def patched(shape: type[Resource[Any]], resource: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a copy of a resource with operations applied. Raises Invalid SCIM_…"""
+    payload = {"schemas": [str(PatchOp.__schema__)], "Operations": operations}
     with PROVIDER:
         try:
-            operations: Any = PatchOp[shape].model_validate(payload, scim_ctx=Context.RESOURCE_PATCH_REQUEST)  # type: ignore[valid-type]
+            patch: Any = PatchOp[shape].model_validate(payload, scim_ctx=Context.RESOURCE_PATCH_REQUEST)  # type: ignore[valid-type]
             changed = resource.model_copy(deep=True)
-            operations.patch(changed)
+            patch.patch(changed)
         except (ValidationError, SCIMException) as fault:
             raise scim_refusal_of(fault) from None
         return changed
@@ -182,9 +201,6 @@ def scim_refusal_of(fault: ValidationError | SCIMException) -> Exception:
 def dump(resource: Any, location: str, parameters: Any = None) -> Mapping[str, Any]:
     """Return a resource as JSON, with its address."""
     named = resource.model_copy()
-    if isinstance(resource, ScimGroup):
-        for one in resource.members or ():
-            one.ref = Reference(f"{location.rpartition('/Groups/')[0]}/Users/{quote(one.value or '', safe='')}")
     named.meta = Meta(resource_type=URN(str(resource.__schema__)).rsplit(":", 1)[-1], location=location)
     with PROVIDER:
         return dict(named.model_dump(scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=parameters))
@@ -206,10 +222,15 @@ class ScimSearch:
     def fits(self, resource: Any) -> bool:
         return self.filter is None or bool(self.filter.match(resource))
 
-    def wants(self, attribute: str) -> bool:
-        """Return whether an attribute is needed, for the answer or for the filter."""
+    def shows(self, attribute: str) -> bool:
+        """Return whether an attribute that is returned by default is wanted in the answer."""
         excluded = [str(one).casefold() for one in self.parameters.excluded_attributes or ()]
-        return attribute not in excluded or attribute in str(self.condition).casefold()
+        return not self.parameters.attributes and attribute not in excluded
+
+    def names(self, attribute: str) -> bool:
+        """Return whether the filter, or the list of attributes, names an attribute or a part of it."""
+        named = [self.condition, *(self.parameters.attributes or ())]
+        return any(attribute in str(one).casefold() for one in named)
 
 
 def search_of(shape: type[Resource[Any]], query: Mapping[str, str]) -> ScimSearch:
