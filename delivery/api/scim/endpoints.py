@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from core.admission.api_keys import SCIM
 from core.errors import Forbidden, NotFound, Refused
 from core.model.json_form import Json
-from core.model.people import User, id_text, is_source
+from core.model.people import User, id_text
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.input.decoding import check_content_type, parse
 from delivery.http.input.reading import part
@@ -120,10 +120,10 @@ class ScimEndpoints:
         await _library()
         module, name = _COLLECTIONS[self._name]
         people = import_module("delivery.api.scim.people")
-        directory, source = request.services.core.directory, source_of(request)
+        directory = request.services.core.directory
         columns = await directory.syncs.columns(request.tenant)
         made: ScimCollection = getattr(import_module(f"delivery.api.scim.{module}"), name)(
-            people.ScimSource(directory, request.tenant, source, columns)
+            people.ScimSource(directory, request.tenant, request.key.name, columns)
         )
         return made
 
@@ -154,7 +154,6 @@ def discover(name: str) -> Callable[[Request[None, ScimQuery]], Awaitable[Respon
     """Return the endpoint of what the service says of itself."""
 
     async def show(request: Request[None, ScimQuery]) -> Response:
-        source_of(request)
         found = (await _library()).discovery(name, _base(request))
         if name == "ServiceProviderConfig":
             return _response(found[0])
@@ -169,14 +168,6 @@ def discover(name: str) -> Callable[[Request[None, ScimQuery]], Awaitable[Respon
         return _response({"schemas": ["urn:ietf:params:scim:api:messages:2.0:ListResponse"], **document})
 
     return show
-
-
-def source_of(request: ApiRequest) -> str:
-    """Return the source that the key of a request is. Raises Forbidden SCOPE_MISSING."""
-    key = request.key
-    if SCIM not in key.scopes or not is_source(key.name):
-        raise Forbidden("SCOPE_MISSING", "SCIM needs a key of its own with the scope scim: its name is the source.")
-    return key.name
 
 
 async def _library() -> Any:
