@@ -55,7 +55,7 @@ class DeviceLinks:
         secret = new_secret(self._store.shard_of_tenant(linked.tenant), 32)
         device = msgspec.json.encode(NewDevice(linked.tenant, user.id, channel, subscription))
         await self._store.command("SET", self._key_of(secret), device, "PX", DEVICE_LINK_LIFETIME // _MS)
-        text = say("device_link", language_of(user.locale), device=subscription.device or "?", url=url + secret)
+        text = say("device_link", language_of(user.locale), device=subscription.device, url=url + secret)
         message = NewDelivery(
             tenant=linked.tenant,
             sender=_SENDER,

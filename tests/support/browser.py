@@ -9,7 +9,7 @@ import itertools
 import json
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,25 @@ class Browser:
         """Return the cookies of the page that is shown."""
         return list((await self._call("Network.getCookies"))["cookies"])
 
+    async def allow_notifications(self, origin: str) -> None:
+        """Lets pages of this origin show notifications, as a person does who is asked."""
+        await self._call("Browser.grantPermissions", origin=origin, permissions=["notifications"])
+
+    async def push(self, origin: str, data: object) -> None:
+        """Hands a message to the only service worker, as the push service of Chromium's maker does."""
+        await self._call("ServiceWorker.enable")
+
+        async def registered() -> str:
+            await self.run("1")
+            found = [
+                one["params"] for one in self._events if one["method"] == "ServiceWorker.workerRegistrationUpdated"
+            ]
+            ids = [one["registrationId"] for params in found for one in params["registrations"] if not one["isDeleted"]]
+            return ids[-1] if ids else ""
+
+        place = {"origin": origin, "registrationId": await until(registered)}
+        await self._call("ServiceWorker.deliverPushMessage", data=json.dumps(data), **place)
+
     async def screenshot(self) -> bytes:
         """Return what the window shows, as PNG: Chromium needs eight times as long for a WebP."""
         shown = await self._call("Page.captureScreenshot", format="png", optimizeForSpeed=True)
@@ -225,6 +244,17 @@ class Chromium:
                 origin = (await tab.call("Runtime.evaluate", expression="location.origin"))["result"]["value"]
                 await tab.call("Storage.clearDataForOrigin", origin=origin, storageTypes="all")
             await chromium.call("Target.closeTarget", targetId=target)
+
+    @asynccontextmanager
+    async def worker(self, address: str) -> AsyncIterator[Callable[[str], Awaitable[Any]]]:
+        """Yield what runs a JavaScript expression in the service worker of this address."""
+        async with ClientSession() as session, DevTools(session, self.address + self._path) as chromium:
+            targets = (await chromium.call("Target.getTargets"))["targetInfos"]
+            (target,) = [
+                one["targetId"] for one in targets if one["type"] == "service_worker" and one["url"] == address
+            ]
+            async with DevTools(session, f"{self.address}/devtools/page/{target}") as worker:
+                yield Browser(worker).run
 
     def stop(self) -> None:
         self._process.terminate()

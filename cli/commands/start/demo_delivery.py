@@ -136,7 +136,7 @@ async def write_from_chat(stage: Stage, story: Story, chat: SandboxChat) -> Json
     await chat.write(story.chat_text)
     await chat.press(label("button_now", stage.language))
     await chat.press(label("button_send", stage.language))
-    await chat.read(f"{MAIL.name}: {label('count_sent', stage.language)} 1")
+    await chat.read(f"{MAIL.title}: {label('count_sent', stage.language)} 1")
     newest = (await stage.api.call("GET", f"/v1/deliveries?sender={TEACHER}"))["deliveries"][0]
     return await stage.api.call("GET", delivery_path(newest["id"]))
 

@@ -194,7 +194,7 @@ def device_of(agent: str) -> str:
     """Return how a person recognises its device: "Firefox, Android" for what the browser says of itself."""
     browser = next((name for mark, name in _BROWSERS.items() if mark in agent), "")
     system = next((name for mark, name in _SYSTEMS.items() if mark in agent), "")
-    return ", ".join(filter(None, (browser, system)))
+    return ", ".join(filter(None, (browser, system))) or "Web"
 
 
 def report_shown(context: ApiContext) -> Handler:
