@@ -93,7 +93,9 @@ def format_answer(answer: Mapping[str, Any]) -> str:
     text = f": {shorten(said)}" if said else ""
     changed = f", changed {len(answer['revisions'])} times" if answer.get("revisions") else ""
     waiting = ", waits for a place" if answer.get("waiting") else ""
-    return f"{answer['state'].replace('_', ' ')}{text}{waiting}{changed}"
+    said_by = ", ".join(f"{one['name'] or one['who']}: {one['text']}" for one in answer.get("voices", ()))
+    conflict = f", conflict ({said_by})" if answer.get("conflict") else ""
+    return f"{answer['state'].replace('_', ' ')}{text}{waiting}{changed}{conflict}"
 
 
 def recipient_lines(history: History) -> Iterator[str]:

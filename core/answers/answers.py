@@ -5,8 +5,11 @@ Called by `core.updates.answer_worker` and by `delivery/`.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
+
+from msgspec.structs import replace as with_fields
 
 from core.answers.buttons import Rows, answered_rows
 from core.answers.tokens import AnswerTokens
@@ -22,11 +25,14 @@ from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey, person_key
 from core.model.json_form import compact_json
+from core.model.people import id_text
 from core.model.question import (
     AnswerKind,
     AnswerRow,
+    AskedChild,
     GivenAnswer,
     Question,
+    asked_for,
     load_question,
     load_row,
     question_of,
@@ -78,6 +84,11 @@ class AskedRecipient(NamedTuple):
             text = template.text(values_in(json.loads(named), self.recipient.values))
         return plain_text(text, self.content.parse_mode if self.content else ParseMode.PLAIN)
 
+    def child(self, value: str) -> AskedChild | None:
+        """Return the child that an answer is about; None if the recipient answers for itself."""
+        number = value.partition(":")[0]
+        return next((one for one in self.recipient.asked_children if str(one.number) == number), None)
+
     def is_closed(self, at: float) -> bool:
         """Return whether the question is closed at a moment, in ms."""
         ends = int(self.fields["answers_closed"] or 0), int(self.fields["answers_until"] or 0)
@@ -96,6 +107,7 @@ _FIELDS = (
     "tenant",
     "recipients",
     "answers_members",
+    "answers_children",
     "answer",
     "content",
     "plan",
@@ -137,7 +149,18 @@ class Answers:
             return PressedAnswer(await self.record(member, event, value, PRESS, arrival=arrival, chat=asked), None)
         given = await self.record(asked, event, value, PRESS, arrival=arrival)
         tokens = await self._tokens.of_options(tenant, channel, address, pressed, len(question.options))
-        return PressedAnswer(given, answered_rows(asked.content, question, tokens, given.row.value))
+        chosen = await self.chosen(asked) if asked.recipient.asked_children else [given.row.value]
+        return PressedAnswer(given, answered_rows(asked.content, question, tokens, chosen))
+
+    async def chosen(self, asked: AskedRecipient) -> Sequence[str]:
+        """Return the keys of the options that a recipient has chosen for the children about whom it is asked."""
+        children = asked.recipient.asked_children
+        if not children:
+            return []
+        stored = await self._reader.read_fields(asked.key, [row_field(one.number) for one in children])
+        rows = [(one, load_row(stored[row_field(one.number)])) for one in children]
+        who = id_text(asked.recipient.id)
+        return [f"{one.number}:{said.value}" for one, row in rows if row for said in row.voices if said.who == who]
 
     async def enter(
         self, key: HistoryKey, tenant: str, recipient: str, value: str, who: str, event: str
@@ -153,6 +176,9 @@ class Answers:
             raise Conflict("ANSWERS_ANONYMOUS", "An anonymous question is answered only by its people.")
         value, text = await self.entered(question, tenant, value)
         found = await self._recipient(key, fields, recipient)
+        if found.asked_children and not found.is_own_child:
+            raise Conflict("ANSWER_OF_CHILDREN", "A guardian answers for its children: name the child.", "recipient")
+        found = replace(found, children=())
         asked = AskedRecipient(key, tenant, question, found, channels_of(fields), None, fields)
         return await self.record(asked, event, value, ON_BEHALF, text=text, who=who)
 
@@ -297,17 +323,25 @@ class Answers:
         """
         recipient, (channel, parcel, contact) = asked.recipient, arrival or AnsweredMessage("", 0, 0)
         item = (chat or asked).entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
-        name, place = person_key(recipient.id), chat.recipient.number if chat else -1
+        name, number, place = person_key(recipient.id), recipient.number, chat.recipient.number if chat else -1
+        child = asked.child(value)
+        if child:
+            name, number, who, value = (
+                person_key(child.id),
+                child.number,
+                id_text(recipient.id),
+                value.partition(":")[2],
+            )
         given = (event, value, text, by, who, channel, parcel, compact_json(item), place)
-        reply = await self._store.run(
-            "answer", asked.key.shard, asked.key.suffix, asked.tenant, name, recipient.number, *given
-        )
+        reply = await self._store.run("answer", asked.key.shard, asked.key.suffix, asked.tenant, name, number, *given)
         if reply[0] == "deleted":
             raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
         row = load_row(reply[1]) if len(reply) > 1 else None
         if row is None:
             raise no_question()
-        return GivenAnswer(reply[0], asked.key, recipient.id, asked.question, row)
+        if child is None:
+            return GivenAnswer(reply[0], asked.key, recipient.id, asked.question, row)
+        return GivenAnswer(reply[0], asked.key, child.id, asked.question, _said_by(row, who, child))
 
     async def find(self, shard: int, code: str, number: int, *more: str) -> AskedRecipient:
         """Return the recipient with this number of the delivery whose question has this code. `more`: further fields of
@@ -324,7 +358,8 @@ class Answers:
         if question is None or number % PAGE >= len(people):
             raise no_question()
         recipient, content = people[number % PAGE], load_content(fields["content"])
-        return AskedRecipient(key, fields["tenant"] or "", question, recipient, channels_of(fields), content, fields)
+        asked = asked_for(question, recipient.asked_children)
+        return AskedRecipient(key, fields["tenant"] or "", asked, recipient, channels_of(fields), content, fields)
 
 
 def written_value(question: Question, text: str) -> tuple[str, str]:
@@ -333,6 +368,12 @@ def written_value(question: Question, text: str) -> tuple[str, str]:
     if found is None:
         raise Invalid("ANSWER_MALFORMED", f"The question asks for another kind of answer: {question.kind}.", "value")
     return found
+
+
+def _said_by(row: AnswerRow, who: str, child: AskedChild) -> AnswerRow:
+    """Return the row of a child as one of its guardians may see it: with its own answer, as a key of its question."""
+    said = next((one.value for one in row.voices if one.who == who), row.value)
+    return with_fields(row, value=f"{child.number}:{said}", voices=(), conflict=False)
 
 
 def no_question() -> NotFound:

@@ -49,8 +49,8 @@ def as_reminder(text: str, content: Content | None, question: Question) -> tuple
     return f"{say('reminder', question.locale)}\n{text}", shown
 
 
-def answered_rows(content: Content | None, question: Question, tokens: Sequence[str], chosen: str) -> Rows:
-    """Return the buttons of a message whose question was answered: the key `chosen` is marked."""
+def answered_rows(content: Content | None, question: Question, tokens: Sequence[str], chosen: Collection[str]) -> Rows:
+    """Return the buttons of a message whose question was answered: the keys `chosen` are marked."""
     own = content.inline if content else ()
     return [*own, *_rows(question, tokens, chosen)]
 
@@ -66,11 +66,11 @@ def counting_rows(
     return [*own, *_rows(replace(question, options=counted), tokens)]
 
 
-def _rows(question: Question, tokens: Sequence[str], chosen: str = "") -> Rows:
+def _rows(question: Question, tokens: Sequence[str], chosen: Collection[str] = ()) -> Rows:
     buttons = [Button(_label(one, chosen), data) for one, data in zip(question.options, tokens, strict=True)]
     width = 1 if len(buttons) <= _MOST_ALONE else 2
     return [buttons[start : start + width] for start in range(0, len(buttons), width)]
 
 
-def _label(option: Option, chosen: str) -> str:
-    return f"{_CHOSEN}{option.text}" if option.key == chosen else option.text
+def _label(option: Option, chosen: Collection[str]) -> str:
+    return f"{_CHOSEN}{option.text}" if option.key in chosen else option.text

@@ -8,7 +8,7 @@ that is late shows it, too.
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import NamedTuple
 
 from core.answers.answers import Answers, AskedRecipient
@@ -65,7 +65,7 @@ class Copies:
             return []
         places = [place for channel in await self._with_buttons(asked, answered_in)
                   for place in await self._places(asked, channel, number)]  # fmt: skip
-        return [copy for place in places if (copy := await self._copy(asked, place, row.value, row.version))]
+        return [copy for place in places if (copy := await self._copy(asked, place, [row.value], row.version))]
 
     async def of_chats(self, key: HistoryKey) -> Sequence[Copy]:
         """Return the messages of the group chats in which somebody has answered, with the totals."""
@@ -79,7 +79,7 @@ class Copies:
             for number in chats
             for channel in await self._with_buttons(asked, "")
             for place in await self._places(asked, channel, number)
-            if is_group(channel, place.entry.address) and (copy := await self._copy(asked, place, "", 0))
+            if is_group(channel, place.entry.address) and (copy := await self._copy(asked, place, [], 0))
         ]
 
     async def all(self, key: HistoryKey) -> AsyncIterator[Copy]:
@@ -95,9 +95,12 @@ class Copies:
                 entries = [one for one in await self._entries(asked, plan, parcel) if one.address]
                 rows = await self._reader.read_fields(key, [row_field(one.number) for one in entries])
                 for entry in entries:
-                    row = load_row(rows[row_field(entry.number)])
-                    value, version = (row.value, row.version) if row else ("", 0)
-                    if copy := await self._copy(asked, _CopyPlace(plan.channel, parcel, entry), value, version):
+                    row, own = load_row(rows[row_field(entry.number)]), asked
+                    chosen, version = ([row.value], row.version) if row else ([], 0)
+                    if asked.fields["answers_children"]:
+                        own = await self._answers.find(key.shard, code_of(key), entry.number)
+                        chosen = list(await self._answers.chosen(own)) or chosen
+                    if copy := await self._copy(own, _CopyPlace(plan.channel, parcel, entry), chosen, version):
                         yield copy
 
     async def _with_buttons(self, asked: AskedRecipient, answered_in: str) -> Sequence[str]:
@@ -133,7 +136,9 @@ class Copies:
         stored = (await self._reader.read_fields(asked.key, [name]))[name]
         return load_parcel(stored).entries if stored else ()
 
-    async def _copy(self, asked: AskedRecipient, place: _CopyPlace, value: str, version: int) -> Copy | None:
+    async def _copy(
+        self, asked: AskedRecipient, place: _CopyPlace, chosen: Collection[str], version: int
+    ) -> Copy | None:
         """Return a copy; None if its message was not sent, or its id is unknown."""
         (channel, parcel, entry), question = place, asked.question
         field = entry.field(channel)
@@ -149,5 +154,5 @@ class Copies:
             counts = (await self._reader.summary(asked.key, asked.tenant)).answers
             buttons = counting_rows(asked.content, question, tokens, counts.options if counts else {})
         else:
-            buttons = answered_rows(asked.content, question, tokens, value)
+            buttons = answered_rows(asked.content, question, tokens, chosen)
         return Copy(channel, entry.address, reference.rpartition(",")[2], buttons, version)

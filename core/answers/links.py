@@ -7,6 +7,7 @@ this person. Opening it changes nothing.
 """
 
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.answers.answers import AnsweredMessage, Answers, AskedRecipient, no_question
@@ -23,12 +24,15 @@ CORRECTION_MS = 60_000
 
 
 class LinkedQuestion(NamedTuple):
-    """The content of the page. `row`: None before an answer."""
+    """The content of the page. `row`: None before an answer. `chosen`: the keys of the options that a guardian has
+    chosen for its children.
+    """
 
     asked: AskedRecipient
     message: AnsweredMessage
     row: AnswerRow | None
     is_closed: bool
+    chosen: Sequence[str] = ()
 
     @property
     def is_open(self) -> bool:
@@ -62,7 +66,8 @@ class AnswerLinks:
         if await self._is_deleted(asked, message):
             raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
         row, is_closed = load_row(asked.fields[row_name]), asked.is_closed(time.time() * 1000)
-        return LinkedQuestion(asked, message, row, is_closed)
+        chosen = await self._answers.chosen(asked)
+        return LinkedQuestion(asked, message, None if asked.recipient.asked_children else row, is_closed, chosen)
 
     async def answer(self, token: str, given: str, event: str) -> GivenAnswer:
         """Count an answer; after the closing it is late. `given`: as `Answers.entered`. Raises as it does, and as

@@ -210,7 +210,7 @@ def _clean_row(row: list[Any], person: str) -> list[Any]:
 
 
 def _is_about(recipient: StoredRecipient, person: str) -> bool:
-    return any(str(child) == person for child, *_ in recipient.children)
+    return any(str(child.id) == person for child in recipient.children)
 
 
 def _clean_parcel(text: str, person: str) -> str:

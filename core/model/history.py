@@ -37,7 +37,7 @@ class RecipientRecord(Struct, frozen=True):
     """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached. `text`: its
     own one, of a personal text. `answer`: None if the delivery asks nothing. `reminders`: those sent to it.
     `is_member`: of a group chat, in which it has answered, and no recipient itself. `children`: about whom a guardian
-    got the message.
+    got the message; `is_child`: one that guardians are asked about, and no recipient itself.
     """
 
     id: Id
@@ -50,6 +50,7 @@ class RecipientRecord(Struct, frozen=True):
     reminders: Sequence["ReminderRecord"] = ()
     is_member: bool = False
     children: Sequence[GuardedChild] = ()
+    is_child: bool = False
 
 
 class ReminderRecord(Struct, frozen=True):

@@ -19,6 +19,8 @@ from core.model.history_key import HistoryKey, Id, code_of
 MOST_REMINDERS_BY_HAND = 3
 FEWEST_ANONYMOUS = 5
 """Answers of an anonymous question from which on its totals are shown."""
+_LONGEST_CALLED = 30
+"""Characters of a name on a button."""
 
 
 class AnswerKind(StrEnum):
@@ -102,7 +104,8 @@ class Option(Struct, frozen=True, omit_defaults=True):
 
 class Question(Struct, frozen=True, omit_defaults=False):
     """`until`: when it closes, Unix ms, 0 for never. `change`: until then the last answer counts; without it the first.
-    `locale`: ru or en, the language of replies to a press.
+    `locale`: ru or en, the language of replies to a press. `consent`: if two guardians of a child differ, the second
+    option counts, which refuses.
     """
 
     kind: AnswerKind
@@ -115,6 +118,7 @@ class Question(Struct, frozen=True, omit_defaults=False):
     escalate: Escalate | UnsetType = UNSET
     need: Need | UnsetType = UNSET
     visible: AnswerVisibility = AnswerVisibility.NAMED
+    consent: bool = False
 
     @property
     def is_anonymous(self) -> bool:
@@ -145,11 +149,33 @@ class Revision(Struct, frozen=True, omit_defaults=True):
     who: str = ""
 
 
+class Voice(Struct, frozen=True):
+    """What one person has answered for a child. `who`: its id, as text. `name`: not stored."""
+
+    who: str
+    value: str
+    at: int
+    name: str | None = None
+
+
+class AskedChild(Struct, frozen=True, array_like=True):
+    """A child for whom a recipient answers. `places`: the number of its row, none if nothing is asked."""
+
+    id: Id
+    places: Sequence[int]
+    name: str | None
+
+    @property
+    def number(self) -> int:
+        return self.places[0]
+
+
 class AnswerRow(Struct, frozen=True):
     """The answer of a recipient, as the history stores it. `value`: the key of an option, a number, a date, the id
     of a file; "" for a text. `text`: the words of a text, the name of a file, a note. `at`: Unix ms. `by`: press,
     number, text, mail, link, or on_behalf, then `who` has entered it. `waiting`: its ticket in the line for a place; 0
-    if it has one, or none is needed.
+    if it has one, or none is needed. `voices`: of a child, what each of its guardians has said last, the latest at the
+    end; `conflict`: they differ.
     """
 
     state: AnswerState
@@ -162,6 +188,8 @@ class AnswerRow(Struct, frozen=True):
     who: str = ""
     revisions: Sequence[Revision] = ()
     waiting: int = 0
+    voices: Sequence[Voice] = ()
+    conflict: bool = False
 
     @property
     def answered_at(self) -> datetime:
@@ -173,6 +201,24 @@ def shown_row(question: Question | None, row: AnswerRow | None) -> AnswerRow | N
     if row is None or question is None or question.visible is not AnswerVisibility.HIDDEN:
         return row
     return AnswerRow(row.state, "", row.at, row.by, row.version, row.channel)
+
+
+def asked_for(question: Question, children: Sequence[AskedChild]) -> Question:
+    """Return the question as one answers it who is asked about children: the options of each, with its name if there
+    are several. A key is `<number of the child's row>:<key>`.
+    """
+    if not children or not question.has_options:
+        return question
+    options = [
+        Option(f"{child.number}:{one.key}", f"{_called(child)}: {one.text}" if len(children) > 1 else one.text)
+        for child in children
+        for one in question.options
+    ]
+    return replace(question, options=options, kind=AnswerKind.CHOICE if len(options) > 1 else question.kind)
+
+
+def _called(child: AskedChild) -> str:
+    return (child.name or str(child.id))[:_LONGEST_CALLED]
 
 
 class RecipientAnswer(Struct, frozen=True):
@@ -263,6 +309,11 @@ def row_field(number: int) -> str:
 def member_field(number: int) -> str:
     """Return the field of the history that names a member of a group chat, who is no recipient itself."""
     return f"answers_member:{number}"
+
+
+def reached_field(number: int) -> str:
+    """Return the field of the history that counts the people who were reached about the child with this number."""
+    return f"answers_reached:{number}"
 
 
 def counter_fields(question: Question | None) -> list[str]:

@@ -33,7 +33,7 @@ async def for_audience(
     for one in mentions:
         child, user = GuardedChild(one.id, one.name), known[id_text(one.id)]
         if audience is Audience.BOTH:
-            found.append(replace(one, children=[child]))
+            found.append(replace(one, children=[child]) if user else one)
         informed = [guardians[name] for name in user.informed_guardians] if user else []
         found += [_guardian(guardian, one, child) for guardian in informed if guardian]
     return found, [fault for name, given in children.items() for fault in _uninformed(given, known[name], guardians)]

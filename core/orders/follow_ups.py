@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.histories.encoding import StoredRecipient, load_leaves_out, load_links
-from core.deliveries.histories.projection import HistoryFields
+from core.deliveries.histories.projection import HistoryFields, row_numbers
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import STILL_COMING, why_not_reached
 from core.directory import Directory
@@ -166,8 +166,9 @@ class FollowUps:
             return await self._deliveries.recipients.reached(key, total)
         if not fields["answer"]:
             return ()
-        rows = await self._reader.read_fields(key, [row_field(number) for number in range(total)])
-        return {number for number, row in enumerate(rows.values()) if row is not None}
+        people = await self._reader.recipients(key, fields)
+        rows = await self._reader.answers(key, fields, people)
+        return {one.number for one in people if all(rows[row_field(number)] for number in row_numbers(one))}
 
     async def _waiting(self, found: _Followed, tenant: str, numbers: Sequence[int]) -> int:
         if found.fields["finished"] is not None:

@@ -25,7 +25,7 @@ from core.orders.follow_ups import FollowedPeople, FollowUps
 from core.orders.order import Caller, Order
 from core.orders.own_name import TRIAL, in_own_name, is_trial
 from core.orders.personal_values import as_typed, make_personal
-from core.orders.question_rules import check_people, check_question, with_escalation
+from core.orders.question_rules import check_guardians, check_people, check_question, with_escalation
 from core.orders.sending_policy import SendingPolicy
 from core.orders.tables.row_addressees import RowAddressees
 
@@ -104,6 +104,8 @@ class Preparation:
             for one in recipients
         ]
         check_people(given.question, len(recipients))
+        if given.question and any(one.children for one in recipients):
+            check_guardians(given.question, recipients)
         replies = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
         delivery = replace(

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from core.errors import Invalid
 from core.model.clock import from_ms, to_ms
-from core.model.delivery import Strategy
+from core.model.contacts.addresses import is_group
+from core.model.delivery import Recipient, Strategy
 from core.model.people import unknown_channel
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import folded, is_blank
@@ -21,6 +22,10 @@ MAX_OPTION_TEXT = 100
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(days=30)
 """Before a question is asked again."""
 MOST_REMINDERS = 10
+MOST_CHILDREN = 1000
+"""About whom guardians are asked."""
+MOST_BUTTONS = 100
+"""A token names an option by two digits."""
 MOST_IN_WAVES = 1000
 """Recipients of a question that needs a number of confirmations."""
 
@@ -73,6 +78,25 @@ def faults_of_need(question: Question | None, strategy: Strategy) -> Iterator[In
         yield Invalid("TOO_SOON_TO_ASK_AGAIN", "A minute to 30 days.", "answer.wave")
 
 
+def check_guardians(question: Question, recipients: Sequence[Recipient]) -> None:
+    """Check that guardians can answer a question for each child. Raises Invalid QUESTION_NOT_FOR_GUARDIANS,
+    TOO_MANY_CHILDREN, TOO_MANY_OPTIONS.
+    """
+    is_limited = question.need or question.is_anonymous or any(one.places for one in question.options)
+    if not question.has_options or is_limited:
+        detail = (
+            "Guardians answer for each child by a confirmation or a choice: named or hidden, without places and need."
+        )
+        raise Invalid("QUESTION_NOT_FOR_GUARDIANS", detail, "to")
+    if any(is_group(name, one) for to in recipients for name, some in to.contacts.items() for one in some):
+        raise Invalid("QUESTION_NOT_FOR_GUARDIANS", "A group chat has no guardians.", "to")
+    if len({child.id for one in recipients for child in one.children}) > MOST_CHILDREN:
+        raise Invalid("TOO_MANY_CHILDREN", f"At most {MOST_CHILDREN} children are asked about at once.", "recipients")
+    if len(question.options) * max(len(one.children) for one in recipients) > MOST_BUTTONS:
+        detail = f"A guardian would get more than {MOST_BUTTONS} options, for all of its children."
+        raise Invalid("TOO_MANY_OPTIONS", detail, "answer.options")
+
+
 def check_people(question: Question | None, people: int) -> None:
     """Check how many people a question is for. Raises Invalid TOO_MANY_IN_WAVES."""
     if question and question.need and people > MOST_IN_WAVES:
@@ -82,10 +106,14 @@ def check_people(question: Question | None, people: int) -> None:
 
 def check_question(question: Question, deliver_at: datetime | None, now: datetime) -> None:
     """Check a question. Raises Invalid OPTIONS_MISSING, OPTIONS_NOT_ALLOWED, TOO_MANY_OPTIONS, OPTION_MALFORMED,
-    OPTION_REPEATED, OPTION_TOO_LONG, UNTIL_PAST, UNTIL_BEFORE_DUE, TOO_SOON_TO_ASK_AGAIN, TOO_LATE_TO_ASK_AGAIN.
+    OPTION_REPEATED, OPTION_TOO_LONG, CONSENT_MALFORMED, UNTIL_PAST, UNTIL_BEFORE_DUE,
+    TOO_SOON_TO_ASK_AGAIN, TOO_LATE_TO_ASK_AGAIN.
     """
     _check_options(question)
     _check_anonymous(question)
+    if question.consent and (question.kind is not AnswerKind.CHOICE or len(question.options) != 2):
+        detail = "A consent is a choice of two options, and the second one refuses."
+        raise Invalid("CONSENT_MALFORMED", detail, "answer.consent")
     _check_until(question, deliver_at, now)
     _check_asking_again(question, deliver_at or now)
 

@@ -20,7 +20,7 @@ from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, REPLIES_OFF
 from core.model.display import Limits
 from core.model.history_key import code_of
-from core.model.question import AnswerKind, LinkPlace, Pressed, Question
+from core.model.question import AnswerKind, AskedChild, LinkPlace, Pressed, Question, asked_for
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
 from core.updates.events import SEND_REPLY
@@ -47,11 +47,16 @@ class Messages:
         self._values: dict[int, Values] = {}
         self._numbers: dict[tuple[int, int], Sequence[int]] = {}
         self._limits = services.courier.limits if isinstance(services.courier, HasLimits) else Limits()
+        self._children: dict[int, Sequence[AskedChild]] = {}
         self._texts: dict[tuple[int, int], str] = {}  # of what is paid in parts, as the courier gets it
-        self.shared = self._present(parcel.text, parcel.content, self._usual_ways())
+        self.shared = self._present(parcel.text, parcel.content, self._usual_ways(parcel.question), parcel.question)
 
-    def _usual_ways(self) -> AnswerWays:
+    def _question(self, entry: Entry) -> Question | None:
+        """Return the question as the recipient of an entry answers it."""
         question = self._parcel.question
+        return asked_for(question, self._children.get(entry.number, ())) if question else None
+
+    def _usual_ways(self, question: Question | None) -> AnswerWays:
         takes_numbers = question and self._limits.numbers
         return AnswerWays(
             self._services.options.answer_url, widest_numbers(question) if question and takes_numbers else ()
@@ -59,15 +64,15 @@ class Messages:
 
     def _ways(self, entry: Entry) -> AnswerWays:
         """Return how the address of an entry may answer."""
-        usual = self._usual_ways()
+        usual = self._usual_ways(self._question(entry))
         numbers = self._numbers.get((entry.number, entry.contact), usual.numbers)
         is_private = not is_group(self._channel, entry.address)  # in a group anybody could answer for the recipient
         has_id = is_private or not entry.address.startswith("@")  # a press has the id of its chat, not the name
         return AnswerWays(usual.url if is_private else "", numbers, is_private, has_id)
 
-    def _present(self, text: str, content: Content | None, ways: AnswerWays) -> Presented:
+    def _present(self, text: str, content: Content | None, ways: AnswerWays, question: Question | None) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""
-        courier, question = self._services.courier, self._parcel.question
+        courier = self._services.courier
         asked = ask(question, text, content, courier.shows, self._as_text, ways) if question else None
         if asked:
             text, content = asked.text, asked.content
@@ -80,15 +85,16 @@ class Messages:
 
     async def read_values(self, reader: HistoryReader) -> None:
         """Read the values for a personal text. They never change, so a repeat has the same text. Raises StoreError."""
-        if self._template is None:
+        if self._template is None and self._parcel.question is None:
             return
         pages = sorted({entry.number // PAGE for entry in self._parcel.entries})
         names = [f"people:{page}" for page in pages]
         texts = await reader.read_fields(self._parcel.history_key, ["personal", "texts", *names])
+        people = [one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page)]
+        self._children = {one.number: one.asked_children for one in people if one.asked_children}
         fields = json.loads(texts["personal"] or "[]")
         if by_language := load_texts(texts["texts"]):
             self._template = PersonalTemplate(self._parcel.text, self._parcel.content, by_language)
-        people = (one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page))
         self._values = {one.number: values_in(fields, one.values) for one in people}
 
     def presented(self, entry: Entry) -> Presented:
@@ -98,12 +104,16 @@ class Messages:
         if self._template is not None:
             values = self._values.get(entry.number, {})
             text, content = self._template.text(values), self._template.content(values)
-        elif ways == self._usual_ways() or (ways.presses and self.shared.answer_by in ("", PRESS)):
+        elif not self._children.get(entry.number) and self._is_usual(ways):
             return self.shared
-        presented = self._present(text, content, ways)
+        presented = self._present(text, content, ways, self._question(entry))
         if presented.content is None or self.shared.content is None:
             return presented
         return presented._replace(content=replace(presented.content, attachments=self.shared.content.attachments))
+
+    def _is_usual(self, ways: AnswerWays) -> bool:
+        usual = self._usual_ways(self._parcel.question)
+        return ways == usual or (ways.presses and self.shared.answer_by in ("", PRESS))
 
     def values(self, entry: Entry) -> tuple[tuple[str, str], ...]:
         """Return the values of an entry: entries with equal ones have equal messages."""
@@ -128,12 +138,13 @@ class Messages:
         """Reserve the numbers of the options; an address that has none left gets a link. A question that is answered by
         a text without a number is noted, too. Raises StoreError.
         """
-        question, key, by_text = self._parcel.question, self._parcel.history_key, self.shared.answer_by == TEXT
-        assert question
+        key, by_text = self._parcel.history_key, self.shared.answer_by == TEXT
         for entry in entries:
             if by_text and is_group(self._channel, entry.address):
                 continue
             message = AnsweredMessage(self._channel, self._parcel.number, entry.contact)
+            question = self._question(entry)
+            assert question
             place = (self._tenant, self._channel, entry.address, key, question, entry.number, message)
             numbers = await self._services.answer_numbers.reserve(*place, by_text=by_text)
             if not by_text:
@@ -142,8 +153,8 @@ class Messages:
     async def _message(self, entry: Entry, presented: Presented) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""
         text, content, *_ = presented
-        if self._parcel.question and presented.answer_by in (PRESS, LINK):
-            text, content = await self._asking(entry, presented, self._parcel.question)
+        if (question := self._question(entry)) and presented.answer_by in (PRESS, LINK):
+            text, content = await self._asking(entry, presented, question)
         if self._limits.in_sms:
             self._texts[entry.number, entry.contact] = text
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)

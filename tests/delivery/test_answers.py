@@ -8,14 +8,17 @@ from urllib.parse import quote
 
 import pytest
 
-from cli.client.format_history import answer_totals
-from core.answers import Answers
+from cli.client.format_history import answer_totals, format_answers
+from core.answers import AnswerLinks, Answers
+from core.answers.tokens import AnswerTokens
 from core.deliveries.channels import ChannelFacts
 from core.deliveries.histories.encoding import StoredRecipient
 from core.model.clock import write_time
 from core.model.history_key import HistoryKey, code_of
+from core.model.question import LinkPlace
 from couriers.sending.content.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
+from delivery.api.recipient_pages.answer_page import page_of
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 from tests.support.waiting import until
@@ -265,7 +268,7 @@ async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(a
     assert (page["answers"]["options"], page["answers"]["waiting"]) == ({"yes": 1, "no": 0}, {"yes": 1})
     assert page["question"]["options"] == question["options"]
     rows = (await api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
-    assert [row.rpartition(",")[2] for row in rows] == ["waiting", "", "yes"]
+    assert [row.split(",")[11] for row in rows] == ["waiting", "", "yes"]
     told = await api.call("GET", f"{where}/answers.csv?excel&language=ru")
     header, first, second = (row.split(";") for row in told.body.decode("utf-8-sig").splitlines())
     assert header == ["Номер", "Человек", "Состояние", "Ответ", "Комментарий", "Время", "Канал"]
@@ -341,3 +344,63 @@ async def test_the_members_of_a_group_chat_stand_behind_the_recipients_with_thei
     assert len((await api.call("GET", f"{where}/recipients")).json["recipients"]) == 2
     entered = await api.call("POST", f"{where}/answers", {"recipient": 7, "value": "no"})
     assert entered.json["result"] == "changed"
+
+
+async def test_two_guardians_differ_about_a_child_and_every_table_says_so(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    for number, name in ((7, "Olga"), (8, "Pavel")):
+        user = {"id": number, "name": name, "contacts": {"telegram": f"10000{number}"}}
+        assert (await api.call("POST", "/v1/users", user)).status == 201
+    for child, name in ((161, "Ivan"), (162, "Vera")):
+        await api.call("POST", "/v1/users", {"id": child, "name": name, "guardians": [7, 8]})
+    body = asking(**CHOICE, consent=True) | {"recipients": [{"id": 161}, {"id": 162}], "to": "guardians"}
+    made = await api.call("POST", "/v1/deliveries", body)
+    where = made.headers["Location"]
+    await finished(api, where)
+    links = AnswerLinks(api.store, api.services.core.answers)
+    for number, option in ((0, 1), (1, 0)):
+        place = LinkPlace.of(HistoryKey.parse(made.json["history_key"]), "telegram", number, 0, 0)
+        token = await AnswerTokens(api.store).sign_link(place)
+        key = (await links.open(token)).asked.question.options[option].key
+        await links.answer(token, key, f"e{number}")
+        assert f"Ваш ответ: Ivan: {'Yes' if number else 'No'}" in page_of(await links.open(token), 0, UTC)
+    page = (await api.call("GET", f"{where}/answers")).json
+    answers = {one["id"]: one["answer"] for one in page["recipients"]}
+    assert (answers[161]["value"], answers[161]["who"], answers[161]["conflict"]) == ("no", "7", True)
+    assert [(one["name"], one["text"]) for one in answers[161]["voices"]] == [("Olga", "No"), ("Pavel", "Yes")]
+    assert (answers[7]["state"], page["answers"]["answered"], page["answers"]["open"]) == ("open", 1, 1)
+    assert "Ivan (161)  answered: No, changed 1 times, conflict (Olga: No, Pavel: Yes)" in re.sub(
+        r"  +", "  ", format_answers(page)
+    )
+    table = (await api.call("GET", f"{where}/answers.csv")).body.decode()
+    assert "yes,7 no; 8 yes" in table
+    people = (await api.call("GET", f"{where}/answers.csv?language=ru")).body.decode()
+    assert "No (родители ответили по-разному: Olga: No, Pavel: Yes)" in people
+    refused = await api.call("POST", f"{where}/answers", {"recipient": 7, "value": "yes"})
+    assert (refused.status, refused.code) == (409, "ANSWER_OF_CHILDREN")
+    entered = await api.call("POST", f"{where}/answers", {"recipient": 161, "value": "yes"})
+    assert "conflict" not in entered.json["answer"]
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "to"),
+    [
+        ("QUESTION_NOT_FOR_GUARDIANS", {"kind": "text"}, "guardians"),
+        ("QUESTION_NOT_FOR_GUARDIANS", {"kind": "confirm", "visible": "anonymous"}, "both"),
+        ("QUESTION_NOT_FOR_GUARDIANS", {"kind": "confirm", "need": 1}, "guardians"),
+        ("CONSENT_MALFORMED", {"kind": "confirm", "consent": True}, "students"),
+        (
+            "TOO_MANY_OPTIONS",
+            {"kind": "choice", "options": [{"key": f"{n}", "text": f"{n}"} for n in range(40)]},
+            "both",
+        ),
+    ],
+)
+async def test_what_guardians_cannot_answer_is_refused(api: Api, code: str, answer: Any, to: str) -> None:
+    await api.call("POST", "/v1/users", {"id": 7, "contacts": {"telegram": "100007"}})
+    people = [161, 162, 163]
+    for child in people:
+        await api.call("POST", "/v1/users", {"id": child, "guardians": [7], "contacts": {"telegram": f"100{child}"}})
+    body = asking(**answer) | {"recipients": [{"id": one} for one in people], "to": to, "channels": ["telegram"]}
+    refused = await api.call("POST", "/v1/deliveries/preview", body)
+    assert (refused.status, refused.code) == (400, code), refused

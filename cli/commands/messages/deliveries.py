@@ -26,7 +26,14 @@ Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
 _MOST_TEXT_BYTES = 2**16
 """Of standard input; the API refuses a text of 4,096 characters more precisely."""
 
-_BELONGS_TO = {"of": "follow_up", "sheet": "table", "encoding": "table", "zone": "every", "last": "every"}
+_BELONGS_TO = {
+    "of": "follow_up",
+    "sheet": "table",
+    "encoding": "table",
+    "zone": "every",
+    "last": "every",
+    "consent": "ask",
+}
 """Options of `send` → the option without which they would mean nothing."""
 
 FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
@@ -116,6 +123,7 @@ def _declare_question(parser: ArgumentParser) -> None:
         metavar="TIME:CHANNELS",
         help="ask recipients without an answer in other channels, for example 2h:sms,email",
     )
+    add("--consent", action="store_true", help="with --ask 'Yes|No' to guardians: a refusal of one of them counts")
     add("--visible", choices=["named", "hidden", "anonymous"], help="who may see the answer of a person")
     add(
         "--need",
@@ -285,7 +293,8 @@ def new_question(arguments: Namespace) -> dict[str, Any] | None:
         return None
     texts = [text.strip() for text in arguments.ask.split("|")]
     options = [_option(number, text) for number, text in enumerate(texts, 1)]
-    return {"kind": "choice", "options": options, **terms}
+    consent = {"consent": True} if arguments.consent else {}
+    return {"kind": "choice", "options": options, **consent, **terms}
 
 
 def _option(number: int, text: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from core.model.question import (
     load_question,
     load_row,
     member_field,
+    reached_field,
     row_field,
 )
 from core.model.states import Status
@@ -30,7 +31,7 @@ _RULE, _REMINDERS, _PLACES, _WAVES = "I26", "I27", "I28", "I29"
 _ANONYMOUS, _OPTION = "I30", "answers:option:"
 _TOOK_PART = {"state": "answered", "value": "", "at": 0, "by": "", "version": 0}
 _NOT_ASKED = (Status.QUEUED, Status.SKIPPED, Status.CANCELLED, Status.EXPIRED, Status.NO_CONTACT)
-_ROW, _COUNTER = "answer:", "answers:"
+_ROW, _COUNTER, _MEMBER = "answer:", "answers:", member_field(0)[:-1]
 
 
 def answer_violations(
@@ -52,7 +53,8 @@ def answer_violations(
     if question.is_anonymous:
         yield from _anonymous_violations(key, fields, len(rows))
     counted = {name: int(text) for name, text in fields.items() if name.startswith(_COUNTER) and int(text)}
-    wanted = _counted(question, rows, reached)
+    informed = {number for number in rows if int(fields.get(reached_field(number), 0)) > 0}
+    wanted = _counted(question, rows, {*reached, *informed})
     if question.is_anonymous:
         counted = {name: n for name, n in counted.items() if not name.startswith(_OPTION)}
     if counted != wanted:
@@ -67,7 +69,7 @@ def _member_violations(
     key: str, fields: Mapping[str, str], recipients: int, numbers: Collection[int]
 ) -> Iterator[Violation]:
     """Yield answers without a recipient, and members of group chats not counted once. `numbers`: of the answers."""
-    members = {number: fields[member_field(number)] for number in numbers if member_field(number) in fields}
+    members = {int(name[len(_MEMBER) :]): text for name, text in fields.items() if name.startswith(_MEMBER)}
     counted = int(fields.get("answers_members", 0))
     if not len(set(members.values())) == len(members) == counted:
         found = f"{counted} members of chats: {sorted(members.values())}"

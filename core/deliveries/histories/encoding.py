@@ -1,7 +1,7 @@
 """The form of a delivery in its history's hash: fields, recipients in pages, the plan of the parcels. Pure.
 
     people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?, children?], …]
-                           children: [[id, [], name], …], of a guardian
+                           children: [[id, [number of its row, if it is asked about], name], …], of a guardian
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
     content                JSON of `core.model.content.Content`; missing if there is none
@@ -23,7 +23,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -42,8 +42,9 @@ from core.model.delivery import (
     Strategy,
     Uninformed,
 )
-from core.model.history_key import Id
+from core.model.history_key import Id, person_key
 from core.model.json_form import compact_json
+from core.model.question import AskedChild, member_field
 
 FieldOrValue = str | int
 """One argument of HSET: a field's name or its value."""
@@ -56,7 +57,8 @@ PAGE = 200
 @dataclass(frozen=True, slots=True)
 class StoredRecipient:
     """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery. `values`: for
-    the fields of a personal text. `children`: id, [] and name of each child about whom a guardian gets the message.
+    the fields of a personal text. `children`: those about whom a guardian gets the message.
+    `is_reached`: of a child that is asked about: whether one of its guardians was reached.
     """
 
     number: int
@@ -65,7 +67,18 @@ class StoredRecipient:
     name: str | None = None
     origin: Sequence[str] = ()
     values: Sequence[str | None] = ()
-    children: Sequence[tuple[Id, Sequence[int], str | None]] = ()
+    children: Sequence[AskedChild] = ()
+    is_reached: bool = False
+
+    @property
+    def is_own_child(self) -> bool:
+        """Return whether the message is about the recipient itself, beside its guardians."""
+        return any(one.number == self.number for one in self.asked_children)
+
+    @property
+    def asked_children(self) -> Sequence[AskedChild]:
+        """The children for whom it answers; none if it answers for itself."""
+        return [one for one in self.children if one.places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +96,12 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
 
     `parcel_sizes`: for each channel the most recipients of one parcel.
     """
-    recipients, entries, reached = _rows(delivery)
+    numbers = child_numbers(delivery)
+    recipients, entries, reached = _rows(delivery, numbers)
     fields: list[FieldOrValue] = ["sender", compact_json(delivery.sender), "text", delivery.text]
     fields += _options(delivery)
     fields += _documents(delivery)
+    fields += _asked_children(delivery, numbers)
     for page, page_rows in enumerate(cut(recipients, PAGE)):
         fields += (f"people:{page}", compact_json(page_rows))
     plan = []
@@ -118,7 +133,41 @@ def _parcels(
     return {channel: cut(rows, sizes[channel]) for channel, rows in entries.items()}
 
 
-def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryRow]], dict[str, int]]:
+def child_numbers(delivery: NewDelivery) -> dict[str, int]:
+    """Return the number of the row of each child that the question is about, by id as text: its own as a recipient, or
+    one behind all recipients. Empty if the delivery goes to no guardians, or asks nothing.
+    """
+    if delivery.question is None or not any(one.children for one in delivery.recipients):
+        return {}
+    numbers = {str(one.id): number for number, one in enumerate(delivery.recipients)}
+    children = dict.fromkeys(str(child.id) for one in delivery.recipients for child in one.children)
+    behind = iter(range(len(numbers), len(numbers) + len(children)))
+    return {child: numbers[child] if child in numbers else next(behind) for child in children}
+
+
+def _asked_children(delivery: NewDelivery, numbers: Mapping[str, int]) -> Iterator[FieldOrValue]:
+    """Emit who answers for whom: `answers_children:<page>` has the numbers of the rows of each recipient,
+    `answers_children` how many rows are asked for; children behind the recipients are members.
+    """
+    if not numbers:
+        return
+    rows = [
+        [numbers[str(child.id)] for child in one.children] or [number] for number, one in enumerate(delivery.recipients)
+    ]
+    for page, some in enumerate(cut(rows, PAGE)):
+        yield from (f"answers_children:{page}", ";".join(" ".join(map(str, row)) for row in some))
+    yield from ("answers_children", len({number for row in rows for number in row}))
+    found = {str(child.id): child.id for one in delivery.recipients for child in one.children}
+    members = {child: number for child, number in numbers.items() if number >= len(rows)}
+    yield from ("answers_members", len(members))
+    for child, number in members.items():
+        key = person_key(found[child])
+        yield from (member_field(number), key, f"answers_number:{key}", number)
+
+
+def _rows(
+    delivery: NewDelivery, numbers: Mapping[str, int]
+) -> tuple[list[list[Any]], dict[str, list[EntryRow]], dict[str, int]]:
     """Return the rows of the recipients; by channel the rows of its entries, and how many recipients have a contact
     there."""
     recipients: list[list[Any]] = []
@@ -134,7 +183,7 @@ def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryR
             for contact, address in enumerate(addresses):
                 row = recipient.id, number, contact, len(addresses), address
                 rows.append((*row, recipient.hours) if recipient.hours else row)
-        recipients.append(_recipient_row(recipient, contacts))
+        recipients.append(_recipient_row(recipient, contacts, numbers))
     if delivery.personal is not None:
         rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)
         recipients = [[*row[:2], one.name, one.origin, values, *row[5:]] for one, row, values in rows_with_values]
@@ -168,9 +217,10 @@ def load_hours(text: str | None) -> dict[int, str]:
     return {number: hours for hours, numbers in decoded.items() for number in numbers}
 
 
-def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:
+def _recipient_row(recipient: Recipient, contacts: list[int], numbers: Mapping[str, int]) -> list[Any]:
     if recipient.children:
-        children: list[list[Any]] = [[one.id, [], one.name] for one in recipient.children]
+        places = [[numbers[str(one.id)]] if numbers else [] for one in recipient.children]
+        children = [[one.id, place, one.name] for one, place in zip(recipient.children, places, strict=True)]
         return [recipient.id, contacts, recipient.name, recipient.origin, (), children]
     if recipient.origin:
         return [recipient.id, contacts, recipient.name, recipient.origin]
@@ -255,7 +305,12 @@ def load_content(text: str | None) -> Content | None:
 
 
 def load_recipients(text: str, page: int) -> list[StoredRecipient]:
-    return [StoredRecipient(page * PAGE + n, *row) for n, row in enumerate(msgspec.json.decode(text))]
+    return [_load_recipient(page * PAGE + n, row) for n, row in enumerate(msgspec.json.decode(text))]
+
+
+def _load_recipient(number: int, row: list[Any]) -> StoredRecipient:
+    children = msgspec.convert(row[5], list[AskedChild]) if len(row) > 5 else ()
+    return replace(StoredRecipient(number, *row[:5]), children=children) if children else StoredRecipient(number, *row)
 
 
 def load_plan(text: str) -> list[ChannelPlan]:

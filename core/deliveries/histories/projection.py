@@ -39,6 +39,7 @@ from core.model.history import (
 )
 from core.model.history_key import HistoryKey, Id
 from core.model.question import (
+    AnswerState,
     AnswerTotals,
     RecipientAnswer,
     answer_state,
@@ -59,7 +60,7 @@ FIELDS = (
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "hours", "content", "personal", "rescheduled"),
     *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
-    "answers_members",
+    *("answers_members", "answers_children", "answers_children_reached"),
     *("follows", "followed", "left_out", "texts", "refused_replies", "uninformed"),
 )
 
@@ -241,7 +242,8 @@ def _recipient_record(
         for channel, contacts in zip(channels, recipient.contacts, strict=True)
     }
     received_in = [channel for channel, record in records.items() if record.status in REACHED]
-    answer = _answer_of(recipient, fields, is_reached=bool(received_in)) if fields.get("answer") else None
+    is_reached = bool(received_in) or recipient.is_reached
+    answer = _answer_of(recipient, fields, is_reached=is_reached) if fields.get("answer") else None
     reminders = _reminders_of(recipient, fields, outcomes) if fields["answers_reminders"] else []
     origin = list(recipient.origin)
     is_member = recipient.number >= int(fields["recipients"] or 0)
@@ -254,7 +256,8 @@ def _recipient_record(
         answer=answer,
         reminders=reminders,
         is_member=is_member,
-        children=[GuardedChild(given, name) for given, _, name in recipient.children],
+        is_child=is_member and bool(fields.get("answers_children")),
+        children=[GuardedChild(one.id, one.name) for one in recipient.children],
     )
 
 
@@ -269,10 +272,21 @@ def _reminders_of(recipient: StoredRecipient, fields: HistoryFields, outcomes: H
 
 def answer_fields(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> list[str]:
     """Return the fields of the answers of these recipients; none if the delivery asks nothing."""
-    return [row_field(one.number) for one in recipients] if fields["answer"] else []
+    if not fields["answer"]:
+        return []
+    return [row_field(number) for one in recipients for number in row_numbers(one)]
+
+
+def row_numbers(recipient: StoredRecipient) -> Sequence[int]:
+    """Return the numbers of the rows that say whether a recipient has answered: those of the children of a guardian."""
+    return [one.number for one in recipient.asked_children] or [recipient.number]
 
 
 def _answer_of(recipient: StoredRecipient, fields: HistoryFields, *, is_reached: bool) -> RecipientAnswer:
+    if recipient.asked_children:
+        rows = [load_row(fields.get(row_field(number))) for number in row_numbers(recipient)]
+        if all(rows) and not recipient.is_own_child:
+            return RecipientAnswer(AnswerState.ANSWERED)
     row = shown_row(load_question(fields["answer"]), load_row(fields.get(row_field(recipient.number))))
     is_closed = fields["answers_closed"] is not None
     is_over = fields["finished"] is not None
@@ -378,6 +392,8 @@ def _answers(fields: HistoryFields, counters: HistoryFields, recipients: int, re
         return None
     is_over, closed_at = fields["finished"] is not None, int(fields["answers_closed"] or 0)
     asked = recipients + int(fields["answers_members"] or 0)
+    if fields["answers_children"]:
+        asked, reached = int(fields["answers_children"]), int(fields["answers_children_reached"] or 0)
     return answer_totals(question, counters, recipients=asked, reached=reached, is_over=is_over, closed_at=closed_at)
 
 

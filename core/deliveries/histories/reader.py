@@ -15,7 +15,7 @@ from core.deliveries.histories.projection import HistoryFields
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, typed_id
-from core.model.question import counter_fields, load_question, member_field, row_field
+from core.model.question import counter_fields, load_question, member_field, reached_field, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -131,15 +131,22 @@ class HistoryReader:
     async def members(
         self, key: HistoryKey, fields: HistoryFields, start: int = 0, limit: int = 1 << 30
     ) -> list[StoredRecipient]:
-        """Return the members of group chats who have answered and are no recipients themselves, with numbers from
+        """Return the members of group chats who have answered, and the children that guardians are asked about, who are
+        no recipients themselves, with numbers from
         `start` to `start + limit`: those behind the recipients.
         """
         total, members = int(fields["recipients"] or 0), int(fields["answers_members"] or 0)
         numbers = range(max(total, start), min(total + members, start + limit))
-        stored = await self.read_fields(key, [member_field(number) for number in numbers]) if numbers else {}
+        names = [name for number in numbers for name in (member_field(number), reached_field(number))]
+        stored = await self.read_fields(key, names) if names else {}
         nothing = [0] * len(projection.channels_of(fields))
         ids = {number: stored[member_field(number)] for number in numbers}
-        return [StoredRecipient(number, typed_id(text), nothing) for number, text in ids.items() if text]
+        reached = {number for number in numbers if int(stored[reached_field(number)] or 0) > 0}
+        return [
+            StoredRecipient(number, typed_id(text), nothing, is_reached=number in reached)
+            for number, text in ids.items()
+            if text
+        ]
 
     async def outcomes(self, key: HistoryKey, names: Sequence[str]) -> HistoryFields:
         """Return the stored outcomes by field."""

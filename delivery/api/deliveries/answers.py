@@ -51,7 +51,7 @@ PlainRequest = Request[None, NoParameters]
 
 class AnsweredRecipient(Struct):
     """A recipient and its answer. `received_in`: the channels that reached it. `member`: true for the member of a group
-    chat that has answered there and is no recipient itself; otherwise absent.
+    chat that has answered there, and for a child that its guardians are asked about; otherwise absent.
     """
 
     id: Id
@@ -159,6 +159,7 @@ class QuestionTotals(Struct):
 
 _COLUMNS = (
     *("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions", "note", "waiting"),
+    *("conflict", "voices"),
 )
 _TITLES = (
     *("people.id", "message.person", "message.state", "message.answer", "message.note", "message.when"),
@@ -314,7 +315,9 @@ def _row_for_people(record: RecipientRecord, question: Question, language: str, 
     assert record.answer
     one, row = AnswerView.of(record.answer, question), record.answer.row
     waits = f" ({console_words(language)['message.waits']})" if one.waiting is True else ""
-    said = f"{one.text or one.value or ''}{waits}"
+    voices = ", ".join(f"{said.name or said.who}: {said.text}" for said in one.voices or ())
+    differ = f" ({console_words(language)['message.conflict']}: {voices})" if one.conflict is True else ""
+    said = f"{one.text or one.value or ''}{waits}{differ}"
     at = local_time(row.answered_at, zone, language) if row and row.at else ""
     channel = console_word("channel", one.channel, language) if one.channel else ""
     state = console_word("answer_state", one.state, language)
@@ -327,7 +330,9 @@ def _row(record: RecipientRecord, question: Question) -> tuple[str, ...]:
     known = (one.state, one.value or "", one.text or "", one.at or "", one.by or "", one.who or "", one.channel or "")
     revisions = "; ".join(f"{old.at} {old.value or old.text}" for old in one.revisions)
     waiting = "yes" if one.waiting is True else ""
-    return (str(record.id), record.name or "", *known, revisions, one.note or "", waiting)
+    conflict = "yes" if one.conflict is True else ""
+    voices = "; ".join(f"{said.who} {said.value}" for said in one.voices or ())
+    return (str(record.id), record.name or "", *known, revisions, one.note or "", waiting, conflict, voices)
 
 
 ROUTES: Routes = (

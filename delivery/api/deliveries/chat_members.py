@@ -1,23 +1,43 @@
-"""The members of group chats among the recipients of a delivery: their names are in the directory only."""
+"""The people in the answers to a delivery who are no recipients: members of group chats, children, and the guardians
+who have answered for them. Their names are in the directory only.
+"""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.model.history import RecipientRecord
 from core.model.people import id_text
+from core.model.question import Voice
 from core.model.text.characters import folded
 from delivery.http.context import ApiRequest
 
 
 async def with_names(request: ApiRequest, records: Sequence[RecipientRecord]) -> Sequence[RecipientRecord]:
-    """Return recipients with the names that the members of group chats have in the directory."""
-    ids = [one.id for one in records if one.is_member]
+    """Return recipients with the names that the members of group chats, children and guardians have in the
+    directory.
+    """
+    members = [id_text(one.id) for one in records if one.is_member]
+    ids = list(dict.fromkeys([*members, *(voice.who for one in records for voice in _voices(one))]))
     users = await request.services.core.directory.users.lookup(request.tenant, ids) if ids else []
-    names = {user.id: user.name for user in users if user}
-    return [replace(one, name=names.get(one.id)) if one.is_member else one for one in records]
+    names = {id_text(user.id): user.name for user in users if user}
+    return [_named(one, names) for one in records]
+
+
+def _voices(record: RecipientRecord) -> Sequence[Voice]:
+    return record.answer.row.voices if record.answer and record.answer.row else ()
+
+
+def _named(record: RecipientRecord, names: Mapping[str, str | None]) -> RecipientRecord:
+    if record.is_member:
+        record = replace(record, name=names.get(id_text(record.id)))
+    if record.answer is None or record.answer.row is None or not record.answer.row.voices:
+        return record
+    row = record.answer.row
+    voices = [replace(one, name=names.get(one.who)) for one in row.voices]
+    return replace(record, answer=replace(record.answer, row=replace(row, voices=voices)))
 
 
 async def with_called(request: ApiRequest, wanted: RecipientFilter) -> RecipientFilter:

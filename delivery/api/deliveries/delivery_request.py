@@ -180,7 +180,8 @@ class QuestionRequest(RequestModel, frozen=True):
     `change`: until then the last answer counts. `late`: whether answers after it count. `remind`, `escalate`: how those
     who do not answer are asked again. `need`: people are asked wave by wave, in their order, until this number chose
     the first option; `wave`: the time between two waves (default: PT1H). `visible`: who sees a person's answer: named,
-    hidden (an administrator with a reason), anonymous (nobody).
+    hidden (an administrator with a reason), anonymous (nobody). `consent`: of a choice with two options that goes to
+    guardians: the second one refuses, and counts if two guardians of a child differ.
     """
 
     kind: AnswerKind
@@ -195,6 +196,7 @@ class QuestionRequest(RequestModel, frozen=True):
     visible: (
         Annotated[Literal["named", "hidden", "anonymous"], Meta(extra_json_schema={"default": "named"})] | UnsetType
     ) = UNSET
+    consent: Annotated[bool, Meta(extra_json_schema={"default": False})] | UnsetType = UNSET
 
     def question(self, text: str, max_days_ahead: int) -> Question:
         locale = locale_of(text)
@@ -208,6 +210,7 @@ class QuestionRequest(RequestModel, frozen=True):
             change=self.change is not False and self.visible != "anonymous",
             visible=AnswerVisibility(self.visible or AnswerVisibility.NAMED),
             late=Late(self.late or Late.KEEP),
+            consent=self.consent is True,
             remind=self.remind.remind() if self.remind else UNSET,
             escalate=self.escalate.escalate() if self.escalate else UNSET,
             need=Need(self.need, _read_duration(self.wave or "PT1H", "answer.wave")) if self.need else UNSET,

@@ -19,6 +19,7 @@ from core.model.question import (
     Question,
     RecipientAnswer,
     Revision,
+    Voice,
 )
 from delivery.http.fields import write_duration
 
@@ -40,7 +41,7 @@ class EscalateView(Struct):
 
 class QuestionView(Struct):
     """The question of a delivery. `locale`: the language of replies to a press. `remind`, `escalate`, `need` with
-    its `wave`: absent without them.
+    its `wave`: absent without them. `consent`: true if a refusal of one guardian counts; otherwise absent.
     """
 
     kind: AnswerKind
@@ -54,6 +55,7 @@ class QuestionView(Struct):
     need: int | UnsetType = UNSET
     wave: str | UnsetType = UNSET
     visible: AnswerVisibility = AnswerVisibility.NAMED
+    consent: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, question: Question) -> "QuestionView":
@@ -64,7 +66,7 @@ class QuestionView(Struct):
             view.remind = RemindView(_duration(remind.after), _duration(remind.every), remind.most)
         if escalate:
             view.escalate = EscalateView(_duration(escalate.after), escalate.channels)
-        view.visible = question.visible
+        view.visible, view.consent = question.visible, question.consent or UNSET
         if question.need:
             view.need, view.wave = question.need.people, _duration(question.need.every)
         return view
@@ -147,12 +149,32 @@ class RevisionView(Struct):
         return cls(revision.value, at, revision.by, channel, revision.text or UNSET)
 
 
+class VoiceView(Struct):
+    """What one guardian has said for a child. `who`: its id, as text; `name`: null without one, or if
+    it was deleted. `text`: of the option.
+    """
+
+    who: str
+    name: str | None
+    value: str
+    text: str
+    at: str
+
+    @classmethod
+    def of(cls, voice: Voice, question: Question | None) -> "VoiceView":
+        option = question.option(voice.value) if question else None
+        return cls(
+            voice.who, voice.name, voice.value, option.text if option else voice.value, write_time(from_ms(voice.at))
+        )
+
+
 class AnswerView(Struct):
     """The state of the question for one recipient. `value`: the key of the option, a number, a date, or the id of a
     file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
     number, text, mail, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own
     words. `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise
-    absent.
+    absent. `voices`: of a child, what each of its guardians has said last; `conflict`: true if they differ; absent for
+    others.
     """
 
     state: AnswerState
@@ -165,6 +187,8 @@ class AnswerView(Struct):
     channel: str | None = None
     revisions: list[RevisionView] = []
     waiting: bool | UnsetType = UNSET
+    voices: list[VoiceView] | UnsetType = UNSET
+    conflict: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, answer: RecipientAnswer, question: Question) -> "AnswerView":
@@ -178,4 +202,6 @@ class AnswerView(Struct):
         at, note = write_time(row.answered_at) if row.at else None, (has_note and row.text) or UNSET
         entered, waiting = (row.who or UNSET, note), row.waiting > 0 or UNSET
         by, channel = row.by or None, row.channel or None
-        return cls(row.state, row.value or None, text or None, at, by, *entered, channel, revisions, waiting)
+        voices = [VoiceView.of(one, question) for one in row.voices] or UNSET
+        known = row.value or None, text or None, at, by, *entered, channel, revisions, waiting
+        return cls(row.state, *known, voices, row.conflict or UNSET)

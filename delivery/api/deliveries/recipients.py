@@ -77,17 +77,27 @@ class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
 
 class ListedRecipient(RecipientHistory, kw_only=True):
     """A recipient. `why`: why it was not reached: a reason, a status, `waiting`, or `later`; null if it was. `member`:
-    true for the member of a group chat that has answered there and is no recipient itself; otherwise absent.
+    true for the member of a group chat that has answered there and is no recipient itself; otherwise absent. `child`:
+    true for such a one that guardians are asked about.
     """
 
     why: str | None = None
     member: bool | UnsetType = UNSET
+    child: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "ListedRecipient":
         answer, reminders = answer_of(record, question), reminders_of(record)
         why, member = why_not_reached(record), record.is_member or UNSET
-        return cls(*recipient_fields(record), answer, reminders, children_of(record), why=why, member=member)
+        return cls(
+            *recipient_fields(record),
+            answer,
+            reminders,
+            children_of(record),
+            why=why,
+            member=member,
+            child=record.is_child or UNSET,
+        )
 
 
 class ListedRecipients(Struct):

@@ -72,6 +72,9 @@ def _sentence(name: str, languages: str) -> str:
 
 def _state(linked: LinkedQuestion, locale: str) -> str:
     row, question = linked.row, linked.asked.question
+    if linked.chosen:
+        said = ", ".join(one.text for one in question.options if one.key in linked.chosen)
+        return f'<p class="good">{_said("given", locale, answer=said)}</p>'
     if row is None:
         return f"<p>{_said('silent', locale)}</p>" if linked.is_closed else ""
     if question.is_anonymous:

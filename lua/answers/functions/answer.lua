@@ -1,9 +1,9 @@
 -- answer: count an answer of a recipient to the question of a delivery
 -- ARGV    suffix, tenant, recipient, number:int, event, value, text, by, who, channel, parcel:int, item:json, chat:int
 --         recipient: "i" or "s" and its id; number: of the recipient in the delivery; event: names what the person did; by, who: press, or
---         on_behalf and who has entered it; parcel, item: the message that a press has shown to have arrived, as in record_report; an
---         empty item for an answer that shows nothing; chat: the number of the recipient that is the group chat in which a member has
---         pressed, -1 for none; then number is -1 if the member is no recipient itself
+--         on_behalf and who has entered it, or who has answered for a child; parcel, item: the message that a press has shown to have
+--         arrived, as in record_report; an empty item for an answer that shows nothing; chat: the number of the recipient that is the
+--         group chat in which a member has pressed, -1 for none; then number is -1 if the member is no recipient itself
 -- RETURNS [result, row], ["missing"], or ["deleted"] if the data of the person were deleted; result: answered, changed, late; same,
 --         closed, final, many: the answer before stays; a repeat of an event returns its first result
 -- EVENTS  outcomes, reported, finished, answer, closed; for deliveries that fell due before: released as well
@@ -26,9 +26,11 @@ return function(suffix, tenant, recipient, number, event, value, text, by, who, 
   end
   if item[1] then Answers.note_arrival(suffix, channel, parcel, item) end
   if chat >= 0 then Answers.note_chat(suffix, chat) end
-  local result = Answers.result_of(question, row, value, text, is_closed)
+  local is_voice, before = Answers.is_voice(suffix, by, who), row
+  if is_voice then before = Answers.voice_of(row, who) or is_closed and row or nil end
+  local result = Answers.result_of(question, before, value, text, is_closed)
   if result == 'answered' or result == 'changed' or result == 'late' then
-    local given = { value = value, text = text, by = by, who = who, channel = channel, is_in_chat = chat >= 0 }
+    local given = { value = value, text = text, by = by, who = who, channel = channel, is_in_chat = chat >= 0, is_voice = is_voice }
     row = Answers.store(suffix, question, number, recipient, row, given, event, result)
     Answers.close_when_complete(suffix, question)
   else

@@ -13,6 +13,12 @@
 -- `answers_members` counts them, `answers_member:<number>` names one, as `answers_number:<recipient>` does the other way round.
 -- `answers_chats` has the numbers of the recipients that are chats in which somebody has answered.
 
+-- A delivery to guardians asks about children: `answers_children:<page>` has for each recipient of a page the numbers of the rows that it
+-- fills, `answers_children` how many rows there are, `answers_reached:<number>` how many people were reached about a child, and
+-- `answers_children_reached` about how many children somebody was. The row of a child has `voices`: what each of these people has said
+-- last. What counts is the last voice, and of a consent a refusal; `conflict`: they differ.
+
+local PEOPLE_OF_PAGE = 200
 local MOST_EVENTS, MOST_REVISIONS = 20, 100
 -- Within this time also an answer that is final can be corrected: a wrong button was pressed.
 local CORRECTION_MS = 60000
@@ -72,8 +78,43 @@ function Answers.result_of_event(row, event)
   end
 end
 
+-- Returns the numbers of the rows that a recipient fills; nil if it is its own, as everywhere but in a delivery to guardians.
+function Answers.children_of(suffix, number)
+  local page = redis_call('HGET', Key.history(suffix), 'answers_children:' .. math.floor(number / PEOPLE_OF_PAGE))
+  if not page then return nil end
+  local place, found = number % PEOPLE_OF_PAGE, {}
+  for row in string.gmatch(page .. ';', '([^;]*);') do
+    if place == 0 then
+      for child in string.gmatch(row, '%d+') do found[#found + 1] = tonumber(child) end
+      return found
+    end
+    place = place - 1
+  end
+end
+
+-- Returns whether a recipient has answered, or somebody has for each child about whom it was asked.
+function Answers.has_answered(suffix, number)
+  for _, row in ipairs(Answers.children_of(suffix, number) or { number }) do
+    if redis_call('HEXISTS', Key.history(suffix), field_of(row)) == 0 then return false end
+  end
+  return true
+end
+
+local function note_children_reached(suffix, children, change)
+  local history = Key.history(suffix)
+  for _, child in ipairs(children) do
+    local people = redis_call('HINCRBY', history, 'answers_reached:' .. child, change)
+    if people == (change == 1 and 1 or 0) then
+      redis_call('HINCRBY', history, 'answers_children_reached', change)
+      if redis_call('HEXISTS', history, field_of(child)) == 1 then add(suffix, 'unreached', -change) end
+    end
+  end
+end
+
 -- A recipient was reached (1), or is not known to be reached any more (-1).
 function Answers.note_reached(suffix, number, change)
+  local children = Answers.children_of(suffix, number)
+  if children then return note_children_reached(suffix, children, change) end
   if redis_call('HEXISTS', Key.history(suffix), field_of(number)) == 1 then add(suffix, 'unreached', -change) end
 end
 
@@ -160,7 +201,8 @@ local function count(suffix, question, number, old, row)
   if old and old.state ~= row.state then add(suffix, old.state, -1) end
   if not old or old.state ~= row.state then add(suffix, row.state, 1) end
   if old then return end
-  if redis_call('GETBIT', Key.reached(suffix), number) == 0 then add(suffix, 'unreached', 1) end
+  local people = redis_call('HGET', Key.history(suffix), 'answers_reached:' .. number)
+  if not people and redis_call('GETBIT', Key.reached(suffix), number) == 0 or people == '0' then add(suffix, 'unreached', 1) end
 end
 
 -- Notes an event that changes nothing.
@@ -246,13 +288,52 @@ local function tell_bot(suffix, number, row)
   NewTasks.add('answers', { name, tenant, '', 5, '', '', 'answered', '', '', '', '', suffix .. ' ' .. number })
 end
 
--- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel, is_in_chat. Returns the new row.
+-- Returns whether an answer is that of one of several people who answer for a child. What is entered on behalf settles it.
+function Answers.is_voice(suffix, by, who)
+  return who ~= '' and by ~= 'on_behalf' and redis_call('HEXISTS', Key.history(suffix), 'answers_children') == 1
+end
+
+-- Returns what one of them has said for a child, as a row; nil before the first answer.
+function Answers.voice_of(row, who)
+  for _, voice in ipairs(row and row.voices or {}) do
+    if voice.who == who then
+      return { state = row.state, value = voice.value, text = voice.text, at = voice.at, revisions = row.revisions }
+    end
+  end
+end
+
+-- Returns the voices for a child with that of `given` last, and the one that counts: it, or of a consent the last refusal.
+local function voices_with(question, row, given)
+  local voices = {}
+  for _, voice in ipairs(row and row.voices or {}) do
+    if voice.who ~= given.who then voices[#voices + 1] = voice end
+  end
+  local own = { who = given.who, value = given.value, text = given.text ~= '' and given.text or nil, at = now, by = given.by,
+    channel = given.channel ~= '' and given.channel or nil }
+  voices[#voices + 1] = own
+  if not question.consent then return voices, own end
+  for n = #voices, 1, -1 do
+    if voices[n].value == question.options[2].key then return voices, voices[n] end
+  end
+  return voices, own
+end
+
+local function differ(voices)
+  for _, voice in ipairs(voices) do
+    if voice.value ~= voices[1].value then return true end
+  end
+end
+
+-- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel, is_in_chat, is_voice. Returns the new
+-- row.
 function Answers.store(suffix, question, number, recipient, row, given, event, result)
   local state = result == 'late' and 'late' or 'answered'
+  local voices, counts = nil, given
+  if given.is_voice then voices, counts = voices_with(question, row, given) end
   local new = {
-    state = state, value = given.value, text = given.text ~= '' and given.text or nil, at = now, by = given.by,
-    who = given.who ~= '' and given.who or nil,
-    channel = given.channel ~= '' and given.channel or nil, version = Version.raise(suffix), events = row and row.events or {},
+    state = state, value = counts.value, text = counts.text ~= '' and counts.text or nil, at = counts.at or now, by = counts.by,
+    who = counts.who ~= '' and counts.who or nil, voices = voices, conflict = voices and differ(voices),
+    channel = counts.channel ~= '' and counts.channel or nil, version = Version.raise(suffix), events = row and row.events or {},
     revisions = row and row.revisions,
   }
   if row then
@@ -264,8 +345,10 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   Answers.note_event(suffix, number, new, event, result)
   count_member(suffix, number, recipient)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(shown_row(question, new)))
-  if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new, given.is_in_chat) end
-  tell_bot(suffix, number, new)
+  if redis_call('HEXISTS', Key.history(suffix), 'answers_children') == 0 then
+    if HAS_OPTIONS[question.kind] then show_in_copies(suffix, number, new, given.is_in_chat) end
+    tell_bot(suffix, number, new)
+  end
   Waves.note_answer(suffix, question, new)
   move_end(suffix)
   if row and row.value ~= new.value then give_places(suffix, question, row.value) end
@@ -285,8 +368,8 @@ end
 -- Closes a question whose answers are final, when each recipient has answered it or all places are taken.
 function Answers.close_when_complete(suffix, question)
   if question.change then return end
-  local counts = redis_call('HMGET', Key.history(suffix), 'recipients', 'answers:answered')
-  local all_answered = tonumber(counts[1]) <= tonumber(counts[2] or 0)
+  local counts = redis_call('HMGET', Key.history(suffix), 'recipients', 'answers:answered', 'answers_children')
+  local all_answered = tonumber(counts[3] or counts[1]) <= tonumber(counts[2] or 0)
   if all_answered or all_places_are_taken(suffix, question) then Answers.close(suffix) end
 end
 

@@ -59,6 +59,10 @@ end
 -- Returns the numbers of those among these items that have answered, as numbers → true.
 local function answered_among(suffix, items)
   local found = {}
+  if redis_call('HEXISTS', Key.history(suffix), 'answers_children') == 1 then
+    for _, item in ipairs(items) do found[item[3]] = Answers.has_answered(suffix, item[3]) or nil end
+    return found
+  end
   for from = 1, #items, 1000 do
     local fields = {}
     for n = from, math.min(from + 999, #items) do fields[#fields + 1] = 'answer:' .. string.format('%d', items[n][3]) end

@@ -11,7 +11,7 @@ local function why_left_out(links, number)
   for _, link in ipairs(links) do
     local suffix, of, place = link[1], link[2], link[3][number + 1]
     if place >= 0 and of == 'unreached' and redis_call('GETBIT', Key.reached(suffix), place) == 1 then return 'reached_meanwhile' end
-    if place >= 0 and of == 'unanswered' and Answers.row_of(suffix, place) then return 'answered' end
+    if place >= 0 and of == 'unanswered' and Answers.has_answered(suffix, place) then return 'answered' end
   end
 end
 

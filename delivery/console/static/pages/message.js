@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, fact, notice, plainOf, statusTag, toast, uninformed, verdict, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, plainOf, statusTag, tag, toast, uninformed, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
 import { inZone, LONGEST_TEXT } from "../lib/draft.js";
@@ -177,7 +177,7 @@ function recipients(root, where, context, message, again) {
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => [h("span", { dir: "auto" }, row.name || String(row.id)), row.children && h("div", { class: "quiet small", dir: "auto" }, t("message.about", { names: row.children.map((one) => one.name || one.id).join(", ") }))] },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
-      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
+      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => row.why && word("why", row.why) },
     ],
     load: async ({ cursor, signal, ...filters }) => {
@@ -207,7 +207,7 @@ function recipients(root, where, context, message, again) {
 function outcomes(row, where) {
   const all = Object.entries(row.outcomes);
   const used = all.filter(([, one]) => one.status !== "no_contact"), missing = all.filter(([, one]) => one.status === "no_contact");
-  if (!used.length) return row.member ? t("dry_run.chat") : statusTag("no_contact");
+  if (!used.length) return row.member ? t(row.child ? "message.child" : "dry_run.chat") : statusTag("no_contact");
   const part = used.find(([, one]) => one.reason === "in_day_message");
   return [
     used.map(([channel, one]) => [
@@ -244,6 +244,7 @@ const answered = ({ id, answer, reminders = [] }, where) => [
   where && answer.text && h("a", { class: "outcome", href: `${where}/answers/file?recipient=${encodeURIComponent(id)}`, download: answer.text, dir: "auto" }, answer.text),
   !where && answer.text && h("span", { dir: "auto" }, `${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
   answer.waiting && h("span", { class: "quiet" }, ` (${t("message.waits")})`),
+  answer.conflict && h("div", { class: "small", dir: "auto" }, tag("warn", t("message.conflict")), " ", answer.voices.map((one) => `${one.name || one.who}: ${one.text}`).join(", ")),
   reminders.map((one) => h("span", { class: "outcome small" }, t("message.reminder", { number: one.wave }), " ", statusTag(one.status))),
 ];
 

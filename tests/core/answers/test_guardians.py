@@ -1,0 +1,140 @@
+"""A question to guardians: an answer for each child, from any guardian; of a consent a refusal counts (R-32)."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from core.answers import AnswerLinks, Answers
+from core.answers.tokens import AnswerTokens
+from core.answers.values import answer_text
+from core.deliveries.histories.recipient_search import RecipientFilter
+from core.errors import Conflict
+from core.model.delivery import Accepted, GuardedChild, Recipient
+from core.model.history import RecipientRecord
+from core.model.question import LinkPlace
+from core.updates.bot_calls import ButtonChange
+from tests.core.answers.test_answers import BOT, COMING, SHOWS, Asked, asking, respond
+from tests.support.stack import TENANT, FakeCourier, Stack
+
+IVAN, VERA = GuardedChild(161, "Иван"), GuardedChild("v", "Вера")
+OLGA = Recipient(7, "Ольга", contacts={BOT: ["olga"]}, children=[IVAN, VERA])
+PAVEL = Recipient(8, "Павел", contacts={BOT: ["pavel"]}, children=[IVAN])
+LOST = Recipient(9, "Глеб", contacts={BOT: ["p9"]}, children=[GuardedChild(163, None)])
+CONSENT = replace(COMING, consent=True)
+YES, NO, VERA_YES, VERA_NO = range(4)
+
+
+@pytest.fixture
+async def asked(stack: Stack) -> AsyncIterator[Asked]:
+    async with asking(stack, FakeCourier(BOT, respond, shows=SHOWS)) as asked:
+        yield asked
+
+
+async def listed(asked: Asked, accepted: Accepted) -> dict[Any, RecipientRecord]:
+    page = await asked.stack.deliveries.recipients.page(accepted.key, TENANT, RecipientFilter(members=True), None, 100)
+    return {one.id: one for one in page.recipients}
+
+
+async def states(asked: Asked, accepted: Accepted) -> dict[Any, str]:
+    """Return the state and the counting answer of each recipient and child, a conflict marked."""
+    found = {}
+    for name, one in (await listed(asked, accepted)).items():
+        assert one.answer
+        row = one.answer.row
+        found[name] = f"{one.answer.state}{f' {row.value}' if row else ''}{' !' if row and row.conflict else ''}"
+    return found
+
+
+async def totals(asked: Asked, accepted: Accepted) -> dict[str, int]:
+    found = (await asked.history(accepted)).answers
+    assert found
+    counted = {str(state): n for state, n in found.states.items()} | dict(found.options)
+    return {name: n for name, n in counted.items() if n}
+
+
+async def test_a_guardian_answers_for_each_child_and_the_totals_are_of_children(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, OLGA, PAVEL, LOST)
+    (message,) = [one for one in asked.courier.attempted if one.address == "olga"]
+    assert message.content
+    labels = [button.text for row in message.content.inline for button in row]
+    assert labels == ["Иван: I come", "Иван: I do not", "Вера: I come", "Вера: I do not"]
+    assert await totals(asked, accepted) == {"open": 2, "unreachable": 1}
+    await asked.press("olga", asked.button("olga", YES))
+    assert await states(asked, accepted) == {
+        7: "open", 8: "answered", 9: "unreachable", 161: "answered yes", "v": "open", 163: "unreachable",
+    }  # fmt: skip
+    await asked.press("olga", asked.button("olga", VERA_NO))
+    assert asked.texts == ["Your answer: Иван: I come", "Your answer: Вера: I do not"]
+    assert asked.labels == ["✓ Иван: I come", "Иван: I do not", "Вера: I come", "✓ Вера: I do not"]
+    assert await totals(asked, accepted) == {"answered": 2, "unreachable": 1, "yes": 1, "no": 1}
+    assert (await states(asked, accepted))[7] == "answered"
+    assert (await listed(asked, accepted))["v"].answer.row.who == "7"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("question", "counts"), [(COMING, "yes"), (CONSENT, "no")])
+async def test_two_answers_for_a_child_are_a_conflict_and_of_a_consent_no_counts(
+    asked: Asked, question: Any, counts: str
+) -> None:
+    accepted = await asked.ask(question, OLGA, PAVEL)
+    await asked.press("pavel", asked.button("pavel", NO))
+    await asked.press("olga", asked.button("olga", YES))
+    assert (await states(asked, accepted))[161] == f"answered {counts} !"
+    assert await totals(asked, accepted) == {"answered": 1, "open": 1, counts: 1}
+    answer = (await listed(asked, accepted))[161].answer
+    assert answer
+    assert answer.row
+    assert [(one.who, one.value) for one in answer.row.voices] == [("8", "no"), ("7", "yes")]
+    assert asked.labels[:2] == ["✓ Иван: I come", "Иван: I do not"], "each sees its own answer"
+    await asked.press("pavel", asked.button("pavel", YES))
+    assert (await states(asked, accepted))[161] == "answered yes"
+    answers = Answers(asked.stack.store)
+    await asked.press("olga", asked.button("olga", NO))
+    await answers.enter(accepted.key, TENANT, "161", "yes", "office", "e1")
+    assert (await states(asked, accepted))[161] == "answered yes", "what the office enters settles it"
+    with pytest.raises(Conflict) as refused:
+        await answers.enter(accepted.key, TENANT, "7", "yes", "office", "e2")
+    assert refused.value.code == "ANSWER_OF_CHILDREN"
+
+
+async def test_who_has_no_child_without_an_answer_is_not_reminded(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, OLGA, PAVEL)
+    await asked.press("pavel", asked.button("pavel", YES))
+    answers = Answers(asked.stack.store)
+    assert await answers.remind(accepted.key, TENANT) == ("reminded", 1)
+    await asked.press("olga", asked.button("olga", VERA_YES), "e9")
+    assert await answers.remind(accepted.key, TENANT) == ("reminded", 0)
+
+
+async def test_a_final_question_closes_with_the_last_child_and_a_later_answer_is_late_or_refused(asked: Asked) -> None:
+    accepted = await asked.ask(replace(COMING, change=False), OLGA, PAVEL)
+    await asked.press("olga", asked.button("olga", YES))
+    history = await asked.history(accepted)
+    assert history.answers
+    assert not history.answers.closed_at
+    await asked.press("olga", asked.button("olga", VERA_YES))
+    closed = (await asked.history(accepted)).answers
+    assert closed
+    assert closed.closed_at
+    await asked.press("pavel", asked.button("pavel", NO))
+    assert (await states(asked, accepted))[161] == "answered yes"
+
+
+async def test_a_child_that_is_asked_too_is_one_of_the_voices_and_a_link_answers_for_each_child(asked: Asked) -> None:
+    own = Recipient(161, "Иван", contacts={BOT: ["ivan"]}, children=[IVAN])
+    accepted = await asked.ask(CONSENT, own, OLGA)
+    await asked.press("ivan", asked.button("ivan", YES))
+    assert await states(asked, accepted) == {161: "answered yes", 7: "open", "v": "open"}
+    links = AnswerLinks(asked.stack.store, Answers(asked.stack.store))
+    place = LinkPlace.of(accepted.key, BOT, 1, 0, 0)
+    token = await AnswerTokens(asked.stack.store).sign_link(place)
+    options = (await links.open(token)).asked.question.options
+    assert [one.text for one in options][1::2] == ["Иван: I do not", "Вера: I do not"]
+    given = await links.answer(token, options[1].key, "e1")
+    assert answer_text(given.question, given.row) == "Иван: I do not"
+    linked = await links.open(token)
+    assert (linked.chosen, linked.is_open) == ([options[1].key], True)
+    assert await states(asked, accepted) == {161: "answered no !", 7: "open", "v": "open"}
+    assert await totals(asked, accepted) == {"answered": 1, "open": 1, "no": 1}
+    assert not any(isinstance(one, ButtonChange) and one.chat_id == "olga" for one in asked.shown)
