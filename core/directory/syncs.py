@@ -27,7 +27,7 @@ _RUN = "?"
 _DRY_RUN = "="
 """Stand after the name of a source in the hash: the run that is asked for, and the last dry run."""
 
-SyncFault = Literal["not_found", "unfinished", "unreadable", "empty", "halved", "refused", "failed"]
+SyncFault = Literal["not_found", "unfinished", "unreadable", "empty", "halved", "leaving", "refused", "failed"]
 
 
 class SyncChange(Struct, frozen=True):

@@ -257,7 +257,7 @@ async def test_a_source_cannot_be_emptied(entra: Provider) -> None:
     assert statuses == [204] * 4 + [200] * 2 + [409] * 8
     assert sum([(await entra.person(one)).blocked for one in people]) == 6
     (source,) = (await entra.api.as_key("ada_admin").call("GET", "/v1/syncs")).json["sources"]
-    assert source["last"]["fault"] == "halved"
+    assert source["last"]["fault"] == "leaving"
     assert "entra" in source["last"]["detail"]
     await entra.add("p15")  # the refusal stays on the page
     await entra.api.as_key("ada_admin").call("DELETE", "/v1/syncs/entra")

@@ -76,7 +76,7 @@ class ScimSource:
             return
         result = SyncResult("SCIM", created=created, updated=updated, left=left, columns=COLUMNS)
         if refused:
-            result = replace(result, fault="halved", detail=refused.detail[:512])
+            result = replace(result, fault="leaving", detail=refused.detail[:512])
         await syncs.report(self.tenant, self.name, result)
 
 

@@ -29,8 +29,8 @@ function card(one, again) {
   const ask = (dryRun) => act(() => api.post(`${pathOf("syncs", source)}/runs`, { dry_run: dryRun }), again);
   const fault = one.is_late ? "late" : last?.fault;
   return h("li", { class: "panel", key: source },
-    h("h2", {}, source, " ", fault ? tag("bad", t("sync.bad")) : last && tag("good", t("sync.good"))),
-    fault && notice("bad", word("sync_fault", fault), last.fault && [" ", quoted(last.detail)]),
+    h("h2", {}, source, " ", fault ? tag("bad", t(fault === "leaving" ? "sync.refused" : "sync.bad")) : last && tag("good", t("sync.good"))),
+    fault && notice("bad", word("sync_fault", fault), last.fault && last.fault !== "leaving" && [" ", quoted(last.detail)]),
     last && h("dl", { class: "facts" },
       fact("sync.place", h("span", { class: "cut" }, last.place)),
       fact("sync.at", moment(last.at)),
