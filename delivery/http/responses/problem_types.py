@@ -54,7 +54,7 @@ CODES = {
     "SCOPE_MISSING": ProblemType(403, "The API key may not do this"),
     "RECEIPT_SECRET_WRONG": ProblemType(403, "The token of this delivery report is wrong"),
     "NOTIFICATIONS_NOT_OFFERED": ProblemType(404, "No notifications are sent to browsers"),
-    "SUBSCRIPTION_MALFORMED": ProblemType(422, "This is no subscription of a browser that can be used"),
+    "SUBSCRIPTION_MALFORMED": ProblemType(400, "This is no subscription of a browser that can be used"),
     "INBOUND_SECRET_WRONG": ProblemType(403, "The secret of this message is wrong"),
     "MAIL_MALFORMED": ProblemType(400, "This is no mail"),
     "MAIL_TOKEN_WRONG": ProblemType(403, "Nobody is written to at the address of this mail"),
@@ -417,7 +417,7 @@ BEYOND_SCHEMA = frozenset(
             "TABLE_INVALID",
             "TOO_LONG",
         ),
-        *("FILE_EMPTY", "ONE_FIELD_WANTED", "SELECTION_EMPTY", "TUBE_MALFORMED"),
+        *("FILE_EMPTY", "ONE_FIELD_WANTED", "SELECTION_EMPTY", "TUBE_MALFORMED", "SUBSCRIPTION_MALFORMED"),
         *("JOB_KIND_UNKNOWN", "PARAMETERS_TOO_LARGE", "TIMEZONE_UNKNOWN", "SIGNAL_MALFORMED", "STEP_MALFORMED"),
         "QUERY_MALFORMED",
         *(
