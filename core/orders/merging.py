@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.errors import Invalid
-from core.model.contacts.addresses import without_duplicates
+from core.model.contacts.addresses import canonical, without_duplicates
 from core.model.delivery import Recipient
 
 
 def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
-    """Return each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one.
-    Raises Invalid VALUES_DIFFER.
+    """Return each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one. A
+    bare address, such as `telegram:100001`, and a person that has it are one. Raises Invalid VALUES_DIFFER.
     """
     merged: dict[str, Recipient] = {}
     repeated: dict[str, list[Recipient]] = {}
@@ -19,7 +19,28 @@ def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
             repeated.setdefault(name, [merged[name]]).append(one)
     for name, mentions in repeated.items():
         merged[name] = _one_of(mentions)
-    return list(merged.values())
+    bare = {name: place for name, one in merged.items() if (place := _bare_address(one))}
+    return _without_bare(merged, bare) if bare else list(merged.values())
+
+
+def _bare_address(one: Recipient) -> tuple[str, str] | None:
+    """Return channel and address of a recipient that is only an address, without values of its own; else None."""
+    channel, _, address = str(one.id).partition(":")
+    is_bare = not one.values and list(one.contacts.items()) == [(channel, [address])]
+    return (channel, canonical(channel, address)) if is_bare else None
+
+
+def _without_bare(merged: Mapping[str, Recipient], bare: Mapping[str, tuple[str, str]]) -> Sequence[Recipient]:
+    """Return recipients without the bare addresses that another one of them has."""
+    wanted, owners, left = set(bare.values()), dict[tuple[str, str], str](), dict(merged)
+    for name, one in sorted(merged.items(), key=lambda item: item[0] in bare):  # people first
+        places = {(channel, canonical(channel, to)) for channel, some in one.contacts.items() for to in some}
+        for place in places & wanted:
+            owners.setdefault(place, name)
+    for name, place in bare.items():
+        if (owner := owners[place]) != name:
+            left[owner] = _one_of([left[owner], left.pop(name)])
+    return list(left.values())
 
 
 def _one_of(mentions: Sequence[Recipient]) -> Recipient:

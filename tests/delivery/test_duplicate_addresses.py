@@ -45,6 +45,8 @@ def test_written_forms_of_one_address_are_one_contact(channel: str, addresses: l
         [{"id": 1, "contacts": {"sms": WRITTEN}}],
         [{"id": 1, "contacts": {"sms": number}} for number in WRITTEN],
         [f"1=sms:{number}" for number in WRITTEN],
+        [f"sms:{number}" for number in WRITTEN],
+        ["sms:8 (960) 000-10-00", {"id": 1, "contacts": {"sms": WRITTEN}}],
     ],
 )
 async def test_one_person_gets_one_sms(api: Api, courier: Couriers, recipients: list[Any]) -> None:
