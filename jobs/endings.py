@@ -13,6 +13,7 @@ from core.jobs.record import OwnState, line_of, schedule_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import AlreadySettled, Attempt, Done, Result, Retry
+from core.sentence import Text
 from jobs.failures import AfterFailure, Failure, most_of, reason_for_operator, reason_for_user
 from jobs.iteration import Iteration
 from jobs.job import Job
@@ -101,49 +102,49 @@ class Endings:
     async def failed(self, kind: type[Job], guard: Guard, attempt: Attempt, failure: Failure) -> Result:
         """Try again after a pause, go on with the next iteration, or end the job: it has failed."""
         job, number = guard.job, failure.number
-        text, reason = line_of(reason_for_operator(failure.fault)), line_of(reason_for_user(failure.fault))
+        text, said = line_of(reason_for_operator(failure.fault)), reason_for_user(failure.fault)
         iteration = job.record.iteration + 1
         log.warning("job %s: iteration %s: failure %s in a row: %s", job.id.name, iteration, number, text)
         match failure.verdict:
             case AfterFailure.AGAIN:
-                return await self._try_again(kind, guard, failure, reason)
+                return await self._try_again(kind, guard, failure, said)
             case AfterFailure.NEXT:
-                return await self._give_up(guard, attempt, failure, reason)
+                return await self._give_up(guard, attempt, failure, said)
             case AfterFailure.FAILED:
-                await self._fail(job, reason)
+                await self._fail(job, said)
         return Done()
 
-    async def _try_again(self, kind: type[Job], guard: Guard, failure: Failure, reason: str) -> Result:
+    async def _try_again(self, kind: type[Job], guard: Guard, failure: Failure, said: Text) -> Result:
         """Return the next try. The job says why it waits; its state stays."""
-        job, pause = guard.job, failure.at - self._jobs.now()
+        job, pause, reason = guard.job, failure.at - self._jobs.now(), line_of(str(said))
         most = most_of(kind, is_once=(schedule_of(job.record, kind.schedule) or kind.schedule).is_once)
         count = f"failure {failure.number} of {most}" if most else f"failure {failure.number}"
         line = f"{count}, tried again in {pause.total_seconds():.0f} s: {reason}"
         waits = replace(job.record, failures=failure.number, due=to_ms(failure.at), report_at=failure.report_at)
         if job.record.state is JobState.RUNNING:
             waits = replace(waits, reason=line_of(line))
-        notice = self._notice_of(job, failure, reason)
+        notice = self._notice_of(job, failure, said)
         await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False, notice=notice)
         return Retry(pause, error=reason)
 
-    async def _give_up(self, guard: Guard, attempt: Attempt, failure: Failure, reason: str) -> Result:
+    async def _give_up(self, guard: Guard, attempt: Attempt, failure: Failure, said: Text) -> Result:
         """Go on with the next iteration. What the items have stored stays, with the state of the job's own."""
-        job = guard.job
+        job, reason = guard.job, line_of(str(said))
         stored = await self._jobs.storage.read(job.id)
         n, number = failure.number, job.record.iteration + 1
         at = f"{failure.at.astimezone(zone_of(job.record.timezone)):%Y-%m-%d at %H:%M:%S}"
         line = f"failure {n}, iteration {number} is given up; the next one is due on {at}: {reason}"
         after = _following(guard, failure.at, stored.own if stored else None)
         after = replace(after, failures=failure.number, reason=line_of(line), report_at=failure.report_at)
-        end = await self._end(attempt, guard, after, line, notice=self._notice_of(job, failure, reason))
+        end = await self._end(attempt, guard, after, line, notice=self._notice_of(job, failure, said))
         return AlreadySettled() if end == "ended" else Done()
 
-    def _notice_of(self, job: StoredJob, failure: Failure, reason: str) -> Notice | None:
-        return keeps_failing(job, reason, to_ms(self._jobs.now())) if failure.reports else None
+    def _notice_of(self, job: StoredJob, failure: Failure, said: Text) -> Notice | None:
+        return keeps_failing(job, said, to_ms(self._jobs.now())) if failure.reports else None
 
-    async def _fail(self, job: StoredJob, reason: str) -> None:
+    async def _fail(self, job: StoredJob, said: Text) -> None:
         try:
-            await self._jobs.fail(job.id, reason, expected=job.version)
+            await self._jobs.fail(job.id, said, expected=job.version)
         except AdaError as refusal:
             log.info("job %s: not failed: %s", job.id.name, refusal)
 

@@ -8,6 +8,7 @@ from core.errors import SetupError
 from core.jobs import Actor, StoredJob
 from core.jobs.record import zone_of
 from core.redis.store import Store
+from core.sentence import sentence
 from jobs.signals import Pause
 from providers.models import Models, Prompt
 from providers.sign_in import KeyLost, SignInExpired, Tokens
@@ -36,10 +37,10 @@ class Outside:
         try:
             return await self.tokens.access_token(job.id.tenant, service, job.id.user)
         except SignInExpired:
-            raise Pause(Actor.SIGN_IN, f"sign in to {service} again", service=service) from None
+            raise Pause(Actor.SIGN_IN, sentence("job_sign_in", service=service), service=service) from None
         except KeyLost as fault:
             log.error("job %s: %s", job.id.name, fault)
-            raise Pause(Actor.LIMIT, "the sign-ins cannot be read at the moment", datetime.now(UTC) + _AGAIN) from None
+            raise Pause(Actor.LIMIT, sentence("job_sign_ins_lost"), datetime.now(UTC) + _AGAIN) from None
 
     async def complete(self, job: StoredJob, prompt: Prompt, now: datetime) -> str:
         """Return the text of a language model. Raises Pause until midnight if the user's budget is used up; AiError."""
@@ -48,7 +49,7 @@ class Outside:
         used = int(await self.store.command("GET", key) or 0) if self.budget else 0
         if self.budget and used >= self.budget:
             midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-            raise Pause(Actor.LIMIT, f"{self.budget} tokens of language models a day", midnight)
+            raise Pause(Actor.LIMIT, sentence("job_model_budget", count=self.budget), midnight)
         completion = await self.models.complete(prompt)
         if self.budget and completion.tokens:
             await self.store.command("INCRBY", key, completion.tokens)

@@ -17,22 +17,26 @@ from traceback import extract_tb
 from core.errors import AdaError, StoreError
 from core.jobs.record import JobRecord, schedule_of, zone_of
 from core.model.clock import Backoff, from_ms, to_ms
+from core.sentence import Sentence, Text, sentence
 from jobs.job import Job
 from jobs.signals import Blocked, RollBack, Unclear
 
 OWN_FOLDERS = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "core"))
 
 
-def reason_for_user(fault: BaseException) -> str:
+def reason_for_user(fault: BaseException) -> Text:
     """Return the reason of a fault, for example `the iteration took longer than 1:00:00`, or `KeyError in hunting.py,
     line 12`.
     """
     if isinstance(fault, AdaError) and not isinstance(fault, StoreError):
-        return str(fault) or type(fault).__name__
+        said = fault.args[0] if fault.args else ""
+        return said if isinstance(said, Sentence) else str(fault) or type(fault).__name__
     what = str(fault) if isinstance(fault, Blocked) else type(fault).__name__
     frames = [frame for frame in extract_tb(fault.__traceback__) if not frame.filename.startswith(OWN_FOLDERS)]
     in_job = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f"{what} in {Path(in_job[-1].filename).name}, line {in_job[-1].lineno}" if in_job else what
+    if not in_job:
+        return what
+    return sentence("job_error", error=what, file=Path(in_job[-1].filename).name, line=in_job[-1].lineno or 0)
 
 
 def reason_for_operator(fault: BaseException) -> str:

@@ -23,7 +23,7 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
 from core.orders import Caller, Order
 from core.queue import Attempt, Result
-from core.sentence import say
+from core.sentence import in_language, language_of, say
 from core.services import Services
 from core.webhooks.event_reader import put_message
 from core.webhooks.http_client import WebhookClient
@@ -176,7 +176,8 @@ def _data_of(notice: Notice) -> _Data:
 def text_of(notice: Notice, locale: str, address: str = "") -> str:
     """Return the message for a person. `address`: where the user signs in, "" if it is not known."""
     until = from_ms(notice.resumes_at).astimezone(zone_of(notice.timezone)) if notice.resumes_at else None
-    values = {"kind": notice.kind, "reason": notice.reason, "until": f"{until:%d.%m.%Y %H:%M}" if until else "–"}
+    why = in_language(notice.said or notice.reason, language_of(locale))
+    values = {"kind": notice.kind, "reason": why, "until": f"{until:%d.%m.%Y %H:%M}" if until else "–"}
     text = say(f"job_{notice.event}", locale, **values).strip()
     if notice.event is NoticeEvent.SIGN_IN_NEEDED and address:
         text += "\n" + say("job_sign_in_address", locale, address=address)

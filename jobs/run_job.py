@@ -8,6 +8,7 @@ import asyncio
 import logging
 from contextvars import ContextVar
 
+from core.sentence import sentence
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.recording.guard import Guard
@@ -39,7 +40,7 @@ async def run_job(kind: type[Job], iteration: Iteration, guard: Guard) -> BaseEx
     if done:
         return guard.ending or running.result()
     await _end(running, guard)
-    return TookTooLong(f"the iteration took longer than {kind.max_runtime}")
+    return TookTooLong(sentence("job_took_too_long", limit=str(kind.max_runtime)))
 
 
 async def _raised_by(kind: type[Job], iteration: Iteration, name: str) -> BaseException | None:

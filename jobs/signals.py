@@ -7,6 +7,7 @@ from typing import Any
 
 from core.errors import AdaError
 from core.jobs.states import Actor
+from core.sentence import Text
 
 
 class Pause(AdaError):
@@ -14,7 +15,7 @@ class Pause(AdaError):
     goes on where it was when the job is resumed.
     """
 
-    def __init__(self, by: Actor, reason: str, until: datetime | None = None, service: str = "") -> None:
+    def __init__(self, by: Actor, reason: Text, until: datetime | None = None, service: str = "") -> None:
         super().__init__(reason)
         self.by = by
         self.reason = reason

@@ -36,6 +36,7 @@ from core.jobs.units import NULL, JobUnits
 from core.jobs.views import Wanted, page_of_jobs
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
+from core.sentence import Text
 
 _TRIES = 50
 
@@ -83,7 +84,7 @@ class Jobs:
         self,
         job_id: JobId,
         by: Actor,
-        reason: str = "",
+        reason: Text = "",
         until: datetime | None = None,
         *,
         service: str = "",
@@ -100,10 +101,10 @@ class Jobs:
 
         def paused(record: JobRecord, now: datetime) -> JobRecord:
             resume_at = to_ms(in_window(kind, until, record)) if until else 0
-            return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at, service=service)
+            return replace(record, paused_by=by, reason=line_of(str(reason)), resume_at=resume_at, service=service)
 
-        log = f"paused by {by}{_because(reason)}"
-        return await self._change(job_id, Verb.PAUSE, by, paused, log, expected, by_job=by_job)
+        log = f"paused by {by}{_because(str(reason))}"
+        return await self._change(job_id, Verb.PAUSE, by, paused, log, expected, by_job=by_job, said=reason)
 
     async def resume(self, job_id: JobId, by: Actor) -> StoredJob:
         """Let a paused job go on where it was: an iteration that has begun now, the next one when it is due, both only
@@ -234,10 +235,11 @@ class Jobs:
                     await self.change(job.id, dict.fromkeys(job.record.parameters), Actor.ADMIN)
                 await self.storage.drop_log(job.id)
 
-    async def fail(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
+    async def fail(self, job_id: JobId, reason: Text, *, expected: int = 0) -> StoredJob:
         """End a job that cannot go on. `expected` and what it raises: as `pause`."""
-        changed = partial(ended, by=Actor.ADMIN, reason=reason, result=NULL)
-        return await self._change(job_id, Verb.FAIL, Actor.ADMIN, changed, f"failed: {reason}", expected)
+        changed = partial(ended, by=Actor.ADMIN, reason=str(reason), result=NULL)
+        log = f"failed: {line_of(str(reason))}"
+        return await self._change(job_id, Verb.FAIL, Actor.ADMIN, changed, log, expected, said=reason)
 
     async def finish(self, job_id: JobId, reason: str, *, expected: int = 0, result: msgspec.Raw = NULL) -> StoredJob:
         """End a job that has reached its end, with this result. `expected` and what it raises: as `pause`."""
@@ -271,6 +273,7 @@ class Jobs:
         *,
         by_job: bool = False,
         point: ResetPoint | None = None,
+        said: Text = "",
     ) -> StoredJob:
         """Change the state by the table. Another change at the same moment is applied first, then this one is tried on
         its result.
@@ -292,7 +295,7 @@ class Jobs:
             if job:
                 after = replace(after, changed=to_ms(now))
             changing = StoredJob(job_id, after, job.version if job else 0, own=job.own if job else None)
-            notice = notice_of(verb, changing, by_job=by_job)
+            notice = notice_of(verb, changing, by_job=by_job, said=said)
             if saved := await self.storage.save(changing, log, notice=notice, point=point):
                 return saved
         raise _changes_too_often()

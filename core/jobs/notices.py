@@ -6,8 +6,9 @@ from enum import StrEnum
 
 import msgspec
 
-from core.jobs.record import JobId, JobRecord, Parent, StoredJob
+from core.jobs.record import JobId, JobRecord, Parent, StoredJob, line_of
 from core.jobs.states import Actor, Verb
+from core.sentence import Sentence, Text
 
 TUBE = "job-notices"
 """The tube of notices; the lane of a task is its job."""
@@ -28,7 +29,8 @@ class NoticeEvent(StrEnum):
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     """`version`: of the job with this change. `service`: for whose sign-in the job waits, "" if that is not known.
-    Times in ms. Of a job that has ended: `end`, how; `parent`, `children`: the jobs that are notified of it.
+    Times in ms. Of a job that has ended: `end`, how; `parent`, `children`: the jobs that are notified of it. `said`:
+    the reason, if it is a sentence of Ada.
     """
 
     event: NoticeEvent
@@ -45,6 +47,7 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     parent: Parent | None = None
     children: list[str] = []
     end: str = ""
+    said: Sentence | None = None
     result: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
@@ -81,9 +84,9 @@ _ENDS = {
 _STOPS = (Verb.STOP, Verb.ABANDON, Verb.TAKE_BACK)
 
 
-def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
+def notice_of(verb: Verb, job: StoredJob, *, by_job: bool, said: Text = "") -> Notice | None:
     """Return the notice of a change, None if a person made the change. `job`: after the change, with its old
-    version. `by_job`: the job itself made it.
+    version. `by_job`: the job itself made it. `said`: the reason.
     """
     event = _event_of(verb, job.record, by_job=by_job)
     if event is None:
@@ -104,11 +107,12 @@ def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
         record.parent if verb in _ENDS else None,
         record.children if verb in _ENDS or verb in _STOPS else [],
         _ENDS.get(verb, str(record.state)),
+        _sentence(said),
         record.result,
     )
 
 
-def keeps_failing(job: StoredJob, reason: str, at: int) -> Notice:
+def keeps_failing(job: StoredJob, said: Text, at: int) -> Notice:
     """Return the notice that a job has failed for long and goes on. `job`: with its old version. `at`: ms."""
     job_id = job.id
     return Notice(
@@ -118,10 +122,15 @@ def keeps_failing(job: StoredJob, reason: str, at: int) -> Notice:
         job_id.user,
         job.version + 1,
         at,
-        reason,
+        line_of(str(said)),
         timezone=job.record.timezone,
         key=job_id.key,
+        said=_sentence(said),
     )
+
+
+def _sentence(said: Text) -> Sentence | None:
+    return said if isinstance(said, Sentence) else None
 
 
 def _event_of(verb: Verb, record: JobRecord, *, by_job: bool) -> NoticeEvent | None:

@@ -22,7 +22,7 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sentence import say
+from core.sentence import Text, in_language, language_of, say
 
 KIND = "halted"
 _ADMIN = "admin"
@@ -54,14 +54,14 @@ class Halts:
         self._home = tenant
         self._operators = operators
 
-    async def note(self, channel: str, reason: str, tenant: str = "") -> None:
+    async def note(self, channel: str, reason: Text, tenant: str = "") -> None:
         """Note that an account has stopped; inform the operators unless that is known. `tenant`: whose account it is,
         "" for the one of all. Raises StoreError.
         """
         known = await halt_of(self._store, channel, tenant)
-        is_known = known is not None and known.reason == reason
+        is_known = known is not None and known.reason == str(reason)
         informed = known.informed if known and is_known else await self._inform(channel, reason, tenant)
-        halt = Halt(reason, informed, int(time.time() * 1000))
+        halt = Halt(str(reason), informed, int(time.time() * 1000))
         await self._store.command("SET", _key(channel, tenant), _encode(halt), "PX", _ms(_KEPT))
 
     async def works(self, channel: str, tenant: str = "") -> None:
@@ -70,7 +70,7 @@ class Halts:
             over = _encode(msgspec.structs.replace(known, is_over=True))
             await self._store.command("SET", _key(channel, tenant), over, "PX", _ms(_SAME_STOP))
 
-    async def _inform(self, channel: str, reason: str, tenant: str) -> int:
+    async def _inform(self, channel: str, reason: Text, tenant: str) -> int:
         """Send a message to those who can repair it, over the other channels; return to how many."""
         views = await self._channels.views()
         usable = [one for one in views if one.facts and not one.facts.halted and one.name != channel]
@@ -83,9 +83,10 @@ class Halts:
         return len(people)
 
     async def _send(
-        self, channel: str, reason: str, tenant: str, locale: str, readers: Sequence[User], names: Sequence[str]
+        self, channel: str, reason: Text, tenant: str, locale: str, readers: Sequence[User], names: Sequence[str]
     ) -> None:
-        text = say("account_halted", locale, channel=channel_title(channel), name=channel, reason=reason.rstrip("."))
+        why = in_language(reason, language_of(locale)).rstrip(".")
+        text = say("account_halted", locale, channel=channel_title(channel), name=channel, reason=why)
         message = NewDelivery(
             tenant=self._home if self._operators or not tenant else tenant,
             sender=_SENDER,
@@ -96,7 +97,7 @@ class Halts:
             kind=KIND,
             strategy=Strategy.FIRST,
         )
-        digest = blake2b(reason.encode(errors="replace"), digest_size=8).hexdigest()
+        digest = blake2b(str(reason).encode(errors="replace"), digest_size=8).hexdigest()
         turn = int(time.time() // _SAME_STOP.total_seconds())
         await self._deliveries.enqueue(message, Repeat(f"halt {channel} {tenant} {locale} {digest} {turn}", KIND))
 

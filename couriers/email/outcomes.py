@@ -18,6 +18,7 @@ Sources: RFC 5321, 4.2 and 4.3.2 (answers per command); RFC 3463 (enhanced statu
 
 from datetime import timedelta
 
+from core.sentence import Sentence, sentence
 from couriers.email import MailDeferred, MailError, MailRefused, MailUnclear, Phase
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
@@ -31,9 +32,9 @@ ACCOUNT_LIMITS = ("5.4.5", "4.7.28", "5.7.28")
 MAILBOX = ("5.1.", "5.2.")
 
 REMEDIES = {
-    Phase.CONNECT: "check ADA_SMTP_URL",
-    Phase.SIGN_IN: "check the user name and the password in ADA_SMTP_URL",
-    Phase.SENDER: "check the sender: from= in ADA_SMTP_URL, or From: in the template",
+    Phase.CONNECT: sentence("remedy_check", setting="ADA_SMTP_URL"),
+    Phase.SIGN_IN: sentence("remedy_mail_sign_in"),
+    Phase.SENDER: sentence("remedy_mail_sender"),
 }
 
 
@@ -95,14 +96,14 @@ def _deferred(phase: Phase, detail: str) -> Outcome:
             return Deferred(Reason.THROTTLED, None, Scope.RECIPIENT, detail)
 
 
-def remedy(error: MailError) -> str:
+def remedy(error: MailError) -> Sentence:
     """Return what the server answered and which setting to check, for the operator."""
     answer = _detail(error)
     if "CERTIFICATE_VERIFY_FAILED" in error.text:
-        return f"the mail server's certificate is not trusted: set ADA_SMTP_CA to the file of its authority ({answer})"
+        return sentence("halt_certificate", answer=answer)
     if not error.status and not isinstance(error, MailRefused):
-        return f"the mail server cannot be reached ({answer}): check ADA_SMTP_URL"
-    return f"the mail server answers {answer}: {REMEDIES.get(error.phase, REMEDIES[Phase.SIGN_IN])}"
+        return sentence("halt_mail_unreachable", answer=answer)
+    return sentence("halt_mail", answer=answer, remedy=REMEDIES.get(error.phase, REMEDIES[Phase.SIGN_IN]))
 
 
 class EmailLimits:

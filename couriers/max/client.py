@@ -15,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from core.errors import SetupError
+from core.sentence import sentence
 from couriers.announcing_connector import AnnouncingConnector
 from couriers.exchanges import noted_call
 from couriers.max import API_URL
@@ -35,7 +36,7 @@ class Settings:
     allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
 
 
-TOKEN_REFUSED = "MAX does not accept the token: check ADA_MAX_TOKEN"
+TOKEN_REFUSED = sentence("halt_token", provider="MAX", setting="ADA_MAX_TOKEN")
 
 Json = dict[str, Any]
 

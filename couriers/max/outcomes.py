@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 
+from core.sentence import sentence
 from couriers.max.client import TOKEN_REFUSED, Answer, error_of
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 
@@ -63,7 +64,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 def _unclear(status: int, detail: str) -> Outcome:
     if 300 <= status < 400:
-        return Halted(f"MAX answers {status}: check ADA_MAX_API_URL")
+        return Halted(sentence("halt_redirect", provider="MAX", answer=status, setting="ADA_MAX_API_URL"))
     return Unknown(detail)
 
 

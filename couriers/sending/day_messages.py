@@ -243,8 +243,8 @@ def _encoded(outcome: Outcome) -> str:
             row = ("rejected", reason, detail)
         case Deferred(reason, after, _, detail, is_guess):
             row = ("deferred", reason, None if after is None else after.total_seconds(), detail, is_guess)
-        case Halted(detail):
-            row = ("deferred", Reason.ACCOUNT_STOPPED, _STORE_PAUSE, detail, False)
+        case Halted():
+            row = ("deferred", Reason.ACCOUNT_STOPPED, _STORE_PAUSE, outcome.detail, False)
         case Partly():
             row = ("unknown", "a part of the message was sent")
         case _:

@@ -21,6 +21,7 @@ from core.model.contacts.subscription import Subscription
 from core.model.content import Content, Feature
 from core.model.display import Limits
 from core.model.states import Reason
+from core.sentence import Text
 
 FOREVER = timedelta.max
 NEVER = timedelta(0)
@@ -172,9 +173,13 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """The account cannot send until an operator acts. The courier process stops; its tasks stay queued."""
+    """The account cannot send until an operator acts. The courier process stops; its tasks stay queued. `said`: why."""
 
-    detail: str
+    said: Text
+
+    @property
+    def detail(self) -> str:
+        return str(self.said)
 
 
 Outcome = Sent | Deferred | Rejected | Unknown | Partly | Split | Halted

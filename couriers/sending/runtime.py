@@ -37,6 +37,7 @@ from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.sentence import Text
 from core.uploads import Uploads
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
@@ -71,7 +72,7 @@ _WAITS_MS = 60_000
 # How long a missing account is looked for every second: it signs in when a process starts, or a folder appears.
 _SIGNS_IN_MS, _SOON_MS = 10_000, 1000
 
-OnHalt = Callable[[str, str], Awaitable[None]]
+OnHalt = Callable[[str, Text], Awaitable[None]]
 """Reports that the account of a tenant needs an operator, and why."""
 
 
@@ -80,7 +81,7 @@ class _Account:
     services: ParcelServices
     listening: "asyncio.Task[None]" = field(repr=False)
     parcels: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
-    halted: str = ""
+    halted: Text = ""
 
 
 class Runtime:
@@ -112,7 +113,7 @@ class Runtime:
         return self._worker.claims if self._worker else 0
 
     @property
-    def halted(self) -> str:
+    def halted(self) -> Text:
         """Return why the account of every tenant needs an operator, "" otherwise."""
         account = self._accounts.get(EVERY_TENANT)
         return account.halted if account else ""
@@ -127,8 +128,8 @@ class Runtime:
             await courier.close()
             raise
 
-        async def halt(detail: str) -> None:
-            await self._halt(tenant, detail)
+        async def halt(said: Text) -> None:
+            await self._halt(tenant, said)
 
         services = self._services(courier, options or self._options, halt)
         whose = (options or self._options).tenant if tenant == EVERY_TENANT else tenant
@@ -191,7 +192,7 @@ class Runtime:
         return worker
 
     def _services(
-        self, courier: Courier, options: CourierOptions, halt: Callable[[str], Awaitable[None]]
+        self, courier: Courier, options: CourierOptions, halt: Callable[[Text], Awaitable[None]]
     ) -> ParcelServices:
         """Return what the parcels of an account need in this process."""
         reports = DeliveryReports(self._store)
@@ -231,21 +232,21 @@ class Runtime:
         for account in self._accounts.values():
             account.services.account.signal()
 
-    async def _halt(self, tenant: str, detail: str) -> None:
+    async def _halt(self, tenant: str, said: Text) -> None:
         """Stop an account until it is added anew: it cannot send until an operator acts."""
         account = self._accounts.get(tenant)
         if account is None or account.halted:
             return
-        account.halted = detail
+        account.halted = said
         if tenant == EVERY_TENANT:
-            log.error("stopped until you repair it: %s", detail)
+            log.error("stopped until you repair it: %s", said)
             self.stop()
             courier = account.services.courier
-            await self._register(courier, ChannelFacts(courier.parcel, halted=detail))
+            await self._register(courier, ChannelFacts(courier.parcel, halted=str(said)))
         else:
             account.services.account.until = time.monotonic() + _WAITS_MS / 1000  # for the parcels under way
             if self._on_halt:
-                await self._on_halt(tenant, detail)
+                await self._on_halt(tenant, said)
 
     async def _register(self, courier: Courier, facts: ChannelFacts) -> None:
         options, announces = self._options, courier.remembers == NEVER

@@ -10,6 +10,7 @@ from datetime import timedelta
 import aiohttp
 from yarl import URL
 
+from core.sentence import sentence
 from couriers.announcing_connector import Announce, announcing
 from couriers.exchanges import noted_call
 from couriers.sending import (
@@ -97,7 +98,7 @@ class ProfileSms(SmsCourier):
                 wait = timedelta(seconds=rule.wait)
                 return Deferred(Reason.THROTTLED, wait, scope, detail, is_guess=not rule.account)
             case "stop" if rule:
-                return Halted(rule.why or f"{self.account} answers {detail}")
+                return Halted(rule.why or sentence("halt_answers", provider=self.account, answer=detail))
         return Unknown(detail)
 
     def _sent(self, reference: str) -> Sent:

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import aiohttp
 
+from core.sentence import sentence
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
@@ -27,10 +28,11 @@ REFUSALS = {
 }
 # Mistakes in the configuration: no message gets through before the operator corrects them.
 MISCONFIGURED = {
-    "Authorization failed": "check ADA_SMS_USERNAME and ADA_SMS_PASSWORD",
-    "Sender missing": "set ADA_SMS_FROM",
-    "DLR-URL field misformed": "check ADA_SMS_CALLBACK_URL",
+    "Authorization failed": sentence("remedy_check", setting="ADA_SMS_USERNAME, ADA_SMS_PASSWORD"),
+    "Sender missing": sentence("remedy_set", setting="ADA_SMS_FROM"),
+    "DLR-URL field misformed": sentence("remedy_check", setting="ADA_SMS_CALLBACK_URL"),
 }
+_CHECK_URL = sentence("remedy_check", setting="ADA_SMS_URL")
 # Of any request, whatever its number and text: the account, the path or the method.
 WRONG_ADDRESS = frozenset({401, 402, 404, 405, 407})
 
@@ -54,7 +56,7 @@ def outcome_of(status: int, body: str) -> Outcome:
         case 408:
             return Unknown(detail)
         case _ if 300 <= status < 400 or status in WRONG_ADDRESS:
-            return Halted(f"the gateway answers {detail}: check ADA_SMS_URL")
+            return Halted(sentence("halt_gateway", answer=detail, remedy=_CHECK_URL))
         case _ if 400 <= status < 500:
             return _refused(status, text, detail)
     return Unknown(detail)
@@ -65,7 +67,7 @@ def _refused(status: int, text: str, detail: str) -> Outcome:
     number or text alone: it is tried again, and stops nobody (D-53).
     """
     if text in MISCONFIGURED:
-        return Halted(f"the gateway answers {detail}: {MISCONFIGURED[text]}")
+        return Halted(sentence("halt_gateway", answer=detail, remedy=MISCONFIGURED[text]))
     if text not in REFUSALS and status == 403:
         return Deferred(Reason.ACCOUNT_STOPPED, None, Scope.RECIPIENT, detail)
     return Rejected(REFUSALS.get(text, Reason.RECIPIENT_UNREACHABLE), detail)

@@ -15,6 +15,7 @@ from typing import Any
 from telethon import errors
 from telethon.errors.rpcerrorlist import rpc_errors_dict, rpc_errors_re
 
+from core.sentence import sentence
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
 PEER_INVALID = "PEER_ID_INVALID"
@@ -101,7 +102,7 @@ def full_name(error: errors.RPCError) -> str:
 def send_outcome(error: Exception) -> Outcome:
     """Return the outcome of a message whose request raised this error."""
     if isinstance(error, errors.AuthKeyNotFound):
-        return Halted("Telegram does not know the session's key any more; remove the session file and sign in again")
+        return Halted(sentence("halt_session"))
     return (
         _error_outcome(error, name_of(error)) if isinstance(error, errors.RPCError) else Unknown(type(error).__name__)
     )
@@ -111,7 +112,7 @@ def _error_outcome(error: Any, name: str) -> Outcome:
     if name in FINAL:
         return Rejected(FINAL[name], name)
     if name in ACCOUNT_UNUSABLE:
-        return Halted(f"Telegram answers {name}")
+        return Halted(sentence("halt_answers", provider="Telegram", answer=name))
     if name in THROTTLES:
         return Deferred(Reason.THROTTLED, timedelta(seconds=error.seconds), THROTTLES[name], name)
     return Unknown(name) if name in AMBIGUOUS else _outcome_by_code(abs(error.code or 0), name)
@@ -121,7 +122,7 @@ def _outcome_by_code(code: int, name: str) -> Outcome:
     """Decide for a name that is not listed: 401 concerns the account, 420 is a throttle, other 4xx the recipient."""
     match code:
         case 401:
-            return Halted(f"Telegram answers {name}")
+            return Halted(sentence("halt_answers", provider="Telegram", answer=name))
         case 420:
             return Deferred(Reason.THROTTLED, None, Scope.METHOD, name)
         case _ if 400 <= code < 500:

@@ -1,8 +1,8 @@
 """Errors of calls of the Bot API, for parts of Ada that do not know aiogram. No text of an error has the token."""
 
-from core.sentence import SentenceError, Text
+from core.sentence import SentenceError, Text, sentence
 
-TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
+TOKEN_REFUSED = sentence("halt_token", provider="Telegram", setting="ADA_BOT_TOKEN")
 
 
 class BotTokenRefused(Exception):

@@ -17,6 +17,7 @@ from typing import Any
 
 import aiohttp
 
+from core.sentence import sentence
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import MessageKey, VkCall
 from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED, NotJson
@@ -66,7 +67,7 @@ def peer_outcome(code: int, words: str = "") -> Outcome:
     if code in THROTTLES:
         return replace(THROTTLES[code], detail=detail)
     if code in TOKEN_REFUSED:
-        return Halted(f"{detail}: the token is no longer accepted")
+        return Halted(sentence("halt_token_ended", answer=detail))
     if code in AMBIGUOUS or code in TOO_LARGE:
         return Unknown(detail)
     return Rejected(FINAL.get(code, Reason.RECIPIENT_UNREACHABLE), detail)

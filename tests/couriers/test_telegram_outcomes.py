@@ -8,6 +8,7 @@ from telethon import errors
 from telethon.tl import types
 from telethon.tl.functions.messages import SendMessageRequest
 
+from core.sentence import sentence
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 from couriers.telegram import outcomes
 
@@ -21,6 +22,10 @@ def rpc_error(code: int, name: str) -> Any:
 
 def throttled(seconds: int | None, scope: Scope, name: str) -> Deferred:
     return Deferred(Reason.THROTTLED, None if seconds is None else timedelta(seconds=seconds), scope, name)
+
+
+def halted(name: str) -> Halted:
+    return Halted(sentence("halt_answers", provider="Telegram", answer=name))
 
 
 OUTCOMES: list[tuple[int, str, Outcome]] = [
@@ -43,15 +48,15 @@ OUTCOMES: list[tuple[int, str, Outcome]] = [
     (400, "MESSAGE_EMPTY", Rejected(Reason.CONTENT_REFUSED, "MESSAGE_EMPTY")),
     (400, "NEW_IN_LAYER_999", Rejected(Reason.RECIPIENT_UNREACHABLE, "NEW_IN_LAYER_n")),
     (403, "NEW_PROHIBITION", Rejected(Reason.RECIPIENT_UNREACHABLE, "NEW_PROHIBITION")),
-    (400, "PEER_FLOOD", Halted("Telegram answers PEER_FLOOD")),
-    (420, "FROZEN_METHOD_INVALID", Halted("Telegram answers FROZEN_METHOD_INVALID")),
-    (401, "AUTH_KEY_UNREGISTERED", Halted("Telegram answers AUTH_KEY_UNREGISTERED")),
-    (401, "SESSION_REVOKED", Halted("Telegram answers SESSION_REVOKED")),
-    (401, "SESSION_EXPIRED", Halted("Telegram answers SESSION_EXPIRED")),
-    (401, "USER_DEACTIVATED_BAN", Halted("Telegram answers USER_DEACTIVATED_BAN")),
-    (401, "USER_DEACTIVATED", Halted("Telegram answers USER_DEACTIVATED")),
-    (401, "NEW_REASON_TO_SIGN_IN", Halted("Telegram answers NEW_REASON_TO_SIGN_IN")),
-    (406, "AUTH_KEY_DUPLICATED", Halted("Telegram answers AUTH_KEY_DUPLICATED")),
+    (400, "PEER_FLOOD", halted("PEER_FLOOD")),
+    (420, "FROZEN_METHOD_INVALID", halted("FROZEN_METHOD_INVALID")),
+    (401, "AUTH_KEY_UNREGISTERED", halted("AUTH_KEY_UNREGISTERED")),
+    (401, "SESSION_REVOKED", halted("SESSION_REVOKED")),
+    (401, "SESSION_EXPIRED", halted("SESSION_EXPIRED")),
+    (401, "USER_DEACTIVATED_BAN", halted("USER_DEACTIVATED_BAN")),
+    (401, "USER_DEACTIVATED", halted("USER_DEACTIVATED")),
+    (401, "NEW_REASON_TO_SIGN_IN", halted("NEW_REASON_TO_SIGN_IN")),
+    (406, "AUTH_KEY_DUPLICATED", halted("AUTH_KEY_DUPLICATED")),
     (400, "CONNECTION_NOT_INITED", Unknown("CONNECTION_NOT_INITED")),
     (500, "INTERNAL_SERVER_ERROR", Unknown("INTERNAL_SERVER_ERROR")),
     (500, "RANDOM_ID_DUPLICATE", Unknown("RANDOM_ID_DUPLICATE")),

@@ -2,6 +2,7 @@
 language."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from core.directory import Directory
 from core.jobs import Actor, JobId, JobState, StoredJob
 from core.jobs.notices import Notice, NoticeEvent
-from core.model.people import User
+from core.model.people import User, UserChange
 from core.queue import QueueClient
 from core.services import Services
 from core.webhooks.http_client import WebhookClient
@@ -59,6 +60,10 @@ class Scene:
         await until(lambda: len(self.courier.attempted) >= count)
         return [message.text for message in self.courier.attempted]
 
+    async def speaks(self, language: str) -> None:
+        """Set the language of the user."""
+        await Directory(self.playground.stack.store).users.update("university", 1, UserChange(locale=language))
+
     async def nobody_waits(self) -> None:
         """Wait until every notice was handled."""
 
@@ -84,8 +89,13 @@ async def fail(iteration: Iteration) -> None:
 
 
 async def test_a_user_is_told_that_its_job_has_failed(scene: Scene) -> None:
-    await scene.run(fail)
-    assert await scene.texts() == ["Your job hunt has failed and does not go on: the service is closed"]
+    async def stumble(iteration: Iteration) -> None:
+        raise KeyError("secret")
+
+    await scene.speaks("ru")
+    await scene.run(stumble)
+    (text,) = await scene.texts()
+    assert re.fullmatch(r"Ваше задание hunt прервано из-за ошибки: KeyError, файл conftest\.py, строка \d+", text)
     assert scene.courier.addresses == ["anna"]
 
 
@@ -117,9 +127,11 @@ async def test_a_user_is_told_where_to_sign_in(scene: Scene) -> None:
     async def apply(iteration: Iteration) -> None:
         await iteration.access_token("vacancies")
 
+    await scene.speaks("ru")
     await scene.run(apply)
     (text,) = await scene.texts()
-    assert text.startswith("Your job hunt waits for you: sign in to vacancies again\nSign in here, within a day: https")
+    waits = "Ваше задание hunt ждёт вас: войдите в vacancies ещё раз\n"
+    assert text.startswith(f"{waits}Войдите здесь в течение дня: https")
     invitation = await scene.sign_in.find(text.rpartition("/")[2])
     assert (invitation.signed_in.user, invitation.person) == ("1", "Anna")
     assert (await scene.playground.jobs.find(ANNA)).record.service == "vacancies"

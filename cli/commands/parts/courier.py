@@ -47,6 +47,7 @@ from core.monitoring.halts import Halts
 from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.sentence import Text
 from couriers.channel import channels
 from couriers.exchanges import secrets_of
 from couriers.sending.interface import Courier, HasBalance, HasTest
@@ -165,11 +166,11 @@ class Couriers:
         await self.runtime.add(courier, tenant, options)
         await self._halts.works(self._channel, tenant)
 
-    async def _note_halt(self, tenant: str, reason: str) -> None:
-        await self.folders.note(tenant, reason)
+    async def _note_halt(self, tenant: str, reason: Text) -> None:
+        await self.folders.note(tenant, str(reason))
         await self.inform(reason, tenant)
 
-    async def inform(self, reason: str, tenant: str = EVERY_TENANT) -> None:
+    async def inform(self, reason: Text, tenant: str = EVERY_TENANT) -> None:
         """Inform the operators that an account has stopped. A store that fails keeps nobody from stopping."""
         try:
             await self._halts.note(self._channel, reason, tenant)
@@ -254,8 +255,8 @@ async def deliver(
     finally:
         await cancel_and_wait(*beside)
     if runtime.halted:
-        process.answered(runtime.halted, is_refused=True)
-        process.ends(ProcessState.HALTED, runtime.halted)
+        process.answered(str(runtime.halted), is_refused=True)
+        process.ends(ProcessState.HALTED, str(runtime.halted))
         return OPERATOR_NEEDED
     return SUCCESS
 

@@ -141,7 +141,7 @@ class CourierAttempts:
             for pending, outcome in attempted:
                 rest = outcome.rest if isinstance(outcome, Partly) else outcome
                 if isinstance(rest, Halted):
-                    await self._services.halt(rest.detail)
+                    await self._services.halt(rest.said)
                 elif isinstance(rest, Rejected) and rest.is_gone:
                     await self._remove_subscription(pending.entry.address)
                 elif isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:

@@ -48,7 +48,10 @@ class ExchangeNotes:
         match outcome:
             case Sent():
                 return outcome
-            case Deferred() | Rejected() | Unknown() | Halted():
+            case Halted():
+                clean = self._filter.clean(outcome.detail, _private(message))
+                return outcome if clean == outcome.detail else Halted(clean)
+            case Deferred() | Rejected() | Unknown():
                 return replace(outcome, detail=self._filter.clean(outcome.detail, _private(message)))
             case Partly():
                 return replace(outcome, rest=self.cleaned(outcome.rest, message))

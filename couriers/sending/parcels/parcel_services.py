@@ -14,6 +14,7 @@ from core.deliveries.reply_addresses import ReplyAddresses
 from core.directory.preferences import PreferenceTokens
 from core.directory.subscriptions import Subscriptions
 from core.queue import Queue, Task
+from core.sentence import Text
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
 from couriers.sending.content.uploaded_files import UploadedFiles
@@ -31,7 +32,7 @@ fewer, a fast provider waits for the store."""
 @dataclass(frozen=True, slots=True)
 class ParcelServices:
     """One per process. `release_capacity(task, entries)`: the worker may claim more.
-    `halt(detail)`: stop the process until an operator acts. `announcing`: one permit for each message that is being
+    `halt(why)`: stop the process until an operator acts. `announcing`: one permit for each message that is being
     announced.
     """
 
@@ -44,7 +45,7 @@ class ParcelServices:
     account: AccountThrottle
     is_stopping: Callable[[], bool]
     release_capacity: Callable[[Task, int], None]
-    halt: Callable[[str], Awaitable[None]]
+    halt: Callable[[Text], Awaitable[None]]
     read_marks: ReadMarks
     choices: Choices
     files: UploadedFiles

@@ -4,9 +4,10 @@ from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.model.people import Group, User
 from core.monitoring.halts import Halts, halt_of
+from core.sentence import sentence
 from tests.support.stack import TENANT, FakeCourier, Stack
 
-REASON = "VK error 5: the token is no longer accepted"
+REASON = sentence("halt_token_ended", answer="VK error 5")
 
 
 async def school(stack: Stack) -> Directory:
@@ -46,10 +47,11 @@ async def test_administrators_are_informed_once_for_each_stop_over_another_chann
     assert [address for address, _ in await informed(stack, echo, sms)] == ["+79990000002", "head"]
     texts = sorted(message.text for message in echo.attempted + sms.attempted)
     assert texts[0].startswith(f"VK: sending has stopped, messages wait. The reason: {REASON}.")
-    assert texts[1].startswith(f"VK: отправка остановлена, сообщения ждут. Причина: {REASON}.")
+    russian = "VK: отправка остановлена, сообщения ждут. Причина: VK error 5: токен больше не принимается."
+    assert texts[1].startswith(russian)
     found = await halt_of(stack.store, "vk")
     assert found
-    assert (found.reason, found.informed, found.is_over) == (REASON, 2, False)
+    assert (found.reason, found.informed, found.is_over) == (str(REASON), 2, False)
     await one.works("vk")
     await one.note("vk", REASON)
     assert len(await informed(stack, echo, sms)) == 2, "it is restarted over and over, and stops each time"
