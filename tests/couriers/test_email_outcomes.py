@@ -129,6 +129,6 @@ def test_a_limit_named_for_a_recipient_is_the_accounts_if_the_next_recipient_get
 
 def test_the_remedy_names_the_setting() -> None:
     certificate = unanswered(Phase.CONNECT, 0, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate")
-    assert "set ADA_SMTP_CA" in remedy(certificate)
-    assert "cannot be reached" in remedy(unanswered(Phase.CONNECT, 0, "refused"))
-    assert "answers 450 busy" in remedy(MailDeferred(Phase.CONNECT, 450, "busy"))
+    assert "set ADA_SMTP_CA" in str(remedy(certificate))
+    assert "cannot be reached" in str(remedy(unanswered(Phase.CONNECT, 0, "refused")))
+    assert "answers 450 busy" in str(remedy(MailDeferred(Phase.CONNECT, 450, "busy")))

@@ -22,6 +22,7 @@ from core.model.states import Reason, Status
 from core.queue import Task
 from core.queue.checks import error_text, storable
 from core.redis.cancel_and_wait import is_cancelled_from_outside
+from core.sentence import Sentence, Text
 from couriers.exchanges import noting_calls
 from couriers.sending.day_messages import DayPart, joins_day
 from couriers.sending.interface import (
@@ -219,14 +220,19 @@ def _checked(outcome: Any, wanted: Any) -> Any:
     return replace(outcome, **{name: _CHECKS[name](getattr(outcome, name)) for name in names})
 
 
-def _of_type(kind: type, value: Any) -> Any:
+def _of_type(kind: Any, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
+        raise TypeError(f"{type(value).__name__} in place of {getattr(kind, '__name__', kind)}")
     return value
 
 
 def _text(value: Any) -> str:
     return storable(_of_type(str, value))
+
+
+def _said(value: Any) -> Text:
+    words = storable(str(_of_type(str | Sentence, value)))
+    return value if isinstance(value, Sentence) and words == str(value) else words
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
@@ -241,6 +247,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "is_guess": lambda value: _of_type(bool, value),
     "is_gone": lambda value: _of_type(bool, value),
     "detail": _text,
+    "said": _said,
     "rest": lambda value: _checked(value, Outcome),
     "rejected": lambda value: _checked(value, Rejected),
 }
