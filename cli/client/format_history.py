@@ -50,6 +50,27 @@ def header_lines(history: History) -> Iterator[str]:
     yield from reminder_lines(history.get("reminders") or {})
 
 
+def format_preview(seen: Mapping[str, Any]) -> str:
+    """Return whom a delivery would reach, and a line for each channel."""
+    counts = {name.replace("_", " "): seen[name] for name in ("no_contact", "opted_out", "duplicates", "cannot_answer")}
+    lines = ["  ".join([f"people {seen['people']}", *(f"{name} {count}" for name, count in counts.items() if count)])]
+    rows = [[name, f"people {one['people']}", _sms_of(one)] for name, one in seen["channels"].items()]
+    lines += align(rows)
+    if seen["moved_from"]:
+        lines.append(f"quiet hours: moved to {seen['deliver_at']}")
+    if seen["quota"] and not seen["quota"]["allowed"]:
+        lines.append(f"the quota of {seen['quota']['limit']} is used up")
+    return "\n".join([*lines, "nothing was sent"])
+
+
+def _sms_of(channel: Mapping[str, Any]) -> str:
+    """Return how many SMS a channel sends; "" for one whose messages have no parts."""
+    if "total_parts" not in channel:
+        return ""
+    price = f", each {channel['price']}" if channel.get("price") else ""
+    return f"{channel['parts']} SMS each, {channel['total_parts']} in all{price}"
+
+
 def format_answers(page: Mapping[str, Any]) -> str:
     """Return the totals of a question, and a line for each recipient."""
     rows = [[format_recipient(one), format_answer(one["answer"])] for one in page["recipients"]]

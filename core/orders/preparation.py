@@ -43,11 +43,11 @@ class PreparedOrder(NamedTuple):
 
     @property
     def repeated(self) -> int:
-        """Return how many people are addressed more than once: by their id, or in several groups that are no virtual
-        ones.
+        """Return how many people are addressed more than once: by their id, in several groups that are no virtual ones,
+        or by a bare address beside it.
         """
-        counts = Counter(str(one.id) for one in self.mentions)
-        return sum(counts[str(one.id)] > 1 or len(one.origin) > 1 for one in self.delivery.recipients)
+        counts, people = Counter(str(one.id) for one in self.mentions), self.delivery.recipients
+        return sum(counts[str(one.id)] > 1 or len(one.origin) > 1 for one in people) + len(counts) - len(people)
 
 
 class Preparation:

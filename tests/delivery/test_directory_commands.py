@@ -17,7 +17,8 @@ from openpyxl import Workbook
 
 from cli.main import main
 from core.directory.importing.journal import Journal
-from tests.delivery.conftest import ADMIN, Api
+from tests.delivery.conftest import ADMIN, Api, Couriers
+from tests.support.stack import PaidCourier
 
 Ada = Callable[..., Awaitable[tuple[int, str, str]]]
 
@@ -84,6 +85,24 @@ async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
     assert await ada("user", "remove", "1") == (0, "removed 1\n", "")
     code, _, err = await ada("user", "show", "1")
     assert (code, "USER_NOT_FOUND" in err) == (1, True)
+
+
+async def test_a_person_is_named_by_its_external_id_unless_another_one_has_that_id(ada: Ada, api: Api) -> None:
+    for person in ({"id": 1, "external_ids": ["1c:42", "1c:43"]}, {"id": "1c:43"}):
+        assert (await api.call("POST", "/v1/users", person)).status == 201
+    assert await ada("user", "change", "1c:42", "--name", "Анна") == (0, "changed 1  Анна\n", "")
+    assert [user["id"] for user in await result(ada, "user", "show", "1c:43")] == ["1c:43"]
+    assert (await ada("user", "show", "1c:44"))[0] == 1
+
+
+async def test_a_preview_and_a_warning_name_the_parts_of_an_sms(ada: Ada, courier: Couriers) -> None:
+    await courier("sms", kind=PaidCourier)
+    send = ("send", "--to", "sms:+79990000001", "--to", "2=sms:89990000001", "--channel", "sms", "--text", "Я" * 100)
+    seen = "people 1  duplicates 1\n  sms  people 1  2 SMS each, 2 in all, each 4.20 ₽\nnothing was sent\n"
+    assert await ada(*send, "--preview") == (0, seen, "")
+    assert (await ada(*send, "--preview", "--wait"))[0] == 2
+    code, _, warning = await ada(*send)
+    assert (code, "an SMS of this text has 2 parts" in warning) == (0, True)
 
 
 async def test_single_contacts_are_added_and_removed(ada: Ada) -> None:

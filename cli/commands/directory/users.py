@@ -185,7 +185,23 @@ def describe_field(field: JsonObject) -> str:
     return "  ".join([field["name"], field["type"], *([", ".join(field["choices"])] if field["choices"] else [])])
 
 
+async def name_by_own_id(api: HttpClient, arguments: Namespace) -> None:
+    """Put the id of a person in place of its external id, such as `1c:42`, as `send --to` does. An id that belongs to a
+    person is that person's.
+    """
+    given = str(getattr(arguments, "id", ""))
+    if arguments.action == "add" or ":" not in given:
+        return
+    people = (await api.call("GET", "/v1/users", query={"external_id": given}))["users"]
+    if people:
+        try:
+            await api.call("GET", USERS.path_of(arguments))
+        except CommandFailed:
+            arguments.id = str(people[0]["id"])
+
+
 async def run(api: HttpClient, arguments: Namespace) -> int:
+    await name_by_own_id(api, arguments)
     if arguments.action in _FURTHER:
         return await _FURTHER[arguments.action](api, arguments)
     return await USERS.actions[arguments.action](api, arguments)

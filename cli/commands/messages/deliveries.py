@@ -13,6 +13,7 @@ from cli.client.format_history import (
     format_event,
     format_exchanges,
     format_history,
+    format_preview,
     format_series,
 )
 from cli.client.http_client import HttpClient, JsonObject, quoted
@@ -20,6 +21,7 @@ from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
 from core.model.history_key import HistoryKey
+from core.model.text.text_parts import sms_parts
 
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
 
@@ -45,6 +47,9 @@ def declare_send(parser: ArgumentParser) -> None:
     _declare_question(parser)
     _declare_terms(parser)
     parser.add_argument("--wait", action="store_true", help="wait until the delivery is finished, as track does")
+    parser.add_argument(
+        "--preview", action="store_true", help="show whom it would reach, and how many SMS; send nothing"
+    )
 
 
 def _declare_recipients(parser: ArgumentParser) -> None:
@@ -161,6 +166,27 @@ def _declare_terms(parser: ArgumentParser) -> None:
 
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
+    body = await body_of(api, arguments)
+    if arguments.preview:
+        seen = await api.call("POST", "/v1/deliveries/preview", body)
+        return print_result(arguments, seen, format_preview(seen))
+    if arguments.every:
+        return await repeat(api, body, arguments)
+    accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
+    no_one = "no recipient has a contact in one of the channels and wants messages, so it reaches no one"
+    history = await api.call("GET", delivery_path(accepted["id"]), query={"limit": "1"})
+    reaches = history["verdict"] != "nobody_to_reach"
+    for warning in filter(None, ("" if reaches else no_one, unfilled_marks(arguments), sms_in_parts(history))):
+        print(f"ada: warning: {warning}", file=sys.stderr)
+    if arguments.wait:
+        if not arguments.json:
+            print(format_accepted(accepted), flush=True)
+        return await follow(api, accepted["id"], arguments)
+    return print_result(arguments, accepted, format_accepted(accepted))
+
+
+async def body_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
+    """Return the request body; its files are uploaded. Raises CommandFailed."""
     body = new_delivery(arguments)
     if arguments.follow_up:
         body |= await follow_up_of(api, arguments)
@@ -170,18 +196,7 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
         body["recipients"] = [*body["recipients"], table]
     if arguments.file:
         body["content"] = {"attachments": [await attach(api, one) for one in arguments.file]}
-    if arguments.every:
-        return await repeat(api, body, arguments)
-    accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
-    no_one = "no recipient has a contact in one of the channels and wants messages, so it reaches no one"
-    reaches = not await reaches_no_recipient(api, accepted["id"])
-    for warning in filter(None, ("" if reaches else no_one, unfilled_marks(arguments))):
-        print(f"ada: warning: {warning}", file=sys.stderr)
-    if arguments.wait:
-        if not arguments.json:
-            print(format_accepted(accepted), flush=True)
-        return await follow(api, accepted["id"], arguments)
-    return print_result(arguments, accepted, format_accepted(accepted))
+    return body
 
 
 async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) -> int:
@@ -215,10 +230,14 @@ def _format_uninformed(one: JsonObject) -> str:
     return f"  {one['guardian']} is blocked as a guardian of {one['child']}, and gets nothing"
 
 
-async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
-    """Return whether every recipient is without contact in every channel of the delivery."""
-    history = await api.call("GET", delivery_path(delivery_id), query={"limit": "1"})
-    return bool(history["verdict"] == "nobody_to_reach")
+def sms_in_parts(history: Mapping[str, Any]) -> str:
+    """Return a warning that each SMS has several parts; "" if it has one, or nobody gets an SMS."""
+    by_sms, parts = history["channels"].get("sms"), sms_parts(history["text"])
+    if not by_sms or parts < 2:
+        return ""
+    if by_sms.get("no_contact", 0) + by_sms.get("skipped", 0) >= history["counts"]["recipients"]:
+        return ""
+    return f"an SMS of this text has {parts} parts, and each part is paid; --preview shows that before"
 
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
@@ -258,6 +277,8 @@ def check_options(arguments: Namespace) -> None:
     for name, other in _BELONGS_TO.items():
         if getattr(arguments, name) and not getattr(arguments, other):
             raise CommandFailed(f"--{name} belongs to --{other.replace('_', '-')}", WRONG_USAGE)
+    if arguments.preview and (arguments.wait or arguments.every):
+        raise CommandFailed("--preview sends nothing: leave out --wait and --every", WRONG_USAGE)
     if arguments.wait and arguments.every:
         raise CommandFailed(
             "--wait waits for one delivery; with --every, `ada series` shows what was sent", WRONG_USAGE
