@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from core.sentence import Text
 from couriers.sending.runtime import Runtime
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
@@ -18,8 +19,8 @@ async def accounts(stack: Stack) -> AsyncIterator[Runtime]:
     """A process that runs, and has no account yet; the channel is known from another one."""
     await stack.stop(await stack.courier(FakeCourier()))
 
-    async def halted(tenant: str, detail: str) -> None:
-        raise AssertionError(f"{tenant} is halted: {detail}")
+    async def halted(tenant: str, why: Text) -> None:
+        raise AssertionError(f"{tenant} is halted: {why}")
 
     accounts = Runtime(stack.store, "echo", QUICK, halted)
     running = asyncio.create_task(accounts.run())
