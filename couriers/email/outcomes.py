@@ -18,9 +18,8 @@ Sources: RFC 5321, 4.2 and 4.3.2 (answers per command); RFC 3463 (enhanced statu
 
 from datetime import timedelta
 
-from core.sentence import Sentence, sentence
 from couriers.email import MailDeferred, MailError, MailRefused, MailUnclear, Phase
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sentence, Unknown, sentence
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 MINUTE = timedelta(minutes=1)

@@ -12,9 +12,8 @@ from typing import Any
 
 import aiohttp
 
-from core.sentence import sentence
 from couriers.max.client import TOKEN_REFUSED, Answer, error_of
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown, sentence
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 

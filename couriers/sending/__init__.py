@@ -23,7 +23,7 @@ from core.model.states import Reason
 from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, coding_of, sms_parts, split_text, utf16_length
-from core.sentence import say
+from core.sentence import Sentence, say, sentence
 from core.updates.events import SEND_REPLY
 from couriers.sending.content.content_for_channel import without_contact_buttons
 from couriers.sending.content.files import (
@@ -91,6 +91,7 @@ __all__ = [
     "Rejected",
     "Scope",
     "Sent",
+    "Sentence",
     "SetupError",
     "Span",
     "Split",
@@ -114,6 +115,7 @@ __all__ = [
     "plain_socket",
     "plain_text",
     "say",
+    "sentence",
     "sms_parts",
     "spans",
     "split_text",

@@ -10,7 +10,6 @@ from datetime import timedelta
 import aiohttp
 from yarl import URL
 
-from core.sentence import sentence
 from couriers.announcing_connector import Announce, announcing
 from couriers.exchanges import noted_call
 from couriers.sending import (
@@ -24,6 +23,7 @@ from couriers.sending import (
     Sent,
     SetupError,
     Unknown,
+    sentence,
 )
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier

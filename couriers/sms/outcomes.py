@@ -10,8 +10,7 @@ from datetime import timedelta
 
 import aiohttp
 
-from core.sentence import sentence
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown, sentence
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 MINUTE = timedelta(minutes=1)

@@ -15,8 +15,7 @@ from typing import Any
 from telethon import errors
 from telethon.errors.rpcerrorlist import rpc_errors_dict, rpc_errors_re
 
-from core.sentence import sentence
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown, sentence
 
 PEER_INVALID = "PEER_ID_INVALID"
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts

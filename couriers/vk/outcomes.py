@@ -17,8 +17,7 @@ from typing import Any
 
 import aiohttp
 
-from core.sentence import sentence
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown, sentence
 from couriers.vk.calls import MessageKey, VkCall
 from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED, NotJson
 
