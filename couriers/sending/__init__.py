@@ -6,7 +6,7 @@ scope. A crash doubles no message where the provider recognises a repeat, and ot
 attempt that may have sent the message, no status claims that it was not sent.
 
 This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
-`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `MessageFiles`, `Transfers`,
+`SetupError`, `sentence`, `e164`, `split_text`, `cut_text`, `sms_parts`, `MessageFiles`, `Transfers`,
 `KnownIds`, `Subscription`. The process is `couriers.sending.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports), `couriers/` (the channels), `cli`

@@ -69,7 +69,7 @@ class AppriseProvider(Provider):
             "mail": f"mailto://ada:{TOKEN}@example.org:{self._server.port}?smtp=127.0.0.1&to=anna@example.org",
             **{f"room-{number}": f"json://{self.host}/{TOKEN}/{number}" for number in range(64)},
         }
-        text = "# of the tests\n" + "\n".join(f"{name}={url}" for name, url in rooms.items())
+        text = "  # of the tests\n" + "\n".join(f"{name}={url}" for name, url in rooms.items())
         return apprise.Settings(text, LIMIT, allow_private=True)
 
     def address(self, number: int) -> str:
@@ -192,6 +192,7 @@ async def test_a_service_that_is_not_called_over_http_is_not_called_at_all(provi
         ([403], True, Unknown),
         ([408], False, Unknown),
         ([403, 429], False, Deferred),
+        ([429, 403], False, Deferred),
         ([403], None, Unknown),
         ([], None, Deferred),
         ([], True, Unknown),

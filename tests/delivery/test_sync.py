@@ -24,7 +24,7 @@ from cli.commands.directory import sync, sync_sources
 from cli.commands.directory.sync_sources import SyncRefused
 from cli.commands.start.doctor import check_syncs
 from cli.settings.sync_file import read_sync_lines
-from core.directory.syncs import SourceState, SyncResult
+from core.directory.syncs import SourceState, SyncResult, owner_of
 from core.errors import SetupError
 from core.model.people import User
 from tests.delivery.conftest import ADMIN, Api
@@ -365,6 +365,12 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
     assert (await api.call("PUT", "/v1/syncs/1C", {"place": "x"})).code == "WRONG_VALUE"
     assert (await api.call("DELETE", "/v1/syncs/1c")).status == 204
     assert (await api.call("DELETE", "/v1/syncs/1c")).code == "SYNC_NOT_FOUND"
+
+
+def test_a_column_that_a_source_names_for_the_first_time_is_its_own_before_that_of_a_later_source() -> None:
+    columns = {"1c": ["name"], "ad": ["email"]}
+    assert [owner_of(["1c:1", "ad:2"], "email", source, columns) for source in ("1c", "ad")] == ["1c", "ad"]
+    assert owner_of(["1c:1", "ad:2"], "name", "ad", columns) == "1c"
 
 
 async def test_an_external_id_belongs_to_one_person(api: Api) -> None:

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from core.admission.office_hours import OfficeHours, Opening, TenantOfficeHours
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.histories.encoding import PAGE
+from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.history_key import Id
-from core.model.people import Group, User
+from core.model.people import Group, User, UserChange
 from core.model.states import DeliveryState
 from core.orders import Caller, Order, SendingPolicy
 from core.orders.order import Addressee
@@ -29,6 +30,7 @@ from core.redis.keys import KEYS
 from core.redis.server_checks import configure
 from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
+from core.threads import threads as threads_module
 from core.threads.files import (
     LONGEST,
     ReceivedFile,
@@ -38,6 +40,7 @@ from core.threads.files import (
     open_files_tube,
     type_of,
 )
+from core.threads.incoming import IncomingReplies
 from core.threads.limits import ReplyLimits
 from core.threads.metadata import without_metadata
 from core.threads.relay import Written
@@ -256,6 +259,15 @@ async def test_without_an_office_a_message_that_belongs_to_nothing_stays_with_th
         assert (school.got(BORIS), await school.threads(OFFICE)) == ([], [])
 
 
+async def test_the_delivery_of_a_reply_names_its_person_beyond_the_first_page_of_people(school: School) -> None:
+    people = [Addressee(n, contacts={BOT: [str(n)]}) for n in range(1000, 1000 + PAGE + 1)]
+    delivery = NewDelivery(TENANT, Sender(7), "?", (), [BOT], deliver_at=datetime.now(UTC) + timedelta(hours=1))
+    key = (await school.core.sending.send(Order(delivery, people), Caller(TENANT, is_admin=True))).key
+    incoming = IncomingReplies(school.core.store, school.core.directory)
+    found = [await incoming.delivery(TENANT, ReceivedMessage("1", key, number)) for number in (0, PAGE, PAGE + 1)]
+    assert [one and one.recipient for one in found] == [1000, 1000 + PAGE, None]
+
+
 async def test_the_members_of_an_office_read_it_together_but_no_student(school: School) -> None:
     message = await school.send(replies="dean")
     await school.write(MARIA, "May I come?", quoted=message)
@@ -267,6 +279,10 @@ async def test_the_members_of_an_office_read_it_together_but_no_student(school: 
     assert await school.said(thread) == [("person", "May I come?"), ("staff", "Yes")]
     assert await school.core.relay.inboxes_of(TENANT, OLGA) == [Inbox("user", "8"), OFFICE]
     assert await school.core.relay.inboxes_of(TENANT, BORIS) == [Inbox("user", "2")]
+    await school.write(OLGA, "May I, too?", quoted=await school.send(OLGA, to=OLGA, replies="dean"))
+    assert not any("May I, too?" in text for text in school.got(OLGA)), "nobody gets its own words"
+    await school.core.directory.users.update(TENANT, 8, UserChange(blocked=True))
+    assert await school.core.relay.readers(TENANT, OFFICE) == []
 
 
 async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(school: School) -> None:
@@ -435,12 +451,15 @@ async def test_a_thread_counts_what_is_unread_and_goes_with_its_person(school: S
     threads, (thread,) = school.core.threads, await school.threads()
     assert (thread.unread, await threads.count_unread(TENANT, ANNAS)) == (3, 1)
     assert await threads.mark_read(thread, 2) == 1
-    assert await threads.mark_read(thread, 3) == 0
+    assert [await threads.mark_read(thread, number) for number in (3, 1)] == [0, 0]
     assert (await threads.count_unread(TENANT, ANNAS), await threads.page(TENANT, ANNAS, None, 9, unread=True)) == (
         0,
         ([], None),
     )
     assert await threads.of_person(TENANT, 1) == [thread.id]
+    await threads.merge(TENANT, 2, 1)
+    assert await threads.of_person(TENANT, 2) == [thread.id]
+    await threads.forget(TENANT, 2)
     await threads.forget(TENANT, 1)
     assert (await school.threads(), await threads.of_person(TENANT, 1)) == ([], [])
     with pytest.raises(NotFound):
@@ -466,7 +485,10 @@ async def test_who_writes_too_much_is_told_when_the_next_may_come(school: School
     assert [one.person.id for one in await school.threads(OFFICE)] == [1]
 
 
-async def test_the_files_of_a_deleted_person_go_at_once_and_those_of_others_stay(school: School) -> None:
+async def test_the_files_of_a_deleted_person_go_at_once_and_those_of_others_stay(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads_module, "_AT_ONCE", 1)
     of_maria = await school.send()
     of_boris = await school.send(to=BORIS)
     files, same = {"a": b"%PDF"}, "Work.pdf"
@@ -483,6 +505,9 @@ async def test_the_files_of_a_deleted_person_go_at_once_and_those_of_others_stay
     await school.core.threads.forget(TENANT, 2)
     uploads = Uploads(school.core.store)
     assert [bool(one) for one in await uploads.keep(TENANT, [*of_each[2], *of_each[1]])] == [False, False, True]
+    await school.write(BORIS, "once more", quoted=of_boris)
+    await school.core.threads.forget(TENANT, 7)
+    assert await school.threads() == [], "its inbox goes, too"
 
 
 async def test_a_thread_passes_on_ten_messages_a_minute_of_both_sides(school: School) -> None:
@@ -498,6 +523,7 @@ async def test_a_thread_passes_on_ten_messages_a_minute_of_both_sides(school: Sc
     )
     with pytest.raises(QuotaExceeded):
         await ReplyLimits(school.core.store).check_thread(TENANT, thread.id, "ff")
+    await ReplyLimits(school.core.store).check_thread(TENANT, "another thread", "ff")
 
 
 async def test_outside_office_hours_a_message_is_accepted_and_shown_when_they_begin(stack: Stack) -> None:
@@ -553,6 +579,13 @@ async def test_an_inbox_is_read_in_pages(school: School) -> None:
     first, cursor = await threads.page(TENANT, ANNAS, None, 1)
     second, end = await threads.page(TENANT, ANNAS, cursor, 1)
     assert ([one.person.name for one in (*first, *second)], end) == (["Boris", "Maria"], None)
+    key = KEYS["inbox"].at(school.core.store.shard_of(f"{TENANT}:{ANNAS}"), TENANT, str(ANNAS))
+    newest = {one.id: one.last for one in (*first, *second)}
+    await school.stack.redis.zadd(key, dict.fromkeys(newest, 1))  # in one millisecond
+    first, cursor = await threads.page(TENANT, ANNAS, None, 1)
+    second, end = await threads.page(TENANT, ANNAS, cursor, 1)
+    assert (sorted(one.person.name or "" for one in (*first, *second)), end) == (["Boris", "Maria"], None)
+    await school.stack.redis.zadd(key, newest)
 
 
 async def test_an_office_that_is_no_group_is_refused(school: School) -> None:
