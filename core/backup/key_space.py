@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from core.backup.archive import PATIENCE, explain
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading, writing
 from core.errors import StoreUnavailable
-from core.redis.cluster.cluster_nodes import ClusterNodes, newest_view
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, newest_view
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
 
@@ -103,12 +103,18 @@ async def open_server(address: ServerAddress, setting: str) -> AsyncIterator[Key
         connection.close()
 
 
-@asynccontextmanager
-async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySpace]:
-    """Open all primaries until the end of the block. Raises StoreUnavailable, also if a slot has none; SetupError."""
+async def whole_view(nodes: ClusterNodes) -> ClusterView:
+    """Return the newest view of a cluster. Raises PrimaryNotFound, StoreUnavailable if a slot has no primary."""
     view = await newest_view(nodes, nodes.places)
     if sum(one.last - one.first + 1 for one in view.slots) < _SLOTS:
         raise StoreUnavailable(f"not every slot of {nodes} has a primary; see CLUSTER SLOTS of its nodes")
+    return view
+
+
+@asynccontextmanager
+async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySpace]:
+    """Open all primaries until the end of the block. Raises StoreUnavailable, also if a slot has none; SetupError."""
+    view = await whole_view(nodes)
     primaries: dict[tuple[str, int], StoreConnection] = {}
     address = ServerAddress.parse(nodes.url_of(nodes.places[0]))
     try:

@@ -4,23 +4,28 @@
 
 The server names every key that changes, expires or goes (client-side caching, broadcast mode). What was read before its
 last change is read again, so each key's last entry is its value at the end. Writers wait only for the last round: some
-milliseconds, whatever the size of the data.
+milliseconds, whatever the size of the data. In a cluster the writers of all primaries wait together, so it is one
+moment there, too.
 
 Invariant: no name of a changed key is outstanding when the snapshot ends: a PING after the last read is answered behind
-all of them (tests/core/backup/test_snapshot.py).
+all of them (tests/core/backup/test_snapshot.py). A key whose slot moves meanwhile may be missed on both primaries, so
+such a backup ends with an error.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from redis.exceptions import RedisError
 
 from core.backup.archive import PATIENCE, ArchiveWriter, End, explain
+from core.backup.key_space import whole_view
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading
 from core.errors import SetupError
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
+from core.redis.refusals import is_about_slot
 
 _PAGE = 100
 """Keys that are read at once."""
@@ -31,20 +36,69 @@ _MOST_ROUNDS = 20
 _PAUSE_MS = 5000
 """Writers go on after this time at the latest, also if this process ends."""
 _RIGHTS = "+client|tracking +client|pause +client|unpause"
+_MOVED = "slots of the cluster moved, or a primary was replaced, during the backup; repeat it"
 
 
-async def take_snapshot(address: ServerAddress, archive: ArchiveWriter) -> End:
-    """Write every key to the archive, and its end, which is returned. Raises StoreUnavailable, SetupError."""
+async def take_snapshot(source: ServerAddress | ClusterNodes, archive: ArchiveWriter) -> End:
+    """Write every key of a server, or of all primaries of a cluster, to the archive, and its end, which is returned.
+    Raises StoreUnavailable, SetupError, PrimaryNotFound.
+    """
+    if isinstance(source, ServerAddress):
+        return archive.close(*await _read_primaries([source], archive))
+    view = await whole_view(source)
+    places = sorted({one.owner for one in view.slots})
+    found = await _read_primaries([ServerAddress.parse(source.url_of(place)) for place in places], archive)
+    if await _have_moved(source, view, places):
+        raise SetupError(_MOVED)
+    return archive.close(*found)
+
+
+async def _have_moved(nodes: ClusterNodes, before: ClusterView, places: Sequence[Place]) -> bool:
+    """Return whether one of these primaries sees other owners of the slots than before."""
     try:
-        async with _open_reader(address, archive) as reader:
-            await reader.read_all()
+        views = await asyncio.gather(*(view_of(nodes, place) for place in places))
+    except (RedisError, OSError, TimeoutError):
+        return True
+    return any(_owners(view) != _owners(before) for view in views)
+
+
+def _owners(view: ClusterView) -> set[tuple[int, int, Place]]:
+    return {(one.first, one.last, one.owner) for one in view.slots}
+
+
+async def _read_primaries(addresses: Sequence[ServerAddress], archive: ArchiveWriter) -> tuple[int, int]:
+    """Return how many keys there are, and the moment in ms."""
+    try:
+        async with AsyncExitStack() as stack:
+            readers = [await stack.enter_async_context(_open_reader(one, archive)) for one in addresses]
+            for reader in readers:
+                await reader.read_all()
             for _ in range(_MOST_ROUNDS):
-                if len(reader.changed) > _FEW:
-                    await reader.read_changed()
-            keys, moment = await reader.read_last()
+                for reader in readers:
+                    if len(reader.changed) > _FEW:
+                        await reader.read_changed()
+            return await _read_last(readers)
     except (RedisError, OSError, TimeoutError) as fault:
-        raise explain(fault, address, "backup", _RIGHTS) from None
-    return archive.close(keys, moment)
+        if is_about_slot(fault):
+            raise SetupError(_MOVED) from None
+        raise explain(fault, addresses[0], "backup", _RIGHTS) from None
+
+
+async def _read_last(readers: "Sequence[_ServerReader]") -> tuple[int, int]:
+    """Read what is left while the writers of all primaries wait. Return how many keys there are, and the moment."""
+    try:
+        while True:
+            await asyncio.gather(*(reader.pause() for reader in readers))
+            if not any(reader.changed for reader in readers):
+                break
+            for reader in readers:
+                await reader.read_changed()
+        seconds, micros = await readers[0].request("TIME")
+        keys = sum([await reader.request("DBSIZE") for reader in readers])
+        return keys, int(seconds) * 1000 + int(micros) // 1000
+    finally:
+        for reader in readers:
+            await reader.request("CLIENT", "UNPAUSE")
 
 
 @asynccontextmanager
@@ -89,25 +143,16 @@ class _ServerReader:
         for start in range(0, len(changed), _PAGE):
             await self._read(changed[start : start + _PAGE])
 
-    async def read_last(self) -> tuple[int, int]:
-        """Read what is left while writers wait. Returns how many keys there are, and the moment in ms."""
-        try:
-            while True:
-                await self.request("CLIENT", "PAUSE", _PAUSE_MS, "WRITE")
-                await self.request("PING")  # the names of what was changed before the pause come first
-                if self._is_emptied:
-                    raise SetupError("a database of the server was emptied during the backup; repeat it")
-                if not self.changed:
-                    break
-                await self.read_changed()
-            seconds, micros = await self.request("TIME")
-            return await self.request("DBSIZE"), int(seconds) * 1000 + int(micros) // 1000
-        finally:
-            await self.request("CLIENT", "UNPAUSE")
+    async def pause(self) -> None:
+        """Make writers wait. `changed` has every key that changed before."""
+        await self.request("CLIENT", "PAUSE", _PAUSE_MS, "WRITE")
+        await self.request("PING")  # the names of what was changed before the pause come first
+        if self._is_emptied:
+            raise SetupError("a database of the server was emptied during the backup; repeat it")
 
     async def _read(self, keys: Collection[bytes]) -> None:
         ours = [key for key in keys if is_ours(key.decode(errors="replace"))]
-        kinds = [kind.decode() for kind in await self._request_all([("TYPE", key) for key in ours])]
+        kinds = [_kind(reply) for reply in await self._request_all([("TYPE", key) for key in ours])]
         present = [(key, kind) for key, kind in zip(ours, kinds, strict=True) if kind != GONE]
         for entry in await self._entries(present):
             self._archive.add(entry)
@@ -135,6 +180,12 @@ class _ServerReader:
             return []
         async with asyncio.timeout(PATIENCE):
             return await self.connection.request_all(commands)
+
+
+def _kind(reply: Reply) -> str:
+    if isinstance(reply, RedisError):
+        raise reply
+    return str(reply.decode())
 
 
 def _reading(key: bytes, kind: str) -> list[Command]:

@@ -57,6 +57,11 @@ _IN_FOLDER = {"settings.yaml": "the settings", ".env": "the settings"}
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""
 
+_NOT_INTO_CLUSTER = (
+    "nothing is restored: ADA_REDIS_URL names a cluster. Restore to one server, for example the embedded one, "
+    "and move the data with `ada migrate --to` (docs/backup.md)"
+)
+
 _WHAT_FOLLOWS = """
 Start Ada when you want it to go on: what has become due since the backup is sent
 then, and what was sent since the backup may be sent again."""
@@ -112,40 +117,27 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
                 return f"backup: {counted(archive.entries, 'key')}"
 
             async with progress_line(taken, _INTERVAL):
-                end = await take_snapshot(await primary_of(url), archive)
+                end = await take_snapshot(ShardMap(url, 1).cluster or await primary_of(url), archive)
     print_backup(end, configuration, arguments)
     return SUCCESS
 
 
 async def stored_shards(url: str, settings: Settings) -> int:
-    """Return how many shards have data. Raises SetupError if there are none, or for a cluster; LayoutUnknown."""
-    refuse_cluster(url)
+    """Return the number of shards. Raises SetupError if there are no data; LayoutUnknown, ShardsDiffer."""
     store = await Store.open(url, settings.shards)
     try:
         await check_layout(store)
-        shards = 0
-        while await layout_of(store, shards) is not None:
-            shards += 1
+        if await layout_of(store, 0) is not None:
+            return store.shards
     finally:
         await store.close()
-    if not shards:
-        raise SetupError(f"there are no data of Ada on the server at {Topology(url)}; set ADA_REDIS_URL or ADA_DATA")
-    return shards
-
-
-def refuse_cluster(url: str) -> None:
-    if ShardMap(url, 1).cluster:
-        raise SetupError(
-            "a backup reads one server, and ADA_REDIS_URL names a cluster: save each of its primaries with the means "
-            "of the server (docs/cluster.md)"
-        )
+    raise SetupError(
+        f"there are no data of Ada at {ShardMap(url, 1).cluster or Topology(url)}; set ADA_REDIS_URL or ADA_DATA"
+    )
 
 
 async def primary_of(url: str) -> ServerAddress:
-    """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable; SetupError
-    for a cluster.
-    """
-    refuse_cluster(url)
+    """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable."""
     topology = Topology(url)
     if topology.sentinels is None:
         return topology.address
@@ -173,6 +165,8 @@ def print_backup(end: End, configuration: Configuration, arguments: Namespace) -
 async def put_back(configuration: Configuration, arguments: Namespace) -> int:
     """Exit code 1 if the audit finds something in the restored data."""
     settings = configuration.settings
+    if settings.redis_url and ShardMap(settings.redis_url, 1).cluster:
+        raise SetupError(_NOT_INTO_CLUSTER)
     with opened(arguments.file) as file:
         end = await check(file, settings, arguments)
         async with stopped_server(settings) as url:

@@ -40,7 +40,8 @@ async def migrate(configuration: Configuration, arguments: Namespace) -> int:
     async with backed_up_server(settings) as url:
         if ShardMap(url, 1).cluster:
             raise SetupError(
-                "ADA_REDIS_URL names a cluster; only the data of one server can be moved (docs/cluster.md)"
+                "ADA_REDIS_URL names a cluster; only the data of one server can be moved. Those of a cluster are moved "
+                "by `ada backup` and `ada restore` (docs/backup.md)"
             )
         source = open_server(await primary_of(url), "ADA_REDIS_URL")
         async with source as old, opened_target(arguments.to) as new:

@@ -1,9 +1,13 @@
-"""A migration moves every key, or leaves both servers so that no process starts on them (S-15)."""
+"""A migration moves every key, or leaves both servers so that no process starts on them (S-15). A backup of a cluster
+moves them back.
+"""
 
 import asyncio
+import io
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,21 +16,23 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, restore, take_snapshot
 from core.backup.key_space import open_cluster, open_server
 from core.backup.migration import Migration
+from core.backup.values import StoredValue
 from core.errors import DataMoved, SetupError, StoreUnavailable
 from core.queue import NewTask, Queue
 from core.queue.inspector import Inspector
 from core.redis.cluster.cluster_nodes import ClusterNodes
 from core.redis.connection import ServerAddress
-from core.redis.keys import is_ours
+from core.redis.keys import is_ours, layout_of_shards
 from core.redis.server_checks import check_layout, sign_layout
 from core.redis.store import Store
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster
 from tests.support.forked import ForkedProcess, Program, run_ada
 from tests.support.servers import Server
-from tests.support.waiting import await_sync
+from tests.support.waiting import await_sync, until
 
 SHARDS = 4
 
@@ -66,7 +72,7 @@ async def migrate(server: Server, cluster: Cluster) -> Migration:
     return migration
 
 
-def contents(*servers: Any) -> dict[bytes, tuple[object, int]]:
+def contents(*servers: Any) -> dict[bytes, tuple[Any, int]]:
     """Return the content and the time of expiry of every key but the mark."""
     found = {}
     for client in servers:
@@ -153,6 +159,63 @@ async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_ne
     assert moved["keys"] == keys_on(cluster)
     assert 0 < moved["written"] < count * 2 / 3, "what was copied is not copied again"
     assert audited["violations"] == 0
+
+
+class WatchedArchive(ArchiveWriter):
+    """Calls `then` with each key it gets."""
+
+    def __init__(self, then: Callable[[bytes], object]) -> None:
+        self.file = io.BytesIO()
+        super().__init__(self.file, ArchiveHeader(1, layout_of_shards(SHARDS), SHARDS, 0))
+        self._then = then
+
+    def add(self, entry: StoredValue) -> None:
+        super().add(entry)
+        self._then(entry.key)
+
+
+async def test_a_backup_of_a_cluster_is_of_one_moment_on_all_primaries_and_fits_one_server(
+    source: Server, cluster: Cluster
+) -> None:
+    await migrate(source, cluster)
+    payer, payee = (cluster.owner(shard) for shard in (0, 3))
+    assert payer is not payee, "the shards stand on two primaries"
+
+    ended = threading.Event()
+
+    def pay() -> None:
+        """The payee gets what the payer has paid, so each moment has 0, or -1 between the two."""
+        while not ended.is_set():
+            payer.command("DECR", "damaged:{0}:balance")
+            payee.command("INCR", "damaged:{3}:balance")
+
+    archive = WatchedArchive(lambda key: None)
+    payments = asyncio.create_task(asyncio.to_thread(pay))
+    await until(lambda: payee.command("EXISTS", "damaged:{3}:balance") == 1)
+    await take_snapshot(ClusterNodes.parse(cluster.url), archive)
+    ended.set()
+    await payments
+    with Redis.from_url(source.url) as client:
+        client.flushall()
+        archive.file.seek(0)
+        await restore(ArchiveReader(archive.file), ServerAddress.parse(source.url), replaces=False)
+        restored, present = contents(client), contents(*(Redis.from_url(node.url) for node in cluster.nodes))
+    (paid, _), (got, _) = (restored.pop(b"damaged:{%d}:balance" % shard) for shard in (0, 3))
+    assert int(paid) + int(got) in (0, -1)
+    assert restored == {key: found for key, found in present.items() if b"balance" not in key}
+
+
+async def test_a_backup_during_which_slots_move_is_refused(source: Server, cluster: Cluster) -> None:
+    await migrate(source, cluster)
+    owner = cluster.owner(0)
+    others = iter([node for node in cluster.nodes if node is not owner][:1])
+
+    def move(key: bytes) -> None:
+        for other in others:
+            cluster.move(0, other)
+
+    with pytest.raises(SetupError, match="slots of the cluster moved"):
+        await take_snapshot(ClusterNodes.parse(cluster.url), WatchedArchive(move))
 
 
 async def test_a_target_that_does_not_answer_is_named_by_its_option() -> None:

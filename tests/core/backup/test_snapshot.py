@@ -140,7 +140,7 @@ async def test_no_change_is_missed_by_any_of_many_backups(server: Server) -> Non
     async with Redis.from_url(server.url) as client:
         await client.hset(PATTERN % 0, "balance", EACH)
     async with Transfers(server, accounts=20).running():
-        for _ in range(200):
+        for _ in range(120):
             file = await backup(server)
             file.seek(0)
             balances = {one.key: dict(one.value)[b"balance"] if one.value else 0 for one in ArchiveReader(file)}
