@@ -39,6 +39,7 @@ from core.backup.archive import FORMAT
 from core.errors import SetupError, StoreUnavailable
 from core.model.text.characters import counted
 from core.redis.cluster import ShardMap
+from core.redis.cluster.cluster_nodes import is_cluster_url
 from core.redis.connection import ServerAddress
 from core.redis.keys import layout_of_shards
 from core.redis.sentinels import PrimaryNotFound, find_primary
@@ -56,11 +57,6 @@ _IN_FOLDER = {"settings.yaml": "the settings", ".env": "the settings"}
 
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""
-
-_NOT_INTO_CLUSTER = (
-    "nothing is restored: ADA_REDIS_URL names a cluster. Restore to one server, for example the embedded one, "
-    "and move the data with `ada migrate --to` (docs/backup.md)"
-)
 
 _WHAT_FOLLOWS = """
 Start Ada when you want it to go on: what has become due since the backup is sent
@@ -165,8 +161,7 @@ def print_backup(end: End, configuration: Configuration, arguments: Namespace) -
 async def put_back(configuration: Configuration, arguments: Namespace) -> int:
     """Exit code 1 if the audit finds something in the restored data."""
     settings = configuration.settings
-    if settings.redis_url and ShardMap(settings.redis_url, 1).cluster:
-        raise SetupError(_NOT_INTO_CLUSTER)
+    refuse_restore_to_cluster(settings.redis_url)
     with opened(arguments.file) as file:
         end = await check(file, settings, arguments)
         async with stopped_server(settings) as url:
@@ -181,6 +176,15 @@ async def put_back(configuration: Configuration, arguments: Namespace) -> int:
             text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
             print_result(arguments, result, text)
             return await audit_restored(url, settings, arguments)
+
+
+def refuse_restore_to_cluster(url: str | None) -> None:
+    """A cluster cannot exchange all data in one step. Raises SetupError."""
+    if url and is_cluster_url(url):
+        raise SetupError(
+            "nothing is restored: ADA_REDIS_URL names a cluster. Restore to one server, for example the embedded one, "
+            "and move the data with `ada migrate --to` (docs/backup.md)"
+        )
 
 
 async def check(file: IO[bytes], settings: Settings, arguments: Namespace) -> End:

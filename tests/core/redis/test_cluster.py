@@ -12,7 +12,7 @@ import pytest
 from redis.crc import key_slot
 
 from cli.command import CommandFailed
-from cli.commands.installation.backups import refuse_cluster
+from cli.commands.installation.backups import refuse_restore_to_cluster
 from cli.commands.installation.cluster import print_plan
 from cli.commands.installation.queue import stats as print_stats
 from cli.commands.start.store_findings import check_cluster, check_replication
@@ -446,10 +446,10 @@ async def test_a_plan_without_a_cluster_is_refused(server: Server) -> None:
     await store.close()
 
 
-def test_a_backup_of_a_cluster_is_refused_before_anything_is_read() -> None:
-    with pytest.raises(SetupError, match="names a cluster: save each of its primaries"):
-        refuse_cluster("redis+cluster://127.0.0.1:1")
-    refuse_cluster("redis+sentinel://127.0.0.1:1/ada")
+def test_a_restore_into_a_cluster_is_refused_before_anything_is_read() -> None:
+    refuse_restore_to_cluster("redis+sentinel://127.0.0.1:1/ada")
+    with pytest.raises(SetupError, match="nothing is restored: ADA_REDIS_URL names a cluster"):
+        refuse_restore_to_cluster("redis+cluster://127.0.0.1:1")
 
 
 # what belongs to a tenant
