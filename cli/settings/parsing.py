@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, time, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from typing import Any, NewType, Union, get_args, get_origin
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -44,6 +44,8 @@ Quotas = Mapping[str, Quota]
 Timezones = Mapping[str, tzinfo]
 """Tenant → time zone."""
 Tenants = frozenset[str]
+WebAddress = NewType("WebAddress", str)
+"""What links begin with: with a scheme and a host, because people open them elsewhere."""
 
 
 def parse_int(text: str) -> int:
@@ -159,6 +161,12 @@ def parse_quota(text: str) -> tuple[str, Quota]:
     return found[1], quota
 
 
+def parse_web_address(text: str) -> WebAddress:
+    if not re.match(r"https?://[^\s/]", text, re.IGNORECASE):
+        raise ValueError("which does not begin with https:// or http:// and a host")
+    return WebAddress(text)
+
+
 def parse_durability(text: str) -> Durability:
     try:
         return Durability(text)
@@ -189,6 +197,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     Quotas: parse_quotas,
     Timezones: parse_timezones,
     Tenants: parse_tenants,
+    WebAddress: parse_web_address,
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from cli.settings.own_texts import read_own_texts
-from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, parse
+from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, WebAddress, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
 from core.admission.office_hours import OfficeHours
@@ -108,7 +108,7 @@ class Settings:
     oidc: Path | None = None
     syncs: Path | None = None
     secret_key: str | None = field(default=None, repr=False)
-    public_url: str | None = None
+    public_url: WebAddress | None = None
 
     def __post_init__(self) -> None:
         if self.lease < MIN_LEASE:

@@ -40,7 +40,7 @@ def collect(
     for source, values in (
         (file, dict(read_yaml(directory / file, is_required=bool(named)))),
         (".env", dotenv),
-        ("the environment", environment),
+        ("the environment", {name: text.strip() for name, text in environment.items()}),
     ):
         found |= raw_settings({name: text for name, text in values.items() if may_receive(name)}, source)
     found.pop(f"{PREFIX}SETTINGS", None)

@@ -72,6 +72,8 @@ def test_the_environment_overrides_dotenv_and_dotenv_overrides_the_yaml_file(tmp
         ("ADA_RETENTION", "1w 2d", "retention", timedelta(days=9)),
         ("ADA_LEASE", "1s", "lease", timedelta(seconds=1)),
         ("ADA_DURABILITY", "replica", "durability", Durability.REPLICA),
+        ("ADA_OFFICE", " dean ", "office", "dean"),
+        ("ADA_PUBLIC_URL", "https://ada.example ", "public_url", "https://ada.example"),
         ("ADA_REDIS_URL", "rediss://ada:secret@host:6380/1", "redis_url", "rediss://ada:secret@host:6380/1"),
     ],
 )
@@ -95,6 +97,7 @@ def test_a_setting_is_parsed_as_its_type(tmp_path: Path, name: str, text: str, f
         ("ADA_TENANT_TIMEZONES", "a=Europe/Mosow", "not a time zone"),
         ("ADA_RETENTION", "30 days", "not a duration"),
         ("ADA_LEASE", "0s", "ADA_LEASE is too short"),
+        ("ADA_PUBLIC_URL", "ada.example", "ADA_PUBLIC_URL .* 'ada.example', which does not begin with https://"),
         ("ADA_DURABILITY", "all", "ADA_DURABILITY .* 'all', which is neither local nor replica"),
     ],
 )

@@ -15,6 +15,7 @@ from yarl import URL
 
 from cli.commands.start.doctor import check_identity_providers
 from cli.processes.embedded_valkey import free_port
+from cli.settings.parsing import WebAddress
 from cli.settings.settings import Settings
 from core.model.people import User
 from core.redis.store import Store
@@ -462,7 +463,7 @@ async def test_the_doctor_asks_each_provider_and_says_what_is_registered_there(
     file.write_text(
         f"university: {{issuer: '{provider.url}', client_id: ada}}\nschool: {{issuer: '{other}/', client_id: a}}"
     )
-    settings = Settings(oidc=file, public_url="https://ada.example/")
+    settings = Settings(oidc=file, public_url=WebAddress("https://ada.example/"))
     good, bad = [finding async for finding in check_identity_providers(store, settings)]
     assert good.is_good
     assert f"https://ada.example{PATH}/university/callback" in good.detail

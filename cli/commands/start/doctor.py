@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
-from cli.commands.start.store_findings import Finding, check_replication, facts_of
+from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, facts_of
 from cli.processes.part_of_up import part_that_runs
 from cli.processes.parts import now_ms, read_note
 from cli.services.models import language_model, synthesis, transcription
@@ -162,8 +162,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_data_layout(store)
         yield await check_loss(store)
         yield await check_clock(store)
-        yield await check_sign_in(store, configuration.settings)
-        async for finding in check_identity_providers(store, configuration.settings):
+        async for finding in check_people(store, configuration.settings):
             yield finding
         yield await check_webhooks(store)
         async for finding in check_syncs(store, configuration.settings.syncs):
@@ -172,6 +171,15 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
             yield finding
     finally:
         await store.close()
+
+
+async def check_people(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+    """Emit how users sign in to services and people to the console, and whom the settings name."""
+    yield await check_sign_in(store, settings)
+    async for finding in check_identity_providers(store, settings):
+        yield finding
+    async for finding in check_named_groups(store, settings):
+        yield finding
 
 
 async def check_notifications(store: Store) -> Finding:

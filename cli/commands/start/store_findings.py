@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from redis.exceptions import RedisError
 
+from cli.settings.settings import Settings
+from core.directory import Directory
 from core.errors import FunctionFault
 from core.model.durability import Durability
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
@@ -201,3 +203,26 @@ async def _moving(store: Store) -> list[str]:
     except FunctionFault:
         return []
     return sorted({slot for text in texts.values() for slot in _OPEN.findall(str(text))})
+
+
+async def check_named_groups(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+    """Emit whether the groups that ADA_OPERATORS and ADA_OFFICE name have members: what is sent to an unknown group
+    reaches nobody, without an error.
+    """
+    directory, tenant = Directory(store), settings.bot_tenant
+    named = (
+        ("operators", settings.operators, "nobody is informed when a channel stops"),
+        ("office", settings.office, "nobody gets what people write to no delivery and no bot"),
+    )
+    for name, group, loss in named:
+        if not group:
+            continue
+        (known,) = await directory.groups.lookup(tenant, [group])
+        if known is None:
+            repair = f"./ada group add {group}, or correct ADA_{name.upper()}"
+            yield Finding(name, False, f"there is no group {group!r} in the tenant {tenant!r}: {loss}", repair)
+        elif not (await directory.users.page(tenant, group=group)).items:
+            repair = f"./ada group add-member {group} ID"
+            yield Finding(name, False, f"the group {group!r} has no members: {loss}", repair)
+        else:
+            yield Finding(name, True, f"the members of the group {group!r}")

@@ -1,13 +1,17 @@
-"""`./ada doctor --sign-in` asks an SMS provider for the balance."""
+"""`./ada doctor` names groups of settings that reach nobody; with --sign-in it asks an SMS provider for the balance."""
 
 from pathlib import Path
 
 import pytest
 
 from cli.commands.start.doctor import check_channel
+from cli.commands.start.store_findings import check_named_groups
 from cli.settings.settings import load
+from core.directory import Directory
+from core.model.people import Group, User
 from sandbox.sms.providers import PASSWORD, SmsProvidersServer
 from sandbox.state import SandboxState
+from tests.support.stack import Stack
 
 
 @pytest.mark.parametrize(
@@ -31,3 +35,19 @@ async def test_the_doctor_shows_the_balance_and_warns_below_a_limit(
     assert finding.detail.startswith(detail)
     assert bool(finding.repair) == (is_good is None)
     await server.stop()
+
+
+async def test_a_group_of_a_setting_that_is_unknown_or_empty_is_named(stack: Stack, tmp_path: Path) -> None:
+    settings = load({"ADA_OPERATORS": "admins", "ADA_OFFICE": "dean"}, tmp_path).settings
+    groups = Directory(stack.store).groups
+    found = [one async for one in check_named_groups(stack.store, settings)]
+    assert [(one.what, one.is_good) for one in found] == [("operators", False), ("office", False)]
+    assert (
+        found[0].detail == "there is no group 'admins' in the tenant 'default': nobody is informed when a channel stops"
+    )
+    await Directory(stack.store).users.create("default", User(1))
+    await groups.create("default", Group("admins"), [1])
+    await groups.create("default", Group("dean"))
+    found = [one async for one in check_named_groups(stack.store, settings)]
+    assert [(one.what, one.is_good) for one in found] == [("operators", True), ("office", False)]
+    assert found[1].detail.startswith("the group 'dean' has no members: nobody gets")
