@@ -98,10 +98,13 @@ def wrong_usage(message: str, prog: str) -> CommandFailed:
     return CommandFailed(f"{message}\n     `{prog} --help` shows what is possible", WRONG_USAGE)
 
 
+_ENUM_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")
+
+
 def explain(message: str) -> str:
     """Return a message of argparse in plain words. A message of another form stays as it is."""
     if found := re.fullmatch(r"argument .+: invalid choice: '(.*)' \(choose from (.*)\)", message):
-        known = found[2].replace("'", "").split(", ")
+        known = _ENUM_MEMBER.sub(r"\1", found[2]).replace("'", "").split(", ")
         return f"{found[1]!r} is not one of {', '.join(known)}{closest(found[1], known)}"
     if found := re.fullmatch(r"argument (.+): invalid (\w+) value: '(.*)'", message):
         return f"{found[1]}: {found[3]!r} is not {_KINDS.get(found[2], 'a valid value')}"
