@@ -77,6 +77,9 @@ def test_the_next_action_gets_the_results_of_all_runs(bot: BotFolder) -> None:
     bot.write("scenarios/s.yaml", COLLECTING)
     assert check(bot.folder).problems == ()
     assert texts(bot, "a, bb, c") == ["a", "bb", "c", "3: a all_reached failed 3"]
+    uncollected = COLLECTING.replace("collect: [verdict], ", "").replace("{results[0].verdict} ", "")
+    bot.write("scenarios/s.yaml", uncollected)
+    assert texts(bot, "a, bb, c")[-1] == "3: a failed 3", "it waits also without what it collects"
 
 
 def test_only_so_many_runs_of_a_loop_are_under_way_at_the_same_time() -> None:

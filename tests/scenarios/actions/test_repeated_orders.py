@@ -1,12 +1,16 @@
 """What an action does in a person's name happens once, also if a crash has it executed again."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.history_key import HistoryKey
-from core.model.people import User
+from core.model.people import Group, User
+from scenarios.bot import Bot
 from tests.sandbox.bot_api_clients import ANNA
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
+from tests.scenarios.engine.play import scenario
 
 
 @pytest.fixture
@@ -25,6 +29,17 @@ async def test_a_repeated_order_is_the_same_delivery(school: Bench) -> None:
     assert other["delivery_id"] != first["delivery_id"]
     for delivery in (first, other):  # an audit of the store follows, which must find nothing left over
         await school.services.core.deliveries.cancel(HistoryKey.parse(str(delivery["delivery_id"])), TENANT)
+
+
+async def test_a_repeated_loop_over_a_group_has_the_same_people(school: Bench) -> None:
+    groups = school.services.core.directory.groups
+    await groups.create(TENANT, Group("g"), [1])
+    bench = replace(school, bot=Bot(scenarios={"inner": scenario("inner")}))
+    loop, counts = {"type": "for_each", "group": "g", "scenario": "inner"}, []
+    for run in ("1", "1", "2"):
+        counts.append((await bench.results(loop, PRIVATE, run=run))["count"])
+        await groups.remove_member(TENANT, "g", 1)
+    assert counts == [1, 1, 0]
 
 
 async def test_a_message_of_a_scenario_asks_a_question(school: Bench) -> None:
