@@ -59,6 +59,7 @@ IN_ONE_INSTALLATION = (
     Guide("docs/sending.md"),
     Guide("docs/questions.md", found=DELIVERY),
     Guide("docs/replies.md"),
+    Guide("docs/scim.md"),
     Guide("docs/keys-and-scopes.md", found={"ada_…": r"\bada_[\w-]{20,}", "ID": r"\b[0-9a-f]{12}\b(?=.*school)"}),
     Guide("docs/integrate.md", found={"ada_…": r"\bada_[\w-]{20,}"}),
     Guide("docs/scim.md"),
