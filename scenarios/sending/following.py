@@ -86,6 +86,11 @@ def status_message(history: History, language: str, timezone: tzinfo) -> Message
     return MessageAttributes(escaped(status_text(history, language, timezone), ParseMode.HTML), inline=tuple(buttons))
 
 
+def mark_of(shown: MessageAttributes) -> str:
+    """Return what distinguishes a status from the one before: its text and its buttons."""
+    return "\n".join([shown.text, *(button["text"] for row in shown.inline for button in row)])
+
+
 def statuses_tube() -> Tube:
     """Return the tube. Its tasks do not expire: they end with the delivery, which may be due next month."""
     return Tube(TUBE, attempts=_ATTEMPTS, backoff=_BACKOFF)
@@ -124,11 +129,11 @@ class FollowedDeliveries:
     async def _look(self, followed: StatusTask) -> Result:
         history = await self._next(followed)
         shown = self._show(history, followed)
-        if shown.text != followed.shown and not await self._edit(followed, shown):
+        if (mark := mark_of(shown)) != followed.shown and not await self._edit(followed, shown):
             return None
         if history.finished_at is not None and not (followed.message and _goes_on(history, self._core.store.now())):
             return None
-        pause, seen = self._pause(history, followed), _seen(followed, history, shown.text)
+        pause, seen = self._pause(history, followed), _seen(followed, history, mark)
         return Retry(pause, body=msgspec.json.encode(seen).decode())
 
     def _pause(self, history: History, followed: StatusTask) -> timedelta:
@@ -206,10 +211,10 @@ def _is_over(history: History, now: datetime) -> bool:
     return history.finished_at is not None or is_overdue
 
 
-def _seen(followed: StatusTask, history: History, text: str) -> StatusTask:
-    is_new = text != followed.shown
+def _seen(followed: StatusTask, history: History, mark: str) -> StatusTask:
+    is_new = mark != followed.shown
     checks = 0 if is_new else min(followed.checks + 1, 100)
-    return replace(followed, shown=text, reported=history.reported, checks=checks, edits=followed.edits + is_new)
+    return replace(followed, shown=mark, reported=history.reported, checks=checks, edits=followed.edits + is_new)
 
 
 def _goes_on(history: History, now: datetime) -> bool:

@@ -67,6 +67,8 @@ desk:
     - {type: ask, text: A phone?, answer: contact, chain: completed}
     - {type: send, text: "{answer}", chain: completed}
 in_group: {actions: [{type: send, text: "{chat_id} {reply_message_text|fallback:-}"}]}
+later: {actions: [{type: send, text: Later, delay: 1d, tag: later}, {type: send, text: Much later, delay: 2d}]}
+off: {actions: [{type: cancel, tag: later}]}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -201,6 +203,13 @@ a state lasts as settings.yaml says:
     - bot: In time
     - wait: 1s
     - user: x
+what is cancelled does not come, the rest when it is due:
+  steps:
+    - user: /later
+    - user: /off
+    - wait: 47h
+    - wait: 1h
+    - bot: Much later
 a contact is shared:
   steps:
     - user: /phone
@@ -221,7 +230,8 @@ def folder(tmp_path: Path) -> BotFolder:
     return bot.write(
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
-        " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken},"
+        " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken, /later: s.later,"
+        " /off: s.off},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
@@ -229,7 +239,7 @@ def folder(tmp_path: Path) -> BotFolder:
 async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = await run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (12, [])
+    assert (len(verdicts), problems) == (13, [])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Text
-from scenarios.sending.following import StatusTask, follow, status_message
+from scenarios.sending.following import StatusTask, follow, mark_of, status_message
 from scenarios.sending.message import MessageAttributes, MessageId, message
 from scenarios.sending.orders import is_limited, say
 from scenarios.sending.person import refused, required_person
@@ -55,7 +55,7 @@ async def execute(context: Context, written: FollowDeliveryAttributes) -> Ending
     if await can_edit(context):
         shown = status_message(history, language_of(user.locale), services.timezone)
         sent = await say(context, replace(shown, exact_message_id=written.exact_message_id), "")
-        await _follow(context, user, key, str(sent), shown.text)
+        await _follow(context, user, key, str(sent), mark_of(shown))
     else:
         await _follow(context, user, key, "", "", written.titles)
     return completed(_told(history, ""))
