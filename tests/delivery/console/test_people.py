@@ -229,6 +229,19 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
     await confirms(person)
     await person.sees("8Б hand")
     assert len((await call("GET", "/v1/users/hand-7/groups"))["groups"]) == 2
+    await person.presses("Добавить родителя")
+    await person.writes("Имя, номер или адрес почты", names[0])
+    await takes(person, names[0])
+    await confirms(person)
+    await person.presses("Не сообщать")
+    await person.sees("ничего не получает об этом ребёнке")
+    (guardian,) = (await call("GET", "/v1/users/hand-7"))["blocked_guardians"]
+    await person.keeps_picture("person-guardians-ru-390")
+    await person.go(f"person/{guardian}")
+    await person.sees("Дети")
+    await person.presses(names[2])
+    await person.presses("Убрать")
+    await person.sees("Никто не указан.")
 
 
 SIDEWAYS = "[...document.querySelectorAll('.wide-table')].map((one) => one.scrollWidth - one.clientWidth)"

@@ -1,6 +1,6 @@
 /**
- * One person: fields, contacts, groups, what it may receive and write to, what was sent to it. It is edited, blocked, merged
- * with another, deleted.
+ * One person: fields, contacts, guardians and children, groups, what it may receive and write to, what was sent to it. It is
+ * edited, blocked, merged with another, deleted.
  */
 
 import { field, h, paint } from "../lib/dom.js";
@@ -22,7 +22,8 @@ export default {
     }
     const { signal } = context;
     const load = () => Promise.all([
-      api.get(pathOf("users", id), {}, { signal }),
+      api.get(pathOf("users", id), {}, { signal }).then(async (user) => [user, await Promise.all(guardiansOf(user).map((one) => api.get(pathOf("users", one), {}, { signal })))]),
+      api.get("/v1/users", { guardian: id }, { signal }),
       api.get("/v1/ownerships", { user: id }, { signal }),
       channelNames(signal),
       api.get(`${pathOf("users", id)}/groups`, {}, { signal }),
@@ -30,11 +31,11 @@ export default {
     ]);
     const head = h("div"), sent = h("div");
     paint(root, head, sent);
-    const again = withStates(head, load, ([user, { ownerships }, channels, { groups }, { fields }]) => {
+    const again = withStates(head, load, ([[user, guardians], { users: children }, { ownerships }, channels, { groups }, { fields }]) => {
       context.title(nameOf(user));
       if (!sent.hasChildNodes()) showSent(sent, id, context);
       // `paint` keeps the handlers of an element that is alike, so what was changed is a new element.
-      return h("div", { key: JSON.stringify([user, ownerships, groups, fields]) },
+      return h("div", { key: JSON.stringify([user, guardians, children, ownerships, groups, fields]) },
         h("h1", { tabindex: "-1" }, nameOf(user)),
         user.blocked && notice("warn", t("person.blocked")),
         facts(user, fields),
@@ -45,6 +46,7 @@ export default {
           h("button", { onclick: () => merge(user, again) }, t("person.merge")),
           h("button", { class: "danger", onclick: () => remove(user, context) }, t("person.delete"))),
         contacts(user, channels, again),
+        family(user, guardians, children, again),
         h("section", { class: "panel" }, h("h2", {}, t("page.groups")),
           groups.length ? h("ul", { class: "chips" }, groups.map((one) => h("li", {}, h("a", { class: "button chip", href: pageOf("group", one.id) }, titleOf(one))))) : h("p", {}, t("person.no_group")),
           h("div", { class: "actions" }, h("button", { onclick: () => addToGroups(user, groups, again) }, t("person.add_to_groups")))),
@@ -185,6 +187,40 @@ async function addContact(user, channels, again) {
 async function removeContact(user, { channel, address }, again) {
   const isSure = await confirm({ title: t("person.remove_contact", { address }), text: t("person.remove_contact_text"), action: t("person.remove"), danger: true });
   if (isSure) await attempt(() => api.del(pathOf("contacts", user.id, channel, address)), t("person.contact_removed"), again);
+}
+
+// guardians and children
+
+const guardiansOf = ({ guardians = [], blocked_guardians: blocked = [] }) => [...new Set([...guardians, ...blocked])];
+
+const link = (user) => h("a", { href: pageOf("person", user.id), dir: "auto" }, nameOf(user));
+
+function family(user, guardians, children, again) {
+  const { guardians: named = [], blocked_guardians: blocked = [] } = user;
+  const without = (some, one) => some.filter((id) => id !== String(one.id));
+  const save = (change) => attempt(() => api.patch(pathOf("users", user.id), change), t("person.saved"), again);
+  return h("section", { class: "panel" },
+    h("h2", {}, t("person.guardians")),
+    !guardians.length && h("p", {}, t("person.no_guardian")),
+    h("ul", { class: "plain-list" }, guardians.map((one) => {
+      const isBlocked = blocked.includes(String(one.id)), name = nameOf(one);
+      const change = isBlocked ? without(blocked, one) : [...blocked, String(one.id)];
+      return h("li", { class: "line", key: String(one.id) },
+        h("span", {}, link(one), isBlocked && h("span", { class: "quiet small" }, " ", t("person.guardian_blocked"))),
+        h("span", {},
+          h("button", { class: "plain", "aria-label": t(isBlocked ? "person.inform_guardian" : "person.block_guardian", { name }), onclick: () => save({ blocked_guardians: change }) }, t(isBlocked ? "person.inform" : "person.inform_no_more")),
+          h("button", { class: "plain", "aria-label": t("person.remove_guardian", { name }), onclick: () => save({ guardians: without(named, one), blocked_guardians: without(blocked, one) }) }, t("person.remove"))));
+    })),
+    h("div", { class: "actions" }, h("button", { onclick: () => addGuardians(user, named, again) }, t("person.add_guardian"))),
+    children.length > 0 && [h("h2", {}, t("person.children")), h("ul", { class: "plain-list" }, children.map((one) => h("li", { class: "line", key: String(one.id) }, link(one))))]);
+}
+
+async function addGuardians(user, named, again) {
+  const added = await pickPeople({
+    title: t("person.add_guardian"), text: t("person.guardian_text"), action: t("person.add_guardian"),
+    submit: (chosen) => api.patch(pathOf("users", user.id), { guardians: [...new Set([...named, ...chosen.map((one) => String(one.id))])] }),
+  });
+  if (added) again();
 }
 
 // ownerships
