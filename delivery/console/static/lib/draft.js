@@ -2,6 +2,7 @@
 
 import { api, randomKey } from "./api.js";
 import { plainOf } from "./page.js";
+import { t } from "./words.js";
 
 const PLACE = "ada.draft";
 
@@ -25,6 +26,10 @@ function audienceOf(rows) {
   if (rows.some((one) => one.children?.some(({ id }) => id === one.id))) return "both";
   return rows.some((one) => one.children) ? "guardians" : "students";
 }
+
+/** Returns a line for each reason why guardians get nothing, with the ids of the children, or of the guardians. */
+export const uninformed = ({ uninformed: found = [] }) => Object.entries(Object.groupBy(found, (one) => one.why)).map(([why, some]) =>
+  t(`uninformed.${why}`, { names: [...new Set(some.map((one) => one.guardian || one.child))].join(", ") }));
 
 /**
  * Begins a draft with a message that was sent, to the same groups and people. All channels that there are mean all that people have.

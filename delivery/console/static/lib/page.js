@@ -299,10 +299,6 @@ export function submits(work) {
 const ENTITIES = { lt: "<", gt: ">", amp: "&" };
 
 /** Returns the text of a message as a person reads it in a list: without marks. */
-/** Returns a line for each reason why guardians get nothing, with the ids of the children, or of the guardians. */
-export const uninformed = ({ uninformed: found = [] }) => Object.entries(Object.groupBy(found, (one) => one.why)).map(([why, some]) =>
-  t(`uninformed.${why}`, { names: [...new Set(some.map((one) => one.guardian || one.child))].join(", ") }));
-
 export const plainOf = ({ text, content }) => (content?.parse_mode === "HTML" ? text.replace(/<a href="[^"]*">|<\/?\w+>/g, "").replace(/&(lt|gt|amp);/g, (_, name) => ENTITIES[name]) : text);
 
 /** The same, or why there is none. */

@@ -3,10 +3,10 @@
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, fact, notice, plainOf, statusTag, tag, toast, uninformed, verdict, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, plainOf, statusTag, tag, toast, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
-import { inZone, LONGEST_TEXT } from "../lib/draft.js";
+import { inZone, LONGEST_TEXT, uninformed } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
 import { senderOf, writeAfter, writeAgain } from "./messages.js";
 

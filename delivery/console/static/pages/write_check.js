@@ -2,7 +2,8 @@
 
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, number, sum, t, word } from "../lib/words.js";
-import { explain, notice, uninformed } from "../lib/page.js";
+import { uninformed } from "../lib/draft.js";
+import { explain, notice } from "../lib/page.js";
 import { pictureOf } from "./write_files.js";
 
 const SEARCH_PAUSE = 300;
