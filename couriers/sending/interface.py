@@ -112,7 +112,7 @@ class Sent:
     peer: str = ""
     number: int = 0
     not_shown: tuple[str, ...] = ()
-    in_day_message: bool = False
+    in_day_message: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Rejected:
 
     reason: Reason
     detail: str = ""
-    is_gone: bool = False
+    is_gone: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,9 @@ class Halted:
     @property
     def detail(self) -> str:
         return str(self.said)
+
+    def __repr__(self) -> str:
+        return f"Halted(detail={self.detail!r})"
 
 
 Outcome = Sent | Deferred | Rejected | Unknown | Partly | Split | Halted

@@ -56,7 +56,7 @@ def test_the_reason_names_the_last_line_of_the_job_and_not_that_of_a_library() -
     with pytest.raises(ValueError, match="Expecting") as fault:
         json.loads("{")
     line = fault.traceback[0].lineno + 1
-    assert reason_for_user(fault.value) == f"JSONDecodeError in test_reasons.py, line {line}"
+    assert str(reason_for_user(fault.value)) == f"JSONDecodeError in test_reasons.py, line {line}"
 
 
 async def test_each_item_that_fails_stands_in_the_log_with_its_reason(playground: Playground) -> None:

@@ -240,7 +240,7 @@ async def test_a_user_whose_tokens_the_store_has_forgotten_is_told_signs_in_agai
     notifier, registry = Notifier(Services.on(store), sign_in=hunters.sign_in), installed([str(JOB_HUNTER)])
     worker = JobWorker(store, QueueClient(store), registry, outside=outside, notifier=notifier)
     working = asyncio.create_task(worker.run())
-    await until(lambda: "ждёт вас: sign in to vacancies again" in hunters.last(ANNA).get("text", ""), within=WITHIN)
+    await until(lambda: "ждёт вас: войдите в vacancies ещё раз" in hunters.last(ANNA).get("text", ""), within=WITHIN)
     address = hunters.last(ANNA)["text"].split()[-1]
     assert "paused by sign-in" in await hunters.answer(ANNA, "Status")
     await hunters.follow(address)
