@@ -70,6 +70,7 @@ class Tracker:
         task = self._reads.get(key)
         if task is None:
             task = self._reads[key] = asyncio.create_task(self._read(key, tenant))
+            task.add_done_callback(lambda read: read.cancelled() or read.exception())  # all callers may have left
         history = await asyncio.shield(task)
         if history.tenant != tenant:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
