@@ -413,6 +413,8 @@ BEYOND_SCHEMA = frozenset(
             "USER_UNNAMED",
             "NOBODY_ADDRESSED",
             "NOBODY_LEFT",
+            "NOT_FOR_SERIES",
+            "RECIPIENT_AMBIGUOUS",
             "ROWS_INVALID",
             "TABLE_INVALID",
             "TOO_LONG",
