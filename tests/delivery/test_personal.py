@@ -238,7 +238,7 @@ async def test_people_are_found_by_own_fields(api: Api, ada: Ada) -> None:
     assert await found("mark=10", "&limit=1") == [1]
     assert await found("mark") == await found("free>1") == ["CONDITION_MALFORMED"]
     assert await found("born=soon") == ["FIELD_VALUE_WRONG"]
-    assert (await ada("user", "list", "--where", "mark=9.5"))[1].strip() == "2  student"
+    assert (await ada("user", "list", "--where", "mark=9.5"))[1].strip() == "2  (no name)  student"
     assert "форма  choice  очная, заочная" in (await ada("user", "fields"))[1]
 
 

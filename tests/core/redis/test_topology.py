@@ -95,7 +95,7 @@ async def test_a_sentinel_that_is_behind_does_not_lead_back_to_an_old_primary() 
                 b"MASTER\r": b"%3\r\n+config-epoch\r\n" + epoch + b"+ip\r\n+127.0.0.1\r\n+port\r\n" + port,
                 b"GET-MASTER-ADDR-BY-NAME": b"*2\r\n+127.0.0.1\r\n" + port,
             }
-            writer.write(next((reply for word, reply in replies.items() if word in request), b""))
+            writer.write(b"".join(reply for word, reply in replies.items() if word in request))
         writer.close()
 
     server = await asyncio.start_server(sentinel, "127.0.0.1", 0)
