@@ -24,7 +24,10 @@ Types = Mapping[str, ActionType]
 _SAYING = ("send", "remove", "typing", "answer_press")
 """Actions whose failure is seldom reported to the person: the report would take the same way."""
 
-_OF_A_MESSAGE = ("event_", "message_id", "attachments", "callback_", "reply_", "is_reply", "forward_", "joined_")
+_OF_A_MESSAGE = (
+    *("event_", "message_id", "attachments", "callback_", "reply_", "is_reply", "forward_", "joined_"),
+    *("first_name", "last_name", "username", "language_code"),
+)
 
 
 def check_order(bot: Bot, problems: Problems) -> None:

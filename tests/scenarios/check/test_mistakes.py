@@ -290,6 +290,7 @@ NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
      "error TAG_NOT_SET", "did you mean no-such?"),
     (["{type: ask, text: A?, save: person.n, options: [1, x]}"], NUMBER, 3, "error OPTION_NOT_STORABLE", "'x' is not"),
     (["{type: send, text: '{event_text}'}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "no event_text"),
+    (["{type: send, text: 'Hi {first_name}'}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "no first_name"),
     (["{type: send, text: x, message_reply: true}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "message_reply"),
     (["{type: request, request_info: '{usr_name}'}"], {}, 3, "warning UNKNOWN_PLACEHOLDER", "did you mean username?"),
     (["{type: send, text: x}"], FOR_NOBODY, 3, "error NOT_OF_SCHEDULE", "write `to` here, or `for: people`"),
