@@ -31,7 +31,7 @@ def test_all_couriers_share_a_process_which_is_started_again_after_a_kill(instal
     shared = [command for command in pids.values() if "shared_process" in command]
     assert sorted(command.split("shared_process ")[1] for command in shared) == [
         "bot vk bot max bot sms bot telegram",
-        "courier telegram courier vk courier max courier sms courier telegram-bot courier email",
+        "courier telegram courier vk courier max courier sms courier telegram-bot courier email courier web-push",
     ]
     os.kill(installation.child("shared_process courier"), signal.SIGKILL)
     installation.terminate("shared_process bot")

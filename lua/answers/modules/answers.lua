@@ -79,7 +79,7 @@ function Answers.result_of_event(row, event)
 end
 
 -- Returns the numbers of the rows that a recipient fills; nil if it is its own, as everywhere but in a delivery to guardians.
-function Answers.children_of(suffix, number)
+local function children_of(suffix, number)
   local page = redis_call('HGET', Key.history(suffix), 'answers_children:' .. math.floor(number / PEOPLE_OF_PAGE))
   if not page then return nil end
   local place, found = number % PEOPLE_OF_PAGE, {}
@@ -94,7 +94,7 @@ end
 
 -- Returns whether a recipient has answered, or somebody has for each child about whom it was asked.
 function Answers.has_answered(suffix, number)
-  for _, row in ipairs(Answers.children_of(suffix, number) or { number }) do
+  for _, row in ipairs(children_of(suffix, number) or { number }) do
     if redis_call('HEXISTS', Key.history(suffix), field_of(row)) == 0 then return false end
   end
   return true
@@ -113,7 +113,7 @@ end
 
 -- A recipient was reached (1), or is not known to be reached any more (-1).
 function Answers.note_reached(suffix, number, change)
-  local children = Answers.children_of(suffix, number)
+  local children = children_of(suffix, number)
   if children then return note_children_reached(suffix, children, change) end
   if redis_call('HEXISTS', Key.history(suffix), field_of(number)) == 1 then add(suffix, 'unreached', -change) end
 end

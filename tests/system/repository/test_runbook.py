@@ -29,6 +29,7 @@ NAMED_BY_A_VARIABLE = {
     "channel": ["a channel"],
     "what": ["model", "to_speech", "from_speech"],
     "section": ["replication", "memory", "persistence"],
+    "name": ["operators", "office"],
 }
 """What doctor calls its lines where the name is not a literal."""
 CLUSTER = ("check_cluster", "_seen")
