@@ -4,6 +4,8 @@ the clock of the store.
 Guarantee: nothing happens between two calls, and what falls due is handled in the order of its times.
 """
 
+import atexit
+import subprocess
 import tempfile
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
@@ -21,6 +23,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 _MOST_ROUNDS = 10_000
 """So many rounds of one `run` mean that it does not end."""
+
+_END_WITH_PARENT = 'cat; kill "$(cat "$0/pid")" 2>/dev/null; rm -rf "$0"'
+"""A shell whose standard input ends when this process does, however that happens."""
 
 Step = Callable[[], Awaitable[Claim]]
 """Claims a task, handles it if there is one, and returns the claim, as `Worker.step` does."""
@@ -108,13 +113,18 @@ async def _wakes_nothing() -> bool:
 
 @cache
 def server_url() -> str:
-    """Return the address of a server for steps, which ends with this process. Its callers empty it."""
+    """Return the address of a server for steps, which ends with this process, and its directory too. Its callers empty
+    it.
+    """
     directory = Path(tempfile.mkdtemp(prefix="ada-steps-"))
     server = ValkeyServer(
         port=0,  # only the socket: no port to fight for
         data_dir=directory,
         unix_socket_path=directory / "socket",
-        config={"maxmemory-policy": "noeviction"},
+        config={"maxmemory-policy": "noeviction", "pidfile": str(directory / "pid")},
     )
     server.start()
+    watching = ["sh", "-c", _END_WITH_PARENT, str(directory)]
+    watcher = subprocess.Popen(watching, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+    atexit.register(watcher.communicate)
     return f"unix://{directory / 'socket'}"
