@@ -137,9 +137,9 @@ class Process:
     def stop(self) -> None:
         self._stopping.set()
 
-    async def look_again(self, tenant: str) -> None:
+    async def search_dates(self, tenant: str) -> None:
         """Search for the dates of the people of a bot anew: one is about to change. Raises StoreError."""
-        await self._bots[tenant].look_again()
+        await self._bots[tenant].search_dates()
 
     async def wake_ended(self) -> bool:
         """Wake the runs whose deliveries have ended; return whether there are any. `run` does it all the time."""

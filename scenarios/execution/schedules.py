@@ -66,7 +66,7 @@ class _DateSearch:
 
 
 class Schedules:
-    """Those of one tenant's bot; one per process. `is_stepped`: a test calls `look_again` before a date of a person
+    """Those of one tenant's bot; one per process. `is_stepped`: a test calls `search_dates` before a date of a person
     changes, so no search is made before one is due.
     """
 
@@ -97,7 +97,7 @@ class Schedules:
                 await asyncio.sleep(_RETRY)
                 self._changed.set()
 
-    async def look_again(self) -> None:
+    async def search_dates(self) -> None:
         """Search at the next multiple of LOOK_EVERY, for dates since the one before the last. Raises StoreError."""
         now = self._services.now_ms()
         for schedule in self._bot.bot.schedules.values():

@@ -95,9 +95,9 @@ class TenantBot:
             if self._menus:
                 group.create_task(self._menus.keep(), name=f"menus of {self.tenant}")
 
-    async def look_again(self) -> None:
+    async def search_dates(self) -> None:
         """Search for the dates of people anew: one is about to change. Raises StoreError."""
-        await self._schedules.look_again()
+        await self._schedules.search_dates()
 
     async def handle_event(self, attempt: Attempt) -> Result:
         return await self._handlers.handle_event(attempt)

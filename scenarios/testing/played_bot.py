@@ -82,7 +82,7 @@ class PlayedCourier:
     shows: frozenset[Feature] = frozenset(Feature)
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        return [Sent(self.bot.hear(self.channel, one)) for one in messages]
+        return [Sent(self.bot.deliver(self.channel, one)) for one in messages]
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -150,8 +150,8 @@ class PlayedBot:
     async def receive(self, person: str, event: Event) -> None:
         """Have an event of a person happen; return when nothing is left to do now."""
         self._people[str(event["channel"]), str(event["user_id"])] = person
-        await self._directory.meet(person, event)
-        await self._process.look_again(TENANT)
+        await self._directory.store_person(person, event)
+        await self._process.search_dates(TENANT)
         await self._events.put("played", event)
         await self._queue.run()
 
@@ -178,7 +178,7 @@ class PlayedBot:
             if group and isinstance(group, str):
                 await self._directory.ensure_group(group)
         if getattr(written, "variables", None):
-            await self._process.look_again(TENANT)
+            await self._process.search_dates(TENANT)
 
     async def after_action(self, written: Any, found: Ending | Waiting | Asking) -> None:
         """Deliver at once what an action has ordered, so that messages come in the order of their orders."""
@@ -187,7 +187,7 @@ class PlayedBot:
             self._broadcasts |= dict.fromkeys(_ordered(found), broadcast)
         await self._queue.run_only(self._couriers)
 
-    def hear(self, channel: str, message: Message) -> str:
+    def deliver(self, channel: str, message: Message) -> str:
         """Take a message that was delivered; return its id."""
         known = (one for delivery, one in self._broadcasts.items() if message.seed.startswith(f"{delivery}:"))
         broadcast, number = next(known, None), self.new_id()

@@ -31,7 +31,7 @@ class PlayedDirectory:
         self._staff_groups = [str(one["group"]) for one in targets if isinstance(one, Mapping) and one.get("group")]
         self._known: dict[str, Mapping[str, Data]] = {}
 
-    async def meet(self, person: str, event: Event) -> None:
+    async def store_person(self, person: str, event: Event) -> None:
         """Store a person whose event this is, with what the event says of it; not one whose `directory_id` is empty."""
         if event.get("directory_id") == "":
             return
