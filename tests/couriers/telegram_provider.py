@@ -18,7 +18,7 @@ from tests.couriers.contract import Provider, message, running
 
 BOT = "4242:sandbox"
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram"].items()}
-SHORT_TIMEOUT = timedelta(seconds=1)  # for requests that are never answered
+SHORT_TIMEOUT = timedelta(seconds=3)  # for requests that are never answered
 
 
 class TelegramProvider(Provider):

@@ -145,8 +145,8 @@ class Writing {
 
   /** Whether those who are chosen get it, or their guardians. */
   audience() {
-    return field({ label: t("write.audience") }, h("select", { name: "audience", onchange: ({ target }) => this.changed({ to: target.value }) },
-      AUDIENCES.map((one) => h("option", { value: one, selected: one === this.draft.to }, t(`write_audience.${one}`)))));
+    return h("div", { key: "audience" }, field({ label: t("write.audience") }, h("select", { id: "audience", name: "audience", onchange: ({ target }) => this.changed({ to: target.value }) },
+      AUDIENCES.map((one) => h("option", { value: one, selected: one === this.draft.to }, t(`write_audience.${one}`))))));
   }
 
   /** Whom a follow-up goes to: nobody else. */
