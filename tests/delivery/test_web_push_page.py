@@ -84,7 +84,7 @@ async def test_a_person_switches_it_on_gets_a_message_and_answers(
         async with chromium.worker(f"{api.url}/push/worker.js") as run:
             await run(CLICK.format(action="1"))
             await until(lambda: stage_answered(stage, where))
-            await browser.wait_for(f"{shown}.then(([[_, body]]) => body === '✓ Не приду')")
+            await browser.wait_for(f"{shown}.then(([[_, body] = []]) => body === '✓ Не приду')")
             await run(CLICK.format(action=""))
             assert await run("self.openedPage") == payload["page"]
         plain = {**payload, "page": "", "text": "Строка\nи ещё одна", "tag": "t2"}

@@ -109,6 +109,11 @@ class School:
         await until(lambda: any(wanted in one for one in self.texts(user)), within=within)
         return next(one for one in reversed(self.messages(user)) if wanted in one["text"])
 
+    async def shows_button(self, label: str, user: int = TEACHER) -> Json:
+        """Wait until the last message has this button, perhaps an edit after its text; return it."""
+        await until(lambda: label in labels(self.messages(user)[-1]))
+        return self.messages(user)[-1]
+
     # the dialog
 
     async def select(self, *titles: str) -> None:
