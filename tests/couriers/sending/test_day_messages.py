@@ -68,7 +68,7 @@ def texts(courier: FakeCourier) -> list[str]:
 
 
 async def test_all_texts_of_a_day_come_as_one_message_over_shards_and_processes(server: Server) -> None:
-    stack = await Stack.open(server, shards=4)
+    stack = await Stack.open(server, shards=16)
     couriers = [FakeCourier(remembers=NEVER), FakeCourier(remembers=NEVER)]
     for courier in couriers:
         await stack.courier(courier, WIDE_WINDOW)

@@ -269,7 +269,11 @@ async def test_who_wants_messages_later_gets_them_then_and_nobody_waits_for_that
     opens = stack.now() + timedelta(hours=2)
     hours = f"{opens:%H:%M}-{opens + timedelta(hours=1):%H:%M} UTC"
     key = (await stack.deliver(msgspec.structs.replace(person(1), hours=hours), person(2))).key
-    await until(lambda: courier.addresses == ["p2"])
+
+    async def is_noted() -> bool:
+        return statuses(await stack.history(key))[2] == "sent"
+
+    await until(is_noted)
     stack.advance_clock(timedelta(hours=2))
     await stack.tick()
     history = await stack.finished(key)
