@@ -146,7 +146,7 @@ def child_numbers(delivery: NewDelivery) -> dict[str, int]:
 
 
 def _asked_children(delivery: NewDelivery, numbers: Mapping[str, int]) -> Iterator[FieldOrValue]:
-    """Emit who answers for whom: `answers_children:<page>` has the numbers of the rows of each recipient,
+    """Emit the children of guardians: `answers_children:<page>` has the numbers of the rows of each recipient,
     `answers_children` how many rows are asked for; children behind the recipients are members.
     """
     if not numbers:
