@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from cli.commands.installation.backups import files_beside
+from cli.settings.settings import load
 from tests.cli.installation import Installation, new_installation
 from tests.support.paths import ROOT
 from tests.support.servers import Server, program_of
@@ -69,6 +71,22 @@ def test_a_backup_of_a_running_ada_is_restored_in_another_data_directory(
     again = another.ada("restore", "stopped.backup")
     assert (again.returncode, "--replace removes them" in again.stderr) == (2, True)
     assert another.ada("restore", "stopped.backup", "--replace").returncode == 0
+
+
+def test_a_backup_names_each_file_that_the_server_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("data/couriers", "data/bots", "bots"):
+        Path(name).mkdir(parents=True)
+    files = {"settings.yaml": "lease: 40s\nsyncs: a.syncs\nlog_level: debug", ".env": "ADA_ACTIONS=a.py,b.py"}
+    for name, text in (files | dict.fromkeys(("a.syncs", "a.py", "b.py", "sms.key", "other"), "text")).items():
+        Path(name).write_text(text)
+    environment = {"ADA_SCENARIOS": "bots", "ADA_INBOUND_SMS_SECRET_FILE": "sms.key", "ADA_API_KEY": "x" * 3000}
+    found = dict(files_beside(load(environment, tmp_path)))
+    expected = {"data/couriers", "data/bots", "settings.yaml", ".env", "a.syncs", "a.py", "b.py", "sms.key", "bots"}
+    assert {str(path.relative_to(tmp_path)) for path in found} == expected
+    assert found[tmp_path / "a.syncs"] == "what ADA_SYNCS names"
 
 
 def test_the_data_of_the_embedded_server_move_to_a_server_of_ones_own(

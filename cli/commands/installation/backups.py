@@ -5,6 +5,7 @@ starts the embedded server for the time it takes, and audits the data at its end
 """
 
 import asyncio
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -50,10 +51,9 @@ from core.redis.topology import Topology
 _IN_DATA = {
     "api_key": "the first API key",
     "sign_in/secret_key": "the key of the tokens of signed-in users: without it they are lost",
-    "couriers": "the sessions of Telegram",
+    "couriers": "the sessions of Telegram, and the key of the browsers' notifications",
     "bots": "the state of the bots' connections",
 }
-_IN_FOLDER = {"settings.yaml": "the settings", ".env": "the settings"}
 
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""
@@ -65,23 +65,17 @@ then, and what was sent since the backup may be sent again."""
 
 def files_beside(configuration: Configuration) -> Iterator[tuple[Path, str]]:
     """Emit each file or folder of the installation that a backup of the server does not contain, with what it is."""
-    settings = configuration.settings
+    data = configuration.settings.data.absolute()
     for name, what in _IN_DATA.items():
-        if (path := settings.data.absolute() / name).exists():
+        if (path := data / name).exists():
             yield path, what
-    for name, what in _IN_FOLDER.items():
-        if (path := Path.cwd() / name).exists():
+    settings = sorted(configuration.raw.values(), key=lambda setting: setting.name)
+    named = {name: f"what {setting.name} names" for setting in settings for name in setting.text.split(",")}
+    named |= {setting.source: "settings" for setting in settings}
+    for name, what in named.items():
+        # not Path.exists: it raises for a value that is too long for the name of a file
+        if os.path.exists(name) and (path := Path(name).absolute()) != data:  # noqa: PTH110
             yield path, what
-    named = {
-        "ADA_SCENARIOS": settings.scenarios,
-        "ADA_JOBS": settings.jobs,
-        "ADA_ACTIONS": settings.actions,
-        "ADA_SIGN_IN": settings.sign_in,
-        "ADA_OIDC": settings.oidc,
-    }
-    for name, value in named.items():
-        if value and Path(value).exists():
-            yield Path(value).absolute(), f"what {name} names"
 
 
 def declare_backup(parser: ArgumentParser) -> None:
