@@ -73,7 +73,8 @@ class DeviceLinks:
 
     async def use(self, secret: str) -> tuple[NewDevice, User]:
         """Switch notifications on; return the browser and its person. Raises Forbidden LINK_USED, and as
-        `Subscriptions.add` does: the link stays then.
+        `Subscriptions.add` does: the link stays then. It is deleted last, so that a kill in between
+        loses nothing: to add the same browser again changes nothing.
         """
         device = await self.open(secret)
         user = await self._subscriptions.add(device.tenant, device.person, device.channel, device.subscription)

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.answers.values import answer_text
-from core.deliveries.of_person import PersonDelivery
+from core.deliveries.of_person import DeliveriesOfPerson, PersonDelivery
 from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.people import User, id_text
@@ -20,18 +20,23 @@ from core.model.question import AnswerState, RecipientAnswer
 from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
 from core.sentence import language_of, say
+from core.sessions.sessions import StoredSession
 from delivery.http.context import ApiContext
 from delivery.http.rate_limit import RateLimiter
 from delivery.http.route import OpenRoute, Routes
 
 PATH = "/v1/calendar/{secret}"
 MOST_EVENTS = 200
+_MOST_PAGES = 10
+"""Of the deliveries to a person that are looked through, each of at most 200 to it among 5,000 of the tenant."""
 CALENDAR = "text/calendar; charset=utf-8"
 _RATE, _BURST = 0.1, 20
 """Reads of one calendar, per second and at once: it looks through all deliveries of the tenant."""
 _OCTETS = 74
 """Of a line before the first fold, as RFC 5545 allows, section 3.1."""
 _SUMMARY = 100
+_SHOWN = frozenset({AnswerState.OPEN, AnswerState.ANSWERED, AnswerState.LATE, AnswerState.SILENT})
+"""States of a question that has reached the person. SILENT: it is closed, so that the event is cancelled."""
 _HEADERS = {
     hdrs.CONTENT_TYPE: CALENDAR,
     hdrs.CACHE_CONTROL: "private, max-age=300",
@@ -47,56 +52,93 @@ def feed(context: ApiContext) -> Handler:
 
     async def handle(request: web.Request) -> web.Response:
         services, now = context.services, time.monotonic()
-        of_client.check(request.remote or "", now)
         secret = request.match_info["secret"].removesuffix(".ics")
         identity = await services.sessions.find_personal_key(secret, for_calendar=True)
         if identity is None or identity.person is None:
-            raise NotFound("CALENDAR_NOT_FOUND", "There is no such calendar, or its key has ended.")
+            of_client.check(request.remote or "", now)  # only who guesses: behind a proxy all have one address
+            raise _not_found()
         of_calendar.check(identity.key.id, now)
-        person = identity.person
-        found, _ = await services.core.deliveries.of_person.page(
-            identity.tenant, id_text(person.id), None, MOST_EVENTS, lambda _: True
-        )
-        return web.Response(body=calendar_of(person, found).encode(), headers=_HEADERS)
+        stored = await services.sessions.stored(secret)
+        if stored is None or stored.personal_key is None:
+            raise _not_found()
+        found = await questions_of(services.core.deliveries.of_person, identity.tenant, identity.person)
+        end = stored.personal_key.expires_at
+        calendar = calendar_of(identity.person, found, [_event_of_end(identity.person, stored, end)])
+        return web.Response(body=calendar.encode(), headers=_HEADERS)
 
     return handle
 
 
-def calendar_of(person: User, deliveries: Sequence[PersonDelivery]) -> str:
-    """Return the calendar. Each question with an end that was put to the person is an event at that end."""
+def _not_found() -> NotFound:
+    return NotFound("CALENDAR_NOT_FOUND", "There is no such calendar, or its key has ended.")
+
+
+async def questions_of(deliveries: DeliveriesOfPerson, tenant: str, person: User) -> list[PersonDelivery]:
+    """Return the newest deliveries to a person whose question has an end. A page has some without a question, too."""
+    found: list[PersonDelivery] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page, cursor = await deliveries.page(tenant, id_text(person.id), cursor, MOST_EVENTS, lambda _: True)
+        found += [one for one in page if one.history.question and one.history.question.until]
+        if cursor is None or len(found) >= MOST_EVENTS:
+            break
+    return found[:MOST_EVENTS]
+
+
+def calendar_of(person: User, deliveries: Sequence[PersonDelivery], more: Sequence[Sequence[str]]) -> str:
+    """Return the calendar. Each question with an end that was put to the person is an event at that end. `more`:
+    the lines of further events.
+    """
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Ada//Calendar//EN", "CALSCALE:GREGORIAN"]
     lines += [
         f"X-WR-CALNAME:{escaped(say('calendar_name', language_of(person.locale)))}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT1H",
     ]
-    for one in deliveries:
-        lines += _event(person, one)
+    for event in (*(_event(person, one) for one in deliveries), *more):
+        lines += event
     lines.append("END:VCALENDAR")
     return "".join(f"{folded}\r\n" for line in lines for folded in folded_line(line))
 
 
-def _event(person: User, one: PersonDelivery) -> Iterator[str]:
+def _event_of_end(person: User, stored: StoredSession, end: datetime) -> list[str]:
+    """Return the event at which the address ends: the calendar program would only stop to show anything new."""
+    text = escaped(say("calendar_ends", language_of(person.locale)))
+    uid = sha256(f"{stored.tenant} {stored.begun_at} {end}".encode()).hexdigest()[:32]
+    return _lines(uid, stored.begun_at, end, 0, [f"SUMMARY:{text}"])
+
+
+def _event(person: User, one: PersonDelivery) -> list[str]:
+    """Return the event of a question that has reached the person; none for others. `SEQUENCE`: the version of the
+    history, so that a program takes over a later end or an answer.
+    """
     history, answer = one.history, one.recipient.answer
     question, released = history.question, history.released_at
-    if question is None or not question.until or released is None or history.state is DeliveryState.CANCELLED:
-        return
-    if answer is None or answer.state not in (AnswerState.OPEN, AnswerState.ANSWERED) or _is_over(one, answer):
-        return
-    text = _text(person, one)
-    yield "BEGIN:VEVENT"
-    yield f"UID:{sha256(history.key.id.encode()).hexdigest()[:32]}@ada"
-    yield f"DTSTAMP:{_stamp(answer.row.answered_at if answer.row else released)}"
-    yield f"DTSTART:{_stamp(from_ms(question.until))}"
-    yield f"SUMMARY:{escaped(_summary(person, one, answer, text))}"
-    yield f"DESCRIPTION:{escaped(text)}"
-    yield "TRANSP:TRANSPARENT"
-    yield "END:VEVENT"
+    if question is None or released is None or answer is None or answer.state not in _SHOWN:
+        return []
+    text, is_over = _text(person, one), answer.state is AnswerState.SILENT
+    more = [
+        f"SUMMARY:{escaped(_summary(person, one, answer, text))}",
+        f"DESCRIPTION:{escaped(text)}",
+        *(["STATUS:CANCELLED"] if is_over or history.state is DeliveryState.CANCELLED else []),
+    ]
+    uid = sha256(history.key.id.encode()).hexdigest()[:32]
+    return _lines(
+        uid, answer.row.answered_at if answer.row else released, from_ms(question.until), history.version, more
+    )
 
 
-def _is_over(one: PersonDelivery, answer: RecipientAnswer) -> bool:
-    """Return whether the question was closed early, and the person has not answered."""
-    totals = one.history.answers
-    return bool(totals and totals.closed_at) and answer.state is AnswerState.OPEN
+def _lines(uid: str, stamp: datetime, start: datetime, sequence: int, more: Sequence[str]) -> list[str]:
+    """Return the lines of an event. `uid`: 32 letters and digits, the same in each calendar."""
+    return [
+        "BEGIN:VEVENT",
+        f"UID:{uid}@ada",
+        f"DTSTAMP:{_stamp(stamp)}",
+        f"DTSTART:{_stamp(start)}",
+        f"SEQUENCE:{sequence}",
+        *more,
+        "TRANSP:TRANSPARENT",
+        "END:VEVENT",
+    ]
 
 
 def _summary(person: User, one: PersonDelivery, answer: RecipientAnswer, text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from core.model.field_types import PRINTABLE
+from core.sessions.personal_keys import DEFAULT_DAYS, LONGEST_DAYS, check_signed_in
 from core.sessions.sessions import PersonalKey
 from delivery.http.context import Request, Response, no_content
 from delivery.http.fields import RequestModel
@@ -20,7 +21,7 @@ class PersonalKeyRequest(RequestModel, frozen=True):
 
     name: Annotated[str, Meta(min_length=1, max_length=128, extra_json_schema={"pattern": PRINTABLE})]
     scopes: Annotated[list[Literal["send", "read", "manage", "calendar"]], Meta(min_length=1, max_length=3)]
-    days: Annotated[int, Meta(ge=1, le=366)]
+    days: Annotated[int, Meta(ge=1, le=LONGEST_DAYS)] = DEFAULT_DAYS
 
 
 class PersonalKeyView(Struct):
@@ -51,18 +52,19 @@ class PersonalKeyCreated(Struct):
 
 
 async def list_own(request: Request[None, NoParameters]) -> Response:
-    keys = await request.services.personal_keys.list(request.identity)
+    keys = await request.services.personal_keys.list(check_signed_in(request.identity))
     return Response(PersonalKeyList([PersonalKeyView.of(key) for key in keys]))
 
 
 async def create(request: Request[PersonalKeyRequest, NoParameters]) -> Response:
-    body, lifetime = request.body, timedelta(days=request.body.days)
-    key, secret = await request.services.personal_keys.create(request.identity, body.name, body.scopes, lifetime)
+    body, identity = request.body, check_signed_in(request.identity)
+    lifetime = timedelta(days=body.days)
+    key, secret = await request.services.personal_keys.create(identity, body.name, body.scopes, lifetime)
     return Response(PersonalKeyCreated(PersonalKeyView.of(key), secret), 201, {"Cache-Control": "no-store"})
 
 
 async def revoke(request: Request[None, NoParameters]) -> Response:
-    await request.services.personal_keys.revoke(request.identity, part(request, "id"))
+    await request.services.personal_keys.revoke(check_signed_in(request.identity), part(request, "id"))
     return no_content()
 
 

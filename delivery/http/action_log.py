@@ -35,14 +35,23 @@ _NOT_LOGGED = ("/v1/links", "/v1/sign-in", "/v1/import/columns")
 
 def is_logged(route: Route, request: ApiRequest) -> bool:
     """Return whether the request changes what belongs to others: by a route for operators, or by an administrator's key
-    in deliveries that exist. What a person does with its own is in the histories.
+    in deliveries that exist; or makes or revokes a personal key. What a person does else with its own is in the
+    histories.
     """
-    if route.reads or route.path.startswith(_NOT_LOGGED) or "dry_run" in request.http.rel_url.query:
+    if "dry_run" in request.http.rel_url.query:
         return False
-    if route.scope in _OPERATORS:
+    if is_logged_for_everybody(route):
         return True
+    if route.reads:
+        return False
     is_change = route.people is People.OWN and route.path.startswith("/v1/deliveries/{id}")
     return (is_change or route.path == "/v1/cancellations") and request.key.permits("admin")
+
+
+def is_logged_for_everybody(route: Route) -> bool:
+    """Return whether a change by this route is in the log whoever makes it."""
+    is_for_operators = route.scope in _OPERATORS or route.path.startswith("/v1/me/keys")
+    return is_for_operators and not route.reads and not route.path.startswith(_NOT_LOGGED)
 
 
 async def write_action(route: Route, request: ApiRequest, response: Response | web.StreamResponse) -> None:

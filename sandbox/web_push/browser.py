@@ -62,6 +62,23 @@ class Browser:
             return response.status
 
 
+async def renew(browser: Browser, service: str) -> Browser:
+    """Return the browser with another subscription, as its service worker reports it after `pushsubscriptionchange`: to
+    the page that the newest notification names. Raises NotOffered, aiohttp.ClientError.
+    """
+    renewed = new_browser(service, browser.application_key)
+    body = {**renewed.subscription, "replaces": browser.subscription}
+    async with ClientSession(timeout=_LIMIT, headers={"User-Agent": AGENT}) as session:
+        await _subscribed(session, browser.shown[-1]["settings"], body)
+    return renewed
+
+
+async def _subscribed(session: ClientSession, page: str, body: dict[str, Any]) -> None:
+    async with session.post(f"{page}/devices", json=body) as response:
+        if response.status >= 300:
+            raise NotOffered(f"the page's server answers {response.status}: {await response.text()}")
+
+
 def new_browser(service: str, application_key: str = "") -> Browser:
     """Return a browser whose endpoint is at this push service."""
     name = secrets.token_urlsafe(24)
@@ -77,7 +94,5 @@ async def subscribe(service: str, link: str) -> Browser:
         if found is None:
             raise NotOffered("the page offers no notifications")
         browser = new_browser(service, found[1])
-        async with session.post(f"{link.partition('?')[0]}/devices", json=browser.subscription) as response:
-            if response.status >= 300:
-                raise NotOffered(f"the page's server answers {response.status}: {await response.text()}")
+        await _subscribed(session, link.partition("?")[0], browser.subscription)
     return browser

@@ -1,15 +1,20 @@
 """The calendar of a person: deadlines of its questions, and its answers, by a key that is good for nothing else."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.admission.api_keys import ApiKeys
+from core.deliveries.of_person import DeliveriesOfPerson
 from core.directory import Directory
+from core.model.people import User
 from core.sessions import Sessions
-from delivery.api.calendar_feed import escaped, folded_line
+from delivery.api.calendar_feed import MOST_EVENTS, escaped, folded_line, questions_of
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 from tests.delivery.test_people_signed_in import as_person, people
@@ -32,6 +37,15 @@ def lines_of(response: ApiResponse) -> list[str]:
     text = response.body.decode()
     assert text.endswith("END:VCALENDAR\r\n")
     return text.replace("\r\n ", "").split("\r\n")
+
+
+def summaries(lines: Sequence[str]) -> list[str]:
+    return [line.removeprefix("SUMMARY:") for line in lines if line.startswith("SUMMARY:")]
+
+
+def sequence(lines: Sequence[str]) -> int:
+    """Of the first event."""
+    return int(next(line for line in lines if line.startswith("SEQUENCE:")).removeprefix("SEQUENCE:"))
 
 
 async def key_of(api: Api, person: int) -> tuple[str, str]:
@@ -61,20 +75,48 @@ async def test_the_calendar_has_the_deadline_and_then_the_answer_of_its_person_a
     await asks(api, {"kind": "confirm", "until": UNTIL}, deliver_at="2029-01-01T10:00:00Z", far=True)
     await finished(api, await asks(api, {"kind": "confirm"}))
     lines = lines_of(await calendar(api, secret))
-    assert lines.count("BEGIN:VEVENT") == lines.count("END:VEVENT") == 1, "what has an end, and was sent"
+    assert lines.count("BEGIN:VEVENT") == lines.count("END:VEVENT") == 2, "what has an end, and was sent; its own end"
     assert "DTSTART:20300504T100000Z" in lines
-    (summary,) = [line for line in lines if line.startswith("SUMMARY:")]
-    assert summary == "SUMMARY:Ответить до этого времени: Which club? END:VEVENT\\; until Friday"
+    assert summaries(lines) == [
+        "Ответить до этого времени: Which club? END:VEVENT\\; until Friday",
+        "Этот календарь закончится: создайте новый адрес на странице со своим именем",
+    ]
+    before = sequence(lines)
     for person, key in ((5, "choir"), (4, "choir")):
         answered = await api.call("POST", f"{where}/answers", {"recipient": person, "value": key})
         assert answered.status < 300, answered.body
-    (summary,) = [line for line in lines_of(await calendar(api, secret)) if line.startswith("SUMMARY:")]
-    assert summary.startswith("SUMMARY:Лист ожидания\\, Choir: Which club?")
+    lines = lines_of(await calendar(api, secret))
+    assert summaries(lines)[0].endswith("вы в листе ожидания: Choir")
+    assert sequence(lines) > before, "or a program keeps what it has"
     other, _ = await key_of(api, 5)
-    (summary,) = [line for line in lines_of(await calendar(api, other)) if line.startswith("SUMMARY:")]
-    assert summary.startswith("SUMMARY:Choir: Which club?")
+    assert summaries(lines_of(await calendar(api, other)))[0].endswith("ваш ответ: Choir")
     stranger, _ = await key_of(api, 1)
-    assert "BEGIN:VEVENT" not in lines_of(await calendar(api, stranger))
+    assert len(summaries(lines_of(await calendar(api, stranger)))) == 1, "its own end"
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_event_of_a_question_that_is_closed_early_is_cancelled_unless_it_was_answered(
+    api: Api, courier: Couriers
+) -> None:
+    await courier("sms")
+    secret, _ = await key_of(api, 4)
+    where = await asks(api, {"kind": "confirm", "until": UNTIL})
+    await finished(api, where)
+    assert "STATUS:CANCELLED" not in lines_of(await calendar(api, secret))
+    assert (await api.call("POST", f"{where}/answers:close")).status < 300
+    lines = lines_of(await calendar(api, secret))
+    assert lines.index("STATUS:CANCELLED") < lines.index("END:VEVENT")
+
+
+async def test_a_question_is_found_behind_many_messages_without_one() -> None:
+    class Pages:
+        async def page(self, tenant: str, person: str, cursor: str | None, limit: int, sees: object) -> object:
+            page = int(cursor or 0)
+            history = SimpleNamespace(question=SimpleNamespace(until=int(page == 2)))
+            return [SimpleNamespace(history=history)] * limit, str(page + 1)
+
+    found = await questions_of(cast(DeliveriesOfPerson, Pages()), "default", User(4))
+    assert len(found) == MOST_EVENTS
 
 
 @pytest.mark.usefixtures("people")

@@ -1,7 +1,14 @@
 """Personal keys: a person's script acts as the person, never with more rights, and ends with the person (I-07)."""
 
+import json
+from argparse import Namespace
+
 import pytest
 
+from cli.command import CommandFailed
+from cli.commands.installation import api_keys
+from core.admission.actions import ActionFilter, ActionLog
+from core.errors import Forbidden, NotFound
 from core.sessions.personal_keys import MOST_KEYS
 from tests.delivery.conftest import Api, delivery_body
 from tests.delivery.test_people_signed_in import as_person, people
@@ -133,3 +140,41 @@ async def test_a_person_has_a_limited_number_of_well_formed_keys(api: Api) -> No
         await made(api, browser)
     refused = await browser.call("POST", "/v1/me/keys", KEY)
     assert (refused.status, refused.code) == (409, "KEY_LIMIT_REACHED")
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_verb_key_makes_and_revokes_a_key_of_a_person_and_both_ways_are_in_the_action_log(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def given(**more: object) -> Namespace:
+        usual = {"name": "marks.py", "person": "1", "tenant": "default", "scope": None, "days": None, "json": True}
+        return Namespace(**{**usual, **more})
+
+    await api_keys.create_personal(api.store, given())
+    created = json.loads(capsys.readouterr().out)
+    script = api.as_key(created["secret"])
+    assert (await script.call("POST", "/v1/deliveries", sent_by(1))).status == 202
+    assert (await script.call("POST", "/v1/deliveries", sent_by(2))).code == "NOT_YOURSELF"
+    with pytest.raises(Forbidden):
+        await api_keys.create_personal(api.store, given(person="4"))
+    for days in (0, 367):
+        with pytest.raises(CommandFailed):
+            await api_keys.create_personal(api.store, given(days=days))
+    await api.call("PATCH", "/v1/users/1", {"blocked": True})
+    with pytest.raises(CommandFailed, match="blocked"):
+        await api_keys.create_personal(api.store, given())
+    await api_keys.revoke(api.store, given(id=created["id"]))
+    await api.call("PATCH", "/v1/users/1", {"blocked": False})
+    assert (await script.call("GET", "/v1/me")).code == "KEY_UNKNOWN", "a key of a blocked person is revoked as well"
+    with pytest.raises(NotFound):
+        await api_keys.revoke(api.store, given(id=created["id"]))
+    browser = await as_person(api, 1)
+    _, key_id = await made(api, browser)
+    await browser.call("DELETE", f"/v1/me/keys/{key_id}")
+    found, _ = await ActionLog(api.store).page("default", ActionFilter(), None, 100)
+    of_keys = [one.action for one in found if "/v1/me/keys" in one.action.what]
+    assert [(one.via, one.what) for one in of_keys] == [
+        *(("console", "DELETE /v1/me/keys/{id}"), ("console", "POST /v1/me/keys")),
+        *(("cli", "DELETE /v1/me/keys/{id}"), ("cli", "POST /v1/me/keys")),
+    ]
+    assert [(one.who, one.filter) for one in of_keys[1:3]] == [("person:1", ""), (of_keys[3].who, "person=1")]

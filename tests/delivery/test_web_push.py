@@ -19,7 +19,7 @@ from core.model.people import User
 from couriers.sending.runtime import Runtime
 from couriers.web_push import courier as web_push
 from sandbox.web_push import PushServer
-from sandbox.web_push.browser import AGENT, Browser, new_browser, subscribe
+from sandbox.web_push.browser import AGENT, Browser, new_browser, renew, subscribe
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body, read
 from tests.delivery.test_deliveries import finished
 from tests.support.stack import QUICK, FakeCourier
@@ -214,6 +214,28 @@ async def test_whoever_got_a_mail_forwarded_gets_no_message_of_its_recipient(sta
     await stage.api.call("PATCH", "/v1/users/boris", {"blocked": True})
     refused = await stage.posts(f"{stage.boris}/devices", new.subscription)
     assert refused.code == "NOTIFICATIONS_NOT_OFFERED"
+
+
+async def test_a_browser_that_gets_another_subscription_stays_a_device_of_its_person(stage: Stage) -> None:
+    """Who only has the link of its notification, because that was forwarded, renews nothing."""
+    browser = await stage.switches_on()
+    await stage.sends()
+    await until(lambda: browser.reports)
+    before = await stage.contacts()
+    page = browser.shown[-1]["settings"].removeprefix(stage.api.url)
+    stranger = new_browser(stage.push.url)
+    guessed = {**browser.subscription, "keys": stranger.subscription["keys"]}
+    tried = await stage.posts(f"{page}/devices", {**stranger.subscription, "replaces": guessed})
+    assert tried.status == 202, "the person is asked"
+    by_mail = {**stranger.subscription, "replaces": browser.subscription}
+    assert (await stage.posts(f"{stage.anna}/devices", by_mail)).status == 202, "not the link of the browser"
+    assert await stage.contacts() == before
+    shown, renewed = len(browser.shown), await renew(browser, stage.push.url)
+    stage.push.browsers[renewed.id] = renewed
+    (address,) = await stage.contacts()
+    assert address not in before
+    assert (await stage.outcome(await stage.sends()))["status"] in ("sent", "delivered")
+    assert (len(renewed.shown), len(browser.shown)) == (1, shown)
 
 
 async def test_strangers_and_malformed_subscriptions_are_refused(stage: Stage) -> None:

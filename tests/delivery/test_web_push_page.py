@@ -25,6 +25,13 @@ CLICK = """(async () => {{
 }})()"""
 
 
+RENEWAL = """(() => {{
+  const options = {{ applicationServerKey: new Uint8Array([4]).buffer }};
+  registration.pushManager.getSubscription = async () => ({{ options, toJSON: () => ({before}) }});
+  registration.pushManager.subscribe = async () => ({{ toJSON: () => ({after}) }});
+}})()"""
+
+
 class ForwardingBrowser(SandboxBrowser):
     """Keeps what the push service hands to it, for the worker in Chromium: it shows and reports nothing itself."""
 
@@ -87,10 +94,20 @@ async def test_a_person_switches_it_on_gets_a_message_and_answers(
             await browser.wait_for(f"{shown}.then(([[_, body] = []]) => body === '✓ Не приду')")
             await run(CLICK.format(action=""))
             assert await run("self.openedPage") == payload["page"]
+            after = ForwardingBrowser("after", f"{stage.push.url}/push/after", made.private, made.auth)
+            await run(RENEWAL.format(before=given, after=json.dumps(after.subscription)))
+        (before,) = await stage.contacts()
         plain = {**payload, "page": "", "text": "Строка\nи ещё одна", "tag": "t2"}
         await browser.push(api.url, {name: value for name, value in plain.items() if value})
         await browser.wait_for(f"(async () => (await {registration}.getNotifications({{tag: 't2'}})).length)()")
         async with chromium.worker(f"{api.url}/push/worker.js") as run:
+            await run("self.dispatchEvent(new ExtendableEvent('pushsubscriptionchange'))")
+
+            async def is_renewed() -> bool:
+                return await stage.contacts() not in ([before], [])
+
+            await until(is_renewed)
+            assert len(await stage.contacts()) == 1
             await run(CLICK.format(action=""))
             opened = await run("self.openedPage")
         await browser.open(opened, "ru")

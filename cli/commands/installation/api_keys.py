@@ -1,23 +1,28 @@
-"""The verb key: creates, lists and revokes API keys. Works on the store, not over HTTP."""
+"""The verb key: creates, lists and revokes API keys, and those of people. Works on the store, not over HTTP."""
 
 import asyncio
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import to_builtins
 
 from cli.client.verbs import print_nothing, print_result
-from cli.command import SUCCESS, Command
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import ActionLog, OperatorAction
 from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
 from core.directory import Directory
+from core.model.people import id_text
 from core.redis.store import Store
-from core.sessions import Sessions
-from core.sessions.sessions import PersonalKey
+from core.sessions import PersonalKeys, Sessions
+from core.sessions.personal_keys import DEFAULT_DAYS, LONGEST_DAYS
+from core.sessions.sessions import CALENDAR, Identity, PersonalKey
+
+_SCOPES = ("send", "read")
+_PERSONAL = "/v1/me/keys"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -27,12 +32,16 @@ def declare(parser: ArgumentParser) -> None:
     create_parser.add_argument(
         "--scope",
         action="append",
-        choices=sorted(SCOPES),
+        choices=sorted({*SCOPES, CALENDAR}),
         help="what the key permits (default: send and read); repeat for several",
     )
     create_parser.add_argument("--tenant", default="default")
+    create_parser.add_argument("--person", metavar="ID", help="a key of this person, with some of its rights")
+    create_parser.add_argument(
+        "--days", type=int, help=f"how long a person's key is valid (1 to {LONGEST_DAYS}, default: {DEFAULT_DAYS})"
+    )
     verbs.add_parser("list", help="list the keys, and those of people, without their secrets")
-    revoke_parser = verbs.add_parser("revoke", help="revoke a key: requests with it are refused")
+    revoke_parser = verbs.add_parser("revoke", help="revoke a key, also of a person: requests with it are refused")
     revoke_parser.add_argument("id")
 
 
@@ -42,17 +51,54 @@ def run(arguments: Namespace) -> int:
 
 async def run_action(arguments: Namespace) -> int:
     actions: Mapping[str, Callable[[Store, Namespace], Awaitable[None]]]
-    actions = {"create": create, "list": list_all, "revoke": revoke}
+    is_personal = getattr(arguments, "person", None) is not None
+    actions = {"create": create_personal if is_personal else create, "list": list_all, "revoke": revoke}
     async with open_store(load()) as store:
         await actions[arguments.action](store, arguments)
     return SUCCESS
 
 
 async def create(store: Store, arguments: Namespace) -> None:
-    key, secret = await ApiKeys(store).create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
+    if arguments.days is not None:
+        raise CommandFailed("--days is of a person's key: --person ID; other keys are valid until revoked", WRONG_USAGE)
+    key, secret = await ApiKeys(store).create(arguments.name, arguments.scope or _SCOPES, arguments.tenant)
     await ActionLog(store).write(key.tenant, user_action("POST /v1/api-keys", f"/v1/api-keys/{key.id}"))
-    text = f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time."
-    print_result(arguments, {**key.as_json(), "secret": secret}, text)
+    print_result(arguments, {**key.as_json(), "secret": secret}, f"{describe(key)}\n\n{_shown_once(secret)}")
+
+
+async def create_personal(store: Store, arguments: Namespace) -> None:
+    """Create a key of a person, as that does on its page of the console."""
+    days = DEFAULT_DAYS if arguments.days is None else arguments.days
+    if not 1 <= days <= LONGEST_DAYS:
+        raise CommandFailed(f"--days is a number from 1 to {LONGEST_DAYS}", WRONG_USAGE)
+    tenant, scopes = arguments.tenant, arguments.scope or _SCOPES
+    user = await Directory(store).users.find(tenant, arguments.person)
+    if user.blocked:
+        raise CommandFailed(f"{id_text(user.id)} is blocked, and a key of a blocked person is refused")
+    keys, identity = _personal_keys(store), Identity.of_person(tenant, user, "", datetime.now(UTC))
+    key, secret = await keys.create(identity, arguments.name, scopes, timedelta(days=days))
+    person = id_text(user.id)
+    await _log_personal(store, tenant, f"POST {_PERSONAL}", key.id, person)
+    shown = f"/v1/calendar/{secret}.ics" if CALENDAR in key.scopes else secret
+    text = f"{describe_personal(tenant, person, key)}\n\n{_shown_once(shown)}"
+    print_result(arguments, {**_as_json(tenant, person, key), "secret": secret}, text)
+
+
+def _shown_once(secret: str) -> str:
+    return f"  {secret}\n\nThe secret is shown only this time."
+
+
+def _as_json(tenant: str, person: str, key: PersonalKey) -> dict[str, object]:
+    return {**to_builtins(key), "tenant": tenant, "person": person}
+
+
+def _personal_keys(store: Store) -> PersonalKeys:
+    return PersonalKeys(Sessions(store, Directory(store), ApiKeys(store)))
+
+
+async def _log_personal(store: Store, tenant: str, what: str, key_id: str, person: str) -> None:
+    action = user_action(what, f"{_PERSONAL}/{key_id}", selected=f"person={person}")
+    await ActionLog(store).write(tenant, action)
 
 
 async def list_all(store: Store, arguments: Namespace) -> None:
@@ -64,16 +110,26 @@ async def list_all(store: Store, arguments: Namespace) -> None:
     for key in found:
         print_result(arguments, key.as_json(), describe(key))
     for tenant, person, one in sorted(of_people.values(), key=lambda place: (*place[:2], place[2].expires_at)):
-        shown = {**to_builtins(one), "tenant": tenant, "person": person}
-        print_result(arguments, shown, describe_personal(tenant, person, one))
+        print_result(arguments, _as_json(tenant, person, one), describe_personal(tenant, person, one))
 
 
 async def revoke(store: Store, arguments: Namespace) -> None:
     keys = ApiKeys(store)
     tenants = [key.tenant for key in await keys.list() if key.id == arguments.id]
-    await keys.revoke(arguments.id)
-    await ActionLog(store).write(tenants[0], user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}"))
+    if tenants:
+        await keys.revoke(arguments.id)
+        action = user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}")
+        await ActionLog(store).write(tenants[0], action)
+    else:
+        await revoke_personal(store, arguments.id)
     print_result(arguments, {"revoked": arguments.id}, f"revoked {arguments.id}")
+
+
+async def revoke_personal(store: Store, key_id: str) -> None:
+    """Revoke a key of a person. Raises NotFound KEY_NOT_FOUND."""
+    personal = _personal_keys(store)
+    tenant, person = await personal.revoke_of_anybody(key_id)
+    await _log_personal(store, tenant, f"DELETE {_PERSONAL}/{{id}}", key_id, person)
 
 
 def user_action(what: str, target: str, count: int = 1, why: str = "", selected: str = "") -> OperatorAction:

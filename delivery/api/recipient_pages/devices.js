@@ -6,7 +6,8 @@
     [status.textContent, status.className, status.hidden] = [box.dataset[name], name === "sent" ? "good" : "bad", false];
   };
   if (!("serviceWorker" in navigator && "PushManager" in window && "Notification" in window)) {
-    say("unsupported");
+    const isTouchedMac = navigator.userAgent.includes("Macintosh") && navigator.maxTouchPoints > 1; // so an iPad calls itself
+    say(isTouchedMac || /iPhone|iPad/.test(navigator.userAgent) ? "iphone" : "unsupported");
     return;
   }
   const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));

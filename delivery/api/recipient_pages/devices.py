@@ -64,11 +64,20 @@ class SubscriptionKeys(Struct, frozen=True):
     auth: Base64Url
 
 
-class NewSubscription(Struct, frozen=True):
+class BrowserSubscription(Struct, frozen=True):
     """A subscription as `PushSubscription.toJSON()` returns it. Browsers add fields of their own."""
 
     endpoint: Annotated[str, Meta(max_length=1024)]
     keys: SubscriptionKeys
+
+    def of_device(self, device: str) -> Subscription:
+        return Subscription(self.endpoint, self.keys.p256dh, self.keys.auth, device, int(time.time() * 1000))
+
+
+class NewSubscription(BrowserSubscription, frozen=True):
+    """A new subscription. `replaces`: the one before of the same browser, if its push service has changed it."""
+
+    replaces: BrowserSubscription | None = None
 
 
 class SubscribedDevice(Struct):
@@ -109,7 +118,7 @@ async def devices_of(context: ApiContext, linked: LinkedPerson, channel: str) ->
 
 def subscribe(context: ApiContext) -> Handler:
     """Return the handler that sends the person a link by which this browser is added. One that was added already is
-    noted anew.
+    noted anew, also with another subscription, if it proves that it had the one before.
     """
     reader, check_rate = BodyReader(NewSubscription), new_limiter()
     of_person = RateLimiter(_LINK_RATE, _LINK_BURST)
@@ -124,16 +133,26 @@ def subscribe(context: ApiContext) -> Handler:
         check_content_type(request, JSON_TYPES)
         given = await reader.read(await receive(request, _LIMIT, context.options.body_timeout))
         device = device_of(request.headers.get(hdrs.USER_AGENT, ""))
-        made = Subscription(given.endpoint, given.keys.p256dh, given.keys.auth, device, int(time.time() * 1000))
+        made = given.of_device(device)
         check_subscription(made, display.push_service)
-        if made.address in linked.user.contacts.get(channel, ()):
+        if made.address in linked.user.contacts.get(channel, ()) or _is_renewed(linked, channel, given):
             await context.services.core.subscriptions.add(linked.tenant, linked.user.id, channel, made)
+            if _is_renewed(linked, channel, given) and made.address != linked.address:
+                await context.services.core.subscriptions.remove(linked.tenant, channel, linked.address)
             return Response(SubscribedDevice(device), status=201).encode()
         of_person.check(f"{linked.tenant}:{linked.user.id}", time.monotonic())
         await context.services.core.device_links.send(linked, channel, made, f"{_origin(context, request)}/p/device/")
         return Response(SubscribedDevice(device), status=202).encode()
 
     return handle
+
+
+def _is_renewed(linked: LinkedPerson, channel: str, given: NewSubscription) -> bool:
+    """Return whether the page was opened by a notification to the subscription that is replaced. Its keys prove that
+    it is the same browser: the address of the contact is a digest of them.
+    """
+    before = given.replaces
+    return before is not None and linked.channel == channel and before.of_device("").address == linked.address
 
 
 def _origin(context: ApiContext, request: web.Request) -> str:

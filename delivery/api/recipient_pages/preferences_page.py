@@ -109,7 +109,8 @@ def _devices(locale: str, devices: OwnDevices) -> str:
         return ""
     rows = "\n".join(_device(address, name, locale) for address, name in devices.names.items())
     words = " ".join(
-        f'data-{one}="{_said(f"devices_{one}", locale)}"' for one in ("denied", "failed", "sent", "unsupported")
+        f'data-{one}="{_said(f"devices_{one}", locale)}"'
+        for one in ("denied", "failed", "iphone", "sent", "unsupported")
     )
     return (
         f'<section id="devices" {words}>\n<h2>{_said("devices", locale)}</h2>\n'

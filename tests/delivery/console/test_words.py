@@ -10,7 +10,9 @@ import pytest
 
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from core.orders.series import MISSED
+from delivery.http.action_log import is_logged_for_everybody
 from delivery.http.responses.problem_types import CODES
+from delivery.routes import ROUTES
 
 CONSOLE = Path("delivery/console/static")
 PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many"}}  # "other" is for fractions, and counts are whole
@@ -48,6 +50,17 @@ def test_both_languages_have_the_same_words_with_the_same_placeholders() -> None
     english, russian = ({k: v for k, v in words(one).items() if not k.startswith(OPTIONAL)} for one in ("en", "ru"))
     assert english.keys() == russian.keys()
     assert not [key for key in english if placeholders(english[key]) != placeholders(russian[key])]
+
+
+def test_the_action_log_has_words_for_what_each_route_changes() -> None:
+    """As `whatOf` of pages/actions.js looks them up."""
+    known = words("en").keys()
+    for route in ROUTES:
+        if is_logged_for_everybody(route):
+            place, _, verb = route.path.partition(":")
+            names = [one for one in place.split("/")[2:] if one != "queue" and not one.startswith("{")]
+            did = verb or (names.pop() if f"did.{names[-1]}" in known else route.method)
+            assert {f"thing.{names[-1].replace('-', '_')}", f"did.{did}"} <= known, route.path
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])

@@ -42,7 +42,8 @@ function whatOf(what) {
   const [method, path] = what.split(" ");
   const [place, verb] = path.split(":");
   const names = place.split("/").slice(2).filter((one) => one !== "queue" && !one.startsWith("{"));
-  const did = verb || (has(`did.${names.at(-1)}`) ? names.pop() : method);
+  const done = method === "PUT" && path.startsWith("/scim/") ? "PATCH" : method; // SCIM replaces by PUT, the others add
+  const did = verb || (has(`did.${names.at(-1)}`) ? names.pop() : done);
   return t("actions.did", { thing: word("thing", names.at(-1).replace("-", "_")), did: word("did", did) });
 }
 
