@@ -11,8 +11,7 @@ from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import Event, Events
-from core.updates.gathering import Gathering
-from core.updates.ingress import MAX_AGE, Ingress, Read
+from core.updates.ingress import MAX_AGE, Gathering, Ingress, Read
 from core.updates.reachability import OptOuts, Reachability, ReadReach
 from couriers.channel import Receiving, receiving
 

@@ -11,9 +11,8 @@ from core.errors import Invalid
 from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import NewDelivery
 from core.model.json_form import compact_json
-from core.model.text.broken_marks import broken_mark
 from core.model.text.characters import is_blank
-from core.model.text.text_marks import tokens
+from core.model.text.text_marks import broken_mark, tokens
 
 MAX_SIZE = 32_768
 """Bytes of the content as JSON; the files themselves do not count."""

@@ -1,29 +1,142 @@
 """The way in of a provider's updates, as events for the scenarios of a bot.
 
-The receiver of updates from a provider calls `put`. It is the same object over polling, a webhook and a gateway, and in
-every process.
+The receiver of updates from a provider calls `Ingress.put`. It is the same object over polling, a webhook and a
+gateway, and in every process. The parts of one event that come in several updates, the photos of an album or two
+notices of one join (C-14), are gathered first:
+
+    add ─▶ the part in a hash of Redis, and a task that is due after the window ─▶ the task of the last part: merge, put
+
+Guarantees: whatever processes receive the parts and whenever they die, the parts become one event, put once, a second
+after the last one. A part that is added again changes nothing. A part that comes later, even while the others are
+merged, becomes an event of its own.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from core.errors import Invalid
-from core.updates.events import Arrival, Event, Events
-from core.updates.gathering import Gathering
+from core.model.clock import Backoff, to_ms
+from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.updates.events import Arrival, Event, Events, encode
 from core.updates.reachability import Reachability
 
 log = logging.getLogger(__name__)
 
+TUBE = "events.parts"
+WINDOW = timedelta(seconds=1)
+
+_KEPT = timedelta(hours=2)
+_EXPIRES = timedelta(hours=1)
+_LEASE = timedelta(seconds=5)
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
+
+Merge = Callable[[str, Sequence[Event]], Event]
+"""Makes one event of the parts with this name. The same parts give the same event."""
 MAX_AGE = timedelta(hours=1)
 """A person who waits for an hour no longer expects an answer."""
-
 Raw = Mapping[str, Any]
 """An update as the provider has sent it."""
-
 Read = Callable[[Raw, datetime], Arrival | None]
 """Reads an update, given the time; returns None if it is no event. Never raises."""
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """A part that waits. `due`: the ms at which its task is due."""
+
+    due: int
+    event: dict[str, object]
+
+
+class _Timer(msgspec.Struct, frozen=True):
+    """The body of a task."""
+
+    source: str
+    name: str
+    due: int
+
+
+class Gathering:
+    """One per process, channel and tenant; the worker of any puts the events of all tenants. `source`: as in
+    `Events.put`.
+    """
+
+    def __init__(self, store: Store, client: QueueClient, tenant: str, events: Events, merge: Merge) -> None:
+        self._store = store
+        self._client = client
+        self._tenant = tenant
+        self._events = events
+        self._merge = merge
+
+    async def open(self) -> None:
+        """Create the tube."""
+        await self._client.tubes.create(Tube(TUBE, expires=_EXPIRES, backoff=_BACKOFF))
+
+    async def add(self, source: str, name: str, part: Event) -> bool:
+        """Add a part of the event `name`; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then it must
+        be repeated.
+        """
+        encode({**part, "gathered_as": name})
+        key, field = self._key(source, name), str(part["id"])
+        due = datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms) + WINDOW
+        stored = msgspec.json.encode(_Part(to_ms(due), dict(part))).decode()
+        is_new = await self._store.command("HSETNX", key, field, stored)
+        await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
+        timer = msgspec.json.encode(_Timer(source, name, to_ms(due))).decode()
+        task = NewTask(timer, self._tenant, lane=_lane(source, name), due=due)
+        is_put = await self._client.queue.put_once(TUBE, task, source=f"parts.{source}", name=f"{name} {field}")
+        if is_new and not is_put:  # it was merged before
+            await self._store.command("HDEL", key, field)
+        return is_put
+
+    def worker(self) -> Worker:
+        """Return a worker that puts the events, to `run()` and to `stop()`."""
+        return self._client.worker(TUBE, self._handle, lease=_LEASE)
+
+    async def _handle(self, attempt: Attempt) -> None:
+        """Put the event if this is the task of the last part. Which parts it has is saved before, so that an attempt
+        that is made again after a crash puts the same event, and takes no part that has come meanwhile.
+        """
+        timer = msgspec.json.decode(attempt.body, type=_Timer)
+        key = self._key(timer.source, timer.name)
+        stored = await self._store.command("HGETALL", key)
+        waiting = {name: msgspec.json.decode(one, type=_Part) for name, one in stored.items()}
+        names = _saved(attempt) or _due_parts(waiting, timer)
+        if not names or not await attempt.save(msgspec.json.encode(names).decode()):
+            return
+        await self._put(attempt.task.tenant, timer, [waiting[name].event for name in names if name in waiting])
+        await self._store.command("HDEL", key, *names)
+
+    async def _put(self, tenant: str, timer: _Timer, parts: Sequence[Event]) -> None:
+        if not parts:
+            return
+        events = self._events if tenant == self._tenant else Events(self._client, tenant)
+        try:
+            await events.put(timer.source, self._merge(timer.name, parts))
+        except Invalid as refusal:
+            log.warning("%s of %s is ignored: %s %s", timer.name, timer.source, refusal.code, refusal)
+
+    def _key(self, source: str, name: str) -> str:
+        return KEYS["gathered"].at(self._store.shard_of(_lane(source, name)), source, name)
+
+
+def _lane(source: str, name: str) -> str:
+    return f"{source} {name}"
+
+
+def _saved(attempt: Attempt) -> list[str]:
+    """Return the names of the parts that an interrupted attempt has chosen."""
+    return msgspec.json.decode(attempt.checkpoint, type=list[str]) if attempt.checkpoint else []
+
+
+def _due_parts(waiting: Mapping[str, _Part], timer: _Timer) -> list[str]:
+    """Return the names of the parts that wait; none if this is not the task of the last one."""
+    return list(waiting) if all(part.due <= timer.due for part in waiting.values()) else []
 
 
 class Ingress:

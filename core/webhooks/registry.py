@@ -1,7 +1,7 @@
 """The webhooks of each tenant: create, list, delete, test, attempts, replay. A webhook of another tenant looks like one
 that does not exist.
 
-Called by `delivery/api/webhooks.py`; `core.webhooks.event_reader` and `core.webhooks.sender` read from here.
+Called by `delivery/api/webhooks.py`; `core.webhooks.event_reader` and `core.webhooks.runtime` read from here.
 """
 
 import asyncio

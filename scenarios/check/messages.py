@@ -6,8 +6,7 @@ Marks and buttons have the rules by which a delivery is accepted.
 from collections.abc import Callable, Mapping
 
 from core.model.content import ParseMode
-from core.model.text.broken_marks import BrokenMark, broken_mark
-from core.model.text.text_marks import shown_length
+from core.model.text.text_marks import BrokenMark, broken_mark, shown_length
 from core.orders.content_rules import MAX_BUTTONS
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS

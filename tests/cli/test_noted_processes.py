@@ -37,7 +37,7 @@ from core.processes.installation_mark import LossKind
 from core.processes.overview import command_of
 from core.queue import NewTask
 from core.redis.store import Store
-from core.updates import events, gathering
+from core.updates import events, ingress
 from core.updates.bot_calls import calls_tube
 from core.webhooks import webhook
 from core.webhooks.http_client import WebhookClient
@@ -169,7 +169,7 @@ async def test_a_bot_that_receives_while_no_process_answers_is_a_fault_until_one
     [
         ((webhook.TUBE, events.ANSWERS_TUBE, events.REPLIES_TUBE, series.TUBE), "./ada serve"),
         ((events.TUBE, following.TUBE, schedules_tube().name, *SLOW), "./ada scenarios"),
-        ((gathering.TUBE, calls_tube("telegram-bot")), "./ada bot telegram"),
+        ((ingress.TUBE, calls_tube("telegram-bot")), "./ada bot telegram"),
         ((calls_tube("vk"),), "./ada bot vk"),
         ((tube_of("hunt"), notices.TUBE), "./ada jobs"),
         (("echo",), "./ada courier echo"),

@@ -14,8 +14,7 @@ from core.model.content import ParseMode
 from core.model.people import User, id_text
 from core.model.text.text_entities import escaped
 from core.orders import Caller
-from core.orders.choices import PERSON, Addressees, Choice, addressee, person_choice
-from core.orders.recognition import Recognised, recognise
+from core.orders.choices import PERSON, Addressees, Choice, Recognised, addressee, person_choice, recognise
 from core.sentence import language_of
 from scenarios.bot.button_data import list_id, pressed_message
 from scenarios.bot.data import Data

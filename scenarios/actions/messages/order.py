@@ -12,9 +12,8 @@ from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import sms_parts
 from core.orders import AnyAddressee, Caller, Order
 from core.orders.choices import addressee
-from core.orders.delivery_times import check_time
+from core.orders.delivery_times import TimePassed, TypedTime, check_time, read_time
 from core.orders.preview import Preview
-from core.orders.typed_times import TimePassed, TypedTime, read_time
 from core.updates.rights import origin_of
 from scenarios.bot.data import Data
 from scenarios.context import Context

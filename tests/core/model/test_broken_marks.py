@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.content import ParseMode
-from core.model.text.broken_marks import broken_mark
-from core.model.text.text_marks import plain_text, spans
+from core.model.text.text_marks import broken_mark, plain_text, spans
 from sandbox.bot_api.messages.formatting import parse_text
 from sandbox.bot_api.state.errors import ApiError
 

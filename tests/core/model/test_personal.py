@@ -4,9 +4,8 @@ import pytest
 
 from core.errors import Invalid
 from core.model.content import Button, Content, ParseMode
-from core.model.text.broken_marks import broken_mark
 from core.model.text.personal import PersonalTemplate
-from core.model.text.text_marks import plain_text
+from core.model.text.text_marks import broken_mark, plain_text
 
 HTML, MARKDOWN = ParseMode.HTML, ParseMode.MARKDOWN_V2
 NASTY = "<b>*_`[x](y)\\{{name}} & Co. #1!"

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.content import ParseMode
-from core.model.text.broken_marks import broken_mark
 from core.model.text.text_entities import has_marks, marked
-from core.model.text.text_marks import plain_text
+from core.model.text.text_marks import broken_mark, plain_text
 from sandbox.bot_api.messages.formatting import parse_text
 from tests.support.hypothesis_settings import SETTINGS
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.orders.choices import Choice
-from core.orders.recognition import Recognised, UnclearWords, recognise
+from core.orders.choices import Choice, Recognised, UnclearWords, recognise
 
 ONE = Choice("group", "g1", "ИВТ-101")
 TWO = Choice("group", 102, "ИВТ-102")

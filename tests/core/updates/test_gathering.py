@@ -12,7 +12,7 @@ from core.errors import Invalid
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.events import MAX_BYTES, TUBE, Event, Events, decode
-from core.updates.gathering import Gathering, Merge
+from core.updates.ingress import Gathering, Merge
 from couriers.telegram_bot import events as telegram_events
 from tests.support.stack import Stack
 from tests.support.waiting import until

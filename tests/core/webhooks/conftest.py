@@ -12,8 +12,7 @@ from core.webhooks import runtime as webhook_runtime
 from core.webhooks.event_reader import ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
-from core.webhooks.runtime import WebhookOptions, WebhookRuntime
-from core.webhooks.sender import RetryRules
+from core.webhooks.runtime import RetryRules, WebhookOptions, WebhookRuntime
 from core.webhooks.webhook import EventType, Webhook
 from tests.core.webhooks.receiver import Receiver
 from tests.support.stack import TENANT, FakeCourier, Stack

@@ -18,7 +18,7 @@ from core.queue import Bury, Retry, TaskFilter
 from core.redis.keys import KEYS
 from core.webhooks import runtime
 from core.webhooks.registry import Webhooks
-from core.webhooks.sender import RetryRules, WebhookFailure, decide
+from core.webhooks.runtime import RetryRules, WebhookFailure, decide
 from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.core.webhooks.conftest import QUICK, Installation

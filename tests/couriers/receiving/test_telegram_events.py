@@ -15,7 +15,7 @@ from cli.command import OPERATOR_NEEDED, CommandFailed
 from core.queue import QueueClient
 from core.updates.bot_calls import BotCalls
 from core.updates.events import MAX_BYTES, TUBE, decode
-from core.updates.gathering import WINDOW
+from core.updates.ingress import WINDOW
 from couriers.telegram_bot import CHANNEL
 from sandbox.bot_api.state.parameters import Upload
 from tests.sandbox.bot_api_clients import GROUP
