@@ -7,8 +7,9 @@ import pytest
 from tests.support.cluster import Cluster
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The nodes of a file. They end with it: also idle they take 2 % of a core."""
     opened = Cluster(tmp_path_factory.mktemp("cluster"), replicas=6)
     opened.start()
     yield opened
