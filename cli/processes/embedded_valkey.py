@@ -14,9 +14,11 @@ import random
 import re
 import secrets
 import socket
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -124,7 +126,7 @@ def prepare(directory: Path) -> EmbeddedValkey:
     """
     make_files_private(private_directory(directory))
     port, password = last_port_and_password(directory / "valkey.conf")
-    if port is None or not is_free(port):
+    if port is None or not reserve(port):
         port = free_port()
     server = EmbeddedValkey(directory, port, password or secrets.token_urlsafe(24))
     write_config(server)
@@ -167,12 +169,35 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a free port below the kernel's ephemeral ports: an outgoing connection cannot take it before the server
-    binds it.
+    """Return a free port that no other call returns on this machine, for this user, until this process ends: not before
+    a server binds it, and not while the server is down. It lies below the kernel's ephemeral ports, which outgoing
+    connections take.
     """
-    while not is_free(port := random.randrange(20_000, 32_768)):
+    while (port := random.randrange(20_000, 32_768)) in _reserved or not reserve(port):
         pass
     return port
+
+
+def reserve(port: int) -> bool:
+    """Keep a port for this process until it ends; return whether it is free and no other process keeps it."""
+    file = _reservations()
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _reserved.add(port)
+    return is_free(port)
+
+
+@cache
+def _reservations() -> int:
+    """Open a file whose byte N is locked by the process that keeps port N. The kernel unlocks it with the process."""
+    name = Path(tempfile.gettempdir()) / f"ada-ports-{os.getuid()}"
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+_reserved: set[int] = set()
+"""By this process, whose own locks do not refuse it a port a second time."""
 
 
 def running_server(directory: Path) -> EmbeddedValkey | None:

@@ -6,11 +6,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from redis import Redis
 
-from cli.processes.embedded_valkey import DirectoryInUse, locked, prepare, running_url
+from cli.processes.embedded_valkey import DirectoryInUse, free_port, locked, prepare, reserve, running_url
+from tests.support.paths import ROOT
 from tests.support.servers import Server, needs_package
 
 
@@ -26,6 +28,20 @@ def test_a_port_that_is_in_use_is_replaced_and_the_password_is_kept(tmp_path: Pa
         second = prepare(tmp_path)
     assert second.port != first.port
     assert second.password == first.password
+
+
+def test_no_process_gets_a_port_that_another_one_has_chosen(tmp_path: Path) -> None:
+    """Also if nothing listens on it yet, or the server is down; after the end of the other one it is free."""
+    program = (
+        "from cli.processes.embedded_valkey import *; print(free_port(), flush=True); print(reserve(int(input())))"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=PIPE, stdout=PIPE, text=True, cwd=ROOT) as other:
+        assert other.stdin
+        assert other.stdout
+        chosen = int(other.stdout.readline())
+        assert not reserve(chosen)
+        assert other.communicate(f"{free_port()}\n")[0] == "False\n"
+    assert reserve(chosen)
 
 
 def test_only_the_owner_can_read_the_password(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from cli.processes.embedded_valkey import free_port
 from couriers.sending import Deferred, Halted, Partly, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
@@ -32,7 +33,7 @@ class BotProvider(Provider):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.state = SandboxState()
-        self.token, self.port, self.timeout = self.secrets[0], 0, timedelta(seconds=30)
+        self.token, self.port, self.timeout = self.secrets[0], free_port(), timedelta(seconds=30)
         self.magic = {fault.name: address for address, fault in MAGIC_RECIPIENTS[self.channel].items()}
 
     def settings(self) -> Any:
@@ -49,7 +50,6 @@ class BotProvider(Provider):
     async def start(self) -> None:
         self.server = self.server_type(self.state, port=self.port, token=self.secrets[0])
         await self.server.start()
-        self.port = self.server.port
 
     async def stop(self) -> None:
         await self.server.stop()

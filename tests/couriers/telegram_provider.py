@@ -9,6 +9,7 @@ import pytest
 from telethon import TelegramClient
 from telethon.sessions import StringSession
 
+from cli.processes.embedded_valkey import free_port
 from couriers.sending import Courier
 from couriers.telegram import sign_in as telegram
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
@@ -33,7 +34,7 @@ class TelegramProvider(Provider):
         self._server_directory.mkdir()
         self.account: dict[str, Any] = {"bot_token": BOT}
         self.timeout = timedelta(seconds=15)
-        self.port = 0
+        self.port = free_port()
 
     def settings(self) -> telegram.Settings:
         server = f"127.0.0.1:{self.port}"
@@ -50,7 +51,6 @@ class TelegramProvider(Provider):
     async def start(self) -> None:
         self.server = TelegramServer(self.state, self._server_directory, port=self.port, clock=self.clock)
         await self.server.start()
-        self.port = self.server.port
 
     async def stop(self) -> None:
         await self.server.stop()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import trustme
 
+from cli.processes.embedded_valkey import free_port
 from couriers.email import courier as email
 from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
@@ -32,7 +33,7 @@ class MailProvider(Provider):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.state = SandboxState()
-        self.port = 0
+        self.port = free_port()
         self.changes: dict[str, Any] = {}  # of the settings
 
     def settings(self) -> email.Settings:
@@ -47,7 +48,6 @@ class MailProvider(Provider):
     async def start(self) -> None:
         self.server = SmtpServer(self.state, port=self.port)
         await self.server.start()
-        self.port = self.server.port
 
     async def stop(self) -> None:
         await self.server.stop()

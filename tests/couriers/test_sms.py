@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from aiohttp import web
 
+from cli.processes.embedded_valkey import free_port
 from core.model.text.text_parts import Coding, coding_of, sms_parts
 from couriers.sending import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
@@ -37,7 +38,7 @@ class SmsProvider(Provider):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.state = SandboxState()
-        self.port, self.timeout, self.most_parts = 0, timedelta(seconds=30), 255
+        self.port, self.timeout, self.most_parts = free_port(), timedelta(seconds=30), 255
 
     def settings(self) -> sms.Settings:
         return sms.Settings(self.server.url, "ada", "sandbox", "Ada", most_parts=self.most_parts, timeout=self.timeout)
@@ -51,7 +52,6 @@ class SmsProvider(Provider):
     async def start(self) -> None:
         self.server = SmsServer(self.state, port=self.port, report_delay=0)
         await self.server.start()
-        self.port = self.server.port
 
     async def stop(self) -> None:
         await self.server.stop()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli.processes.embedded_valkey import free_port
 from couriers.sending import Deferred, Halted, Message, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
 from couriers.sms.by_profile import ProfileSms
@@ -73,7 +74,7 @@ class ContractProvider(Contracted):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
-        self.state, self.port = SandboxState(), 0
+        self.state, self.port = SandboxState(), free_port()
 
     def settings(self) -> sms.Settings:
         return sms.Settings(f"http://127.0.0.1:{self.port}", USERNAME, PASSWORD, "Ada", profile="smsc.ru")
@@ -87,7 +88,6 @@ class ContractProvider(Contracted):
     async def start(self) -> None:
         self.server = SmsProvidersServer(self.state, port=self.port)
         await self.server.start()
-        self.port = self.server.port
 
     async def stop(self) -> None:
         await self.server.stop()

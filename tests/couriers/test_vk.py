@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.processes.embedded_valkey import free_port
 from couriers.sending import (
     Courier,
     Deferred,
@@ -39,7 +40,7 @@ class VkProvider(Provider):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.state = SandboxState()
-        self.token, self.port, self.timeout = TOKEN, 0, timedelta(seconds=30)
+        self.token, self.port, self.timeout = TOKEN, free_port(), timedelta(seconds=30)
 
     def settings(self) -> vk.Settings:
         return vk.Settings(self.token, self.server.url, timeout=self.timeout)
@@ -53,7 +54,6 @@ class VkProvider(Provider):
     async def start(self) -> None:
         self.server = VkServer(self.state, port=self.port, token=TOKEN)
         await self.server.start()
-        self.port = self.server.port
 
     async def stop(self) -> None:
         await self.server.stop()

@@ -16,7 +16,7 @@ from couriers.sms import courier as sms
 from delivery.http.options import Inbound, Options
 from scenarios.execution.opening import ScenarioOptions
 from tests.delivery.conftest import Api
-from tests.support.kannel import PORTS, Kannel, free_ports
+from tests.support.kannel import Kannel
 from tests.support.paths import ROOT
 from tests.support.receiving import answering
 from tests.support.stack import QUICK
@@ -42,7 +42,7 @@ def documented_url(api: Api) -> str:
 async def gateway(api: Api, tmp_path: Path) -> AsyncIterator[Kannel]:
     if shutil.which("bearerbox") is None:
         pytest.skip("needs the package kannel")
-    running = Kannel(tmp_path, free_ports(*PORTS))
+    running = Kannel(tmp_path)
     try:
         await running.start(documented_url(api))
         await running.connect_network()

@@ -15,10 +15,10 @@ import trustme
 from cli.client.http_client import HttpClient
 from cli.commands.directory import sync
 from cli.commands.directory.sync_sources import SyncRefused
+from cli.processes.embedded_valkey import free_port
 from providers import ldap_directory
 from tests.delivery.conftest import ADMIN, Api
 from tests.delivery.test_sync import OPTIONS, Office
-from tests.support.kannel import free_ports
 from tests.support.waiting import until
 
 ADMIN_OF_SERVER, READER, PASSWORD = "cn=root,dc=uni", "cn=ada,dc=uni", "s3cret"
@@ -37,8 +37,7 @@ class Slapd:
     """A server of its own, on free ports."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, ports = folder, free_ports("plain", "tls")
-        self.port, self.tls_port = ports["plain"], ports["tls"]
+        self.folder, self.port, self.tls_port = folder, free_port(), free_port()
         self.url, self.tls_url = f"ldap://127.0.0.1:{self.port}", f"ldaps://localhost:{self.tls_port}"
         self.ca = trustme.CA()
         (folder / "db").mkdir()

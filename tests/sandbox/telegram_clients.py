@@ -11,6 +11,7 @@ from telethon.sessions import StringSession
 from telethon.tl import functions as f
 from telethon.tl import types as t
 
+from cli.processes.embedded_valkey import free_port
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.telegram import TelegramServer, set_server, trust_server_key
 
@@ -24,15 +25,16 @@ class TelegramSandbox:
 
     def __init__(self, directory: Path) -> None:
         self.state, self.directory, self.time = SandboxState(), directory, 1000.0
+        self.port = free_port()
         self.server = self._new_server()
         self.clients: list[TelegramClient] = []
 
-    def _new_server(self, port: int = 0) -> TelegramServer:
-        return TelegramServer(self.state, self.directory, port=port, clock=lambda: self.time)
+    def _new_server(self) -> TelegramServer:
+        return TelegramServer(self.state, self.directory, port=self.port, clock=lambda: self.time)
 
     async def restart(self) -> None:
         await self.server.stop()
-        self.server = self._new_server(self.server.port)
+        self.server = self._new_server()
         await self.server.start()
 
     async def client(self, session: str | None = None, **options: Any) -> TelegramClient:

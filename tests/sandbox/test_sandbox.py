@@ -1,8 +1,6 @@
 """The whole sandbox: actions of recipients, and the settings of a client."""
 
-import random
 import socket
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from telethon import TelegramClient, events
 from telethon.sessions import StringSession
 from vkbottle import API
 
+from cli.processes.embedded_valkey import free_port
 from sandbox.sandbox import Ports, Sandbox
 from sandbox.telegram import set_server, trust_server_key
 from tests.sandbox.conftest import CallbackServer, WebClient
@@ -87,16 +86,8 @@ async def test_a_taken_port_starts_nothing(directory: Path, session: ClientSessi
         await session.get(whole.vk.url)
 
 
-def unused_port() -> int:
-    """Outside the range from which the system takes ports for others meanwhile."""
-    for port in random.sample(range(20_000, 30_000), 100):
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-    raise AssertionError("no port is free")
-
-
 async def test_a_stopped_sandbox_frees_its_ports_and_starts_again(directory: Path) -> None:
-    first = Sandbox(directory, ports=Ports(web=unused_port(), vk=unused_port()))
+    first = Sandbox(directory, ports=Ports(web=free_port(), vk=free_port()))
     await first.start()
     web_port, vk_port = first.web.port, first.vk.port
     await first.stop()

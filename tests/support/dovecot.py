@@ -15,6 +15,7 @@ from pathlib import Path
 
 import trustme
 
+from cli.processes.embedded_valkey import free_port
 from tests.support.waiting import await_sync
 
 USER, PASSWORD = "reply@school.example", "pass word-ü"
@@ -99,8 +100,7 @@ class Dovecot:
 @contextmanager
 def dovecot(certificate: trustme.LeafCert | None = None) -> Iterator[Dovecot]:
     """Run a server. `certificate`: for TLS from the beginning and STARTTLS, None for neither."""
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        port, tls_port = one.getsockname()[1], other.getsockname()[1] if certificate else 0
+    port, tls_port = free_port(), free_port() if certificate else 0
     with tempfile.TemporaryDirectory(prefix="dovecot") as short:  # the paths of its sockets have at most 100 characters
         base = Path(short)
         (base / "users").write_text(f"{USER}:{PASSWORD}\n")

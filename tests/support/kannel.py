@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,11 @@ import pytest
 from aiohttp import ClientError, ClientSession
 from yarl import URL
 
+from cli.processes.embedded_valkey import free_port
 from tests.support.waiting import until
 
 USERNAME, PASSWORD = "ada", "secret"
-PORTS = ("admin", "box", "network", "http", "sendsms")
+_PORTS = ("admin", "box", "network", "http", "sendsms")
 
 _CONFIGURATION = """
 group = core
@@ -79,11 +79,11 @@ class Kannel:
     """A running Kannel. `delivered` has one line for each SMS part that reached the network: sender, number, …"""
 
     directory: Path
-    ports: dict[str, int]
     delivered: list[str] = field(default_factory=list)
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
     username: str = USERNAME
     password: str = PASSWORD
+    ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in _PORTS})
     _network: asyncio.StreamWriter | None = None
     _reading: asyncio.Task[None] | None = None
 
@@ -166,17 +166,6 @@ class Kannel:
         assert found
 
 
-def free_ports(*names: str) -> dict[str, int]:
-    """Return a free port for each name. All sockets stay open until all ports are found, so the ports differ."""
-    sockets = [(name, socket.socket()) for name in names]
-    for _, opened in sockets:
-        opened.bind(("127.0.0.1", 0))
-    ports = {name: opened.getsockname()[1] for name, opened in sockets}
-    for _, opened in sockets:
-        opened.close()
-    return ports
-
-
 @pytest.fixture
 async def kannel(tmp_path: Path) -> AsyncIterator[Kannel]:
     """Start a Kannel with a connected network; its incoming messages are dropped."""
@@ -185,7 +174,7 @@ async def kannel(tmp_path: Path) -> AsyncIterator[Kannel]:
         pytest.skip(f"needs the package kannel: {', '.join(missing)} not found")
     directory = tmp_path / "kannel"
     directory.mkdir()
-    running = Kannel(directory, free_ports(*PORTS))
+    running = Kannel(directory)
     try:
         await running.start("http://127.0.0.1:9/")
         await running.connect_network()

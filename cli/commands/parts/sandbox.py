@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.embedded_valkey import free_port, is_free
+from cli.processes.embedded_valkey import free_port, reserve
 from cli.processes.startup import configure_logging, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.parsing import parse_address
@@ -101,12 +101,8 @@ def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
 def last_ports(file: Path) -> dict[str, int]:
     """Return the ports of the last run if they are still free, so that addresses in use stay valid; else free ports."""
     last = json.loads(file.read_text()) if file.exists() else {}
-    ports = {name: last[name] for name in PORTS if name in last and is_free(last[name])}
-    for name in PORTS:
-        while name not in ports:
-            port = free_port()
-            if port not in ports.values():
-                ports[name] = port
+    ports = {name: last[name] for name in PORTS if name in last and reserve(last[name])}
+    ports = {name: ports.get(name) or free_port() for name in PORTS}
     private_directory(file.parent)
     file.write_text(json.dumps(ports))
     return ports

@@ -10,6 +10,8 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks import Webhook as Verifier
 
+from cli.processes.embedded_valkey import free_port
+
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -62,7 +64,7 @@ class Receiver:
     """`stop` closes the port; `start` opens the same port again."""
 
     answer: Answer = accept
-    port: int = 0
+    port: int = field(default_factory=free_port)
     calls: list[Call] = field(default_factory=list)
     _runner: web.AppRunner | None = None
 
@@ -73,7 +75,6 @@ class Receiver:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
         await site.start()
-        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
         if self._runner is not None:

@@ -4,11 +4,11 @@ API ─▶ server ─▶ couriers ─▶ sandbox in the test process ─▶ bots
 """
 
 import asyncio
-import socket
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from cli.processes.embedded_valkey import free_port
 from tests.support.waiting import until
 from tests.system.crash.api_client import KEY, ApiClient
 from tests.system.crash.installation import Installation
@@ -25,13 +25,6 @@ PROCESSES: Mapping[str, tuple[str, ...]] = {
     **{f"courier {name}": ("courier", name) for name in COURIERS},
 }
 """Name → arguments of each process."""
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 class Campus:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from cli.processes.embedded_valkey import free_port
 from sandbox.sandbox import Sandbox
 from tests.couriers.file_server import PICTURE
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.system.crash.api_client import KEY, ApiClient
 from tests.system.crash.installation import Installation
-from tests.system.end_to_end.campus import free_port
 from tests.system.end_to_end.chat import Chat, Phone
 
 pytestmark = pytest.mark.timeout(240)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.processes.embedded_valkey import free_port
 from examples import SCHOOL_BOT
 from sandbox.sandbox import Sandbox
 from tests.sandbox.page_person import PersonAtThePage
@@ -14,7 +15,6 @@ from tests.support.browser import Browser
 from tests.support.servers import Server
 from tests.system.crash.api_client import KEY
 from tests.system.crash.installation import Installation
-from tests.system.end_to_end.campus import free_port
 
 pytestmark = pytest.mark.timeout(240)
 

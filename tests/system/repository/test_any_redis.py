@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from cli.processes.embedded_valkey import free_port
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.tracker import Tracker
@@ -65,9 +66,7 @@ async def deliver_one(url: str) -> None:
 def secured(tmp_path: Path) -> Iterator[str]:
     """The address of Debian's Redis with TLS only, for the user `ada`, who has no rights over the server."""
     certificate = made_certificate(tmp_path)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = [
         f"--port 0 --tls-port {port} --tls-auth-clients no --dir {tmp_path} --save '' --appendonly yes",
         f"--tls-cert-file {certificate} --tls-key-file {tmp_path / 'key.pem'} --tls-ca-cert-file {certificate}",
