@@ -196,7 +196,9 @@ def _headers(route: AnyRoute) -> list[JsonSchema]:
 
 
 def _upload(media_type: str) -> JsonSchema:
-    return {"required": True, "content": {media_type: {"schema": {"type": "string", "minLength": 1}}}}
+    """Return a body that is not JSON: it has no type, and any characters."""
+    schema = {"minLength": 1, "contentMediaType": media_type}
+    return {"required": True, "content": {media_type: {"schema": schema}}}
 
 
 def _request_body(route: Route, schemas: Mapping[type, JsonSchema]) -> JsonSchema:

@@ -11,6 +11,7 @@ from core.directory.exporting import EXPORTED
 from core.model.field_types import PRINTABLE, UPLOAD_ID
 from core.model.json_form import JsonSchema
 from core.model.own_fields import FieldType
+from core.model.people import SOURCE
 from core.orders import Addressee
 from delivery.api.deliveries import changes, content, delivery_request, sending
 from delivery.api.directory.own_fields import OwnFieldRequest
@@ -31,6 +32,7 @@ PATH_PATTERNS = {
     "/v1/files/{id}": UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
     "/v1/queue/tubes/{tube}": PRINTABLE.replace("*", "+"),
+    "/v1/syncs/{source}": f"^{SOURCE}$",
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
 }

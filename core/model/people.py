@@ -42,9 +42,10 @@ _LONGEST_VALUE = 1024
 _MAX_NAME = 256
 _MAX_EMAIL = 254  # RFC 5321, section 4.5.3.1.3, without the brackets
 _INT64 = 2**63
-_SOURCE = re.compile(r"[a-z0-9][a-z0-9_]{0,26}")
 ACCOUNTS = "oidc"
 """The system of the external ids of accounts with which people sign in: no source of people."""
+SOURCE = rf"(?!{ACCOUNTS}$)[a-z0-9][a-z0-9_]{{0,26}}"
+"""The form of the name of a source of people."""
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS_LENGTH = 256
 _SYSTEM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -272,7 +273,7 @@ def _faults_of_guardians(user: User, path: str, guardians: Sequence[str]) -> Ite
 
 def is_source(text: str) -> bool:
     """Return whether a text can name a source of people: small letters, digits and _, at most 27."""
-    return bool(_SOURCE.fullmatch(text)) and text != ACCOUNTS
+    return re.fullmatch(SOURCE, text) is not None
 
 
 def is_external_id(text: str) -> bool:

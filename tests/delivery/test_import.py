@@ -87,7 +87,7 @@ async def test_who_has_an_address_to_sign_in_and_none_for_messages_is_counted_an
     refused = await post(api, "users", other, "&mail_contact")
     errors = {(one["row"], one["column"], one["code"]) for one in refused.json["errors"]}
     assert errors == {(3, "contacts.email", "CONTACT_TAKEN")}
-    assert (await post(api, "groups", "id\n1\n", "&mail_contact")).code == "WRONG_VALUE"
+    assert (await post(api, "groups", "id\n1\n", "&mail_contact")).code == "MAIL_CONTACT_NOT_ALLOWED"
 
 
 async def test_a_dry_run_of_a_large_file_shows_the_first_hundred_changes(api: Api) -> None:
@@ -227,6 +227,8 @@ async def test_the_columns_of_a_school_are_guessed_and_chosen(api: Api) -> None:
         {"heading": "Примечание", "column": None, "value": ""},
     ]
     assert {"name", "email", "contacts.sms"} <= set(found.json["names"])
+    empty = await api.call("POST", "/v1/import/columns?kind=users", b" \n", headers={"Content-Type": "text/csv"})
+    assert [one["code"] for one in empty.json["errors"]] == ["CSV_EMPTY"]
     refused = await post(api, "users", OWN_HEADINGS)
     assert [one["code"] for one in refused.json["errors"]] == ["COLUMN_UNKNOWN", "COLUMN_UNKNOWN"]
     chosen = await post(api, "users", OWN_HEADINGS.replace("нет", "+79990000002"), "&columns=name,contacts.sms,-")

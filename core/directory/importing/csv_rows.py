@@ -17,7 +17,7 @@ from msgspec import Struct
 from core.directory.csv_cells import LEFT_OUT, plain
 from core.directory.importing.encodings import decoded
 from core.directory.importing.errors import ImportRefused, RowError
-from core.directory.importing.headers import Columns, Header, read_header
+from core.directory.importing.headers import Columns, Header, empty_file, read_header
 from core.model.text.characters import counted, nfc, with_plain_spaces
 
 MOST_ROWS = 250_000
@@ -62,7 +62,10 @@ def read_beginning(file: IO[bytes], columns: Columns, encoding: str = "") -> tup
     """Return the cells of the header, and of the first row below it. Errors as `read_rows`."""
     with decoded(file, encoding) as text:
         records = _records(_Source(text), columns)
-        return next(records, (1, []))[1], next(records, (2, []))[1]
+        header, first = (next(records, (0, []))[1] for _ in range(2))
+    if not header:
+        raise empty_file()
+    return header, first
 
 
 def read_rows(file: IO[bytes], columns: Columns, encoding: str = "", chosen: Sequence[str] = ()) -> TableRows:

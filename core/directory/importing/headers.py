@@ -76,13 +76,18 @@ def normal(written: str) -> str:
     return " ".join(text.replace(".", " ").split()) if not text.isascii() else " ".join(text.split())
 
 
+def empty_file() -> ImportRefused:
+    """Return the refusal of a file without a header."""
+    return ImportRefused([RowError(1, "", "CSV_EMPTY", "The file is empty: its first row must name the columns.")])
+
+
 def read_header(number: int, cells: Sequence[str], columns: Columns, chosen: Sequence[str] = ()) -> Header:
     """Read the first row: which column is what. `chosen`: the column at each place, in place of what the row says.
     Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING, COLUMN_REPEATED, PERSON_UNIDENTIFIED,
     COLUMNS_OF_ANOTHER_FILE.
     """
     if not cells:
-        raise ImportRefused([RowError(1, "", "CSV_EMPTY", "The file is empty: its first row must name the columns.")])
+        raise empty_file()
     if chosen and len(chosen) != len(cells):
         message = f"The file has {counted(len(cells), 'column')}, and {len(chosen)} were named."
         raise ImportRefused([RowError(number, "", "COLUMNS_OF_ANOTHER_FILE", message)])

@@ -124,12 +124,13 @@ async def _costs(request: Request[None, CostQuery] | Request[None, CostTableQuer
 
 
 def _months(query: MonthQuery) -> list[str]:
-    """Return the wanted months, the newest first. Raises InvalidFields WRONG_VALUE."""
+    """Return the wanted months, the newest first. Raises InvalidFields TIME_OUT_OF_RANGE."""
     now = datetime.now(UTC)
     last = _number(query.last) if query.last else now.year * 12 + now.month - 1
     first = _number(query.first) if query.first else last - _SHOWN + 1
     if not 0 <= last - first < MONTHS:
-        raise invalid_field("from", "WRONG_VALUE", f"From the first month until the last there are 1 to {MONTHS}.")
+        detail = f"From the first month until the last there are 1 to {MONTHS}."
+        raise invalid_field("from", "TIME_OUT_OF_RANGE", detail)
     return [f"{one // 12}-{one % 12 + 1:02}" for one in range(last, first - 1, -1)]
 
 

@@ -174,7 +174,7 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     kind, only_checks = FileKind(request.query.kind), request.query.only_checks
     leaves_out, columns = request.query.wrong_rows == "leave_out", request.query.columns or ""
     if request.query.mails_to_sign_in and kind is not FileKind.USERS:
-        raise Invalid("WRONG_VALUE", "Only an import of people has addresses to sign in.", "mail_contact")
+        raise Invalid("MAIL_CONTACT_NOT_ALLOWED", "Only an import of people has addresses to sign in.", "mail_contact")
     register = await request.services.core.channels.current()
     result = await request.services.importing.run(
         request.tenant,

@@ -316,6 +316,7 @@ CODES = {
     "FILES_FULL": ProblemType(409, "There is no room for further files"),
     # CSV import; the codes of rows
     "ROWS_INVALID": ProblemType(422, "The file has errors; nothing was imported"),
+    "MAIL_CONTACT_NOT_ALLOWED": ProblemType(400, "Only people have addresses to sign in"),
     "IMPORT_RUNNING": ProblemType(409, "A file is being imported into the directory"),
     "TABLE_INVALID": ProblemType(422, "The table has errors; nothing was sent"),
     "TABLE_EMPTY": ProblemType(422, "The table has no rows"),
@@ -430,7 +431,7 @@ BEYOND_SCHEMA = frozenset(
             "SCHEDULE_AMBIGUOUS",
             "WINDOW_EMPTY",
         ),
-        "CSV_ENCODING_UNCLEAR",
+        *("CSV_ENCODING_UNCLEAR", "MAIL_CONTACT_NOT_ALLOWED"),
         *("CSV_EMPTY", "CSV_NOT_UTF8", "CSV_NOT_TEXT", "CSV_QUOTE_UNCLOSED", "CSV_MALFORMED", "TOO_MANY_ROWS"),
         *("WEBHOOK_URL_MALFORMED", "WEBHOOK_HOST_UNKNOWN", "WEBHOOK_TARGET_FORBIDDEN"),
     }
