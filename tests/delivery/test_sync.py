@@ -113,6 +113,11 @@ async def test_who_has_left_is_blocked_and_known_again_when_it_comes_back(office
     people = await office.people()
     assert (people["1c-00044"]["blocked"], people["1c-00044"]["external_ids"]) == (False, ["1c:00044"])
     assert people["1c-00043"]["blocked"]
+    await office.sync(ANNA, three)
+    assert (await office.people())["1c-00043"]["external_ids"] == ["1c-gone:00043"]
+    await office.sync(ANNA, BORIS, three)
+    boris = (await office.people())["1c-00043"]
+    assert (boris["blocked"], boris["external_ids"]) == (True, ["1c:00043"]), "to leave and come back does not end it"
 
 
 async def test_an_empty_halved_or_broken_file_changes_nothing(office: Office) -> None:

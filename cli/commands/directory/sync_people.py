@@ -1,7 +1,8 @@
 """The people of one source beside those of the directory: who is who, who has left, the tables for the import. Pure.
 
-A person of the source has the external id `SOURCE:ID`; one that has left has `SOURCE-left:ID`, by which it is known
-when it comes back. Of a person that several sources have, the first one owns the columns that it names.
+A person of the source has the external id `SOURCE:ID`; one that has left has `SOURCE-left:ID` (`SOURCE-gone:ID` if
+somebody had blocked it before), by which it is known when it comes back. Of a person that several sources have, the
+first one owns the columns that it names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from core.directory.importing.kinds import GUARDIANS
 from core.directory.syncs import is_in_another, owner_of
 
 _LEFT = "-left"
+_GONE = "-gone"
+"""Of a person that has left, and that somebody had blocked before: coming back does not end that block."""
 _SHARED = ("name", "email", "role", "locale", "opt_out", *GUARDIANS)
 _ADMIN = "admin"
 
@@ -26,8 +29,8 @@ Item = Mapping[str, Any]
 @dataclass(frozen=True)
 class SyncSource:
     """The people of a source in the directory. `known`: by their ids in the source; `left`: those of them that have
-    left it; `others`: people without an id of this source, by their e-mail addresses. `columns`: source → the columns
-    that it names, of all sources.
+    left it, `barred`: of those, who had been blocked before; `others`: people without an id of this source, by their
+    e-mail addresses. `columns`: source → the columns that it names, of all sources.
     """
 
     name: str
@@ -35,19 +38,22 @@ class SyncSource:
     left: frozenset[str]
     others: Mapping[str, Item]
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    barred: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, name: str, people: Sequence[Item], columns: Mapping[str, Sequence[str]] | None = None) -> "SyncSource":
         known: dict[str, Item] = {}
-        left, others = set[str](), {person["email"]: person for person in people if person["email"]}
+        left, barred = set[str](), set[str]()
+        others = {person["email"]: person for person in people if person["email"]}
         for person in people:
             for one in person.get("external_ids", ()):
                 system, _, own = one.partition(":")
-                if system in (name, f"{name}{_LEFT}"):
+                if system in (name, f"{name}{_LEFT}", f"{name}{_GONE}"):
                     known[own] = person
                     others.pop(person["email"], None)
                     left |= {own} if system != name else set()
-        return cls(name, known, frozenset(left), others, columns or {})
+                    barred |= {own} if system.endswith(_GONE) else set()
+        return cls(name, known, frozenset(left), others, columns or {}, frozenset(barred))
 
     @property
     def present(self) -> set[str]:
@@ -73,10 +79,15 @@ class SyncSource:
 
     def external_ids(self, person: Item, own: str, *, has_left: bool) -> str:
         """Return the external ids of a person, that of this source in its place among them."""
-        here, left = f"{self.name}:{own}", f"{self.name}{_LEFT}:{own}"
-        new = left if has_left else here
+        here, left, gone = (f"{self.name}{end}:{own}" for end in ("", _LEFT, _GONE))
+        leaves = gone if self.stays_blocked(person, own) else left
+        new = leaves if has_left else here
         given = person.get("external_ids", ())
-        return joined(dict.fromkeys([new if one in (here, left) else one for one in given] + [new]))
+        return joined(dict.fromkeys([new if one in (here, left, gone) else one for one in given] + [new]))
+
+    def stays_blocked(self, person: Item, own: str) -> bool:
+        """Return whether a person has a block that this source has not made."""
+        return bool(person.get("blocked")) and (own not in self.left or own in self.barred)
 
 
 def missing_of(source: SyncSource, rows: Sequence[CsvRow], *, may_be_many: bool) -> list[str]:
@@ -110,7 +121,7 @@ def table_of(source: SyncSource, table: SourceTable) -> tuple[str, list[str]]:
         ]
         person, own = source.person_of(row), row.cells["id"]
         cells.append(source.external_ids(person, own, has_left=False))
-        cells.append("true" if person.get("blocked") and own not in source.left else "false")
+        cells.append("true" if source.stays_blocked(person, own) else "false")
         records.append((row.number, [escaped(cell) for cell in cells]))
     return written_records(records), differing
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, Protocol
 from urllib.parse import quote
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from core.admission.api_keys import SCIM
@@ -16,7 +17,7 @@ from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.input.decoding import check_content_type, parse
 from delivery.http.input.reading import part
 from delivery.http.input.receiving import read_body
-from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE, SCIM_TYPES
+from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE, SCIM_TYPES, scim_refusal
 from delivery.http.route import NoParameters, Route, Routes
 
 _LIBRARY = ("scim2_models", "pydantic", "lark")
@@ -36,6 +37,7 @@ class ScimCollection(Protocol):
     """People or groups: `delivery.api.scim.people.ScimPeople`, `delivery.api.scim.groups.ScimGroups`."""
 
     shape: Any
+    body_limit: int
 
     async def create(self, payload: Json) -> Any: ...
 
@@ -66,17 +68,20 @@ class ScimEndpoints:
 
     async def create(self, request: ScimRequest) -> Response:
         """Add one."""
-        collection, payload = await self._collection(request), await _payload(request)
+        collection = await self._collection(request)
+        payload = await _payload(request, collection.body_limit)
         return await self._shown(request, collection, await collection.create(payload), status=201)
 
     async def replace(self, request: ScimRequest) -> Response:
         """Replace one."""
-        collection, payload = await self._collection(request), await _payload(request)
+        collection = await self._collection(request)
+        payload = await _payload(request, collection.body_limit)
         return await self._shown(request, collection, await collection.replace(part(request, "id"), payload))
 
     async def patch(self, request: ScimRequest) -> Response:
         """Apply operations to one."""
-        collection, payload = await self._collection(request), await _payload(request)
+        collection = await self._collection(request)
+        payload = await _payload(request, collection.body_limit)
         return await self._shown(request, collection, await collection.patch(part(request, "id"), payload))
 
     async def show(self, request: ScimRequest) -> Response:
@@ -182,11 +187,16 @@ async def _library() -> Any:
         raise Refused("SCIM_NOT_INSTALLED", "SCIM needs a library: pip install 'ada[scim]'") from None
 
 
-async def _payload(request: ApiRequest) -> Json:
-    """Return the body. Raises `Refused`."""
+async def _payload(request: ApiRequest, limit: int) -> Json:
+    """Return the body. `limit`: in bytes. Raises `Refused`; Invalid SCIM_VALUE_WRONG."""
     check_content_type(request.http, SCIM_TYPES)
-    raw = await read_body(request.http, request.options.body_limit, request.options.body_timeout)
-    return await asyncio.to_thread(parse, raw)
+    raw = await read_body(request.http, min(limit, request.options.body_limit), request.options.body_timeout)
+    payload = await asyncio.to_thread(parse, raw)
+    try:
+        msgspec.json.encode(payload)
+    except UnicodeEncodeError:
+        raise scim_refusal("invalidValue", "Half of a surrogate pair is not a character.") from None
+    return payload
 
 
 def _query(request: ScimRequest) -> dict[str, str]:

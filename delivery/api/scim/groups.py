@@ -32,6 +32,7 @@ class ScimGroups:
     """
 
     shape = ScimGroup
+    body_limit = 2**20
 
     def __init__(self, source: ScimSource) -> None:
         self._source = source

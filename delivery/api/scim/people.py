@@ -3,6 +3,7 @@ an operation changes in the directory only what it says, and takes away only con
 
     external ids of a person     SOURCE:externalId   SOURCE-name:userName        active
                                  SOURCE-left:externalId   SOURCE-name:userName   not active: blocked
+                                 SOURCE-gone:externalId   SOURCE-name:userName   not active, and blocked before
                                  SOURCE-left:externalId                          deleted: blocked, no more seen
 """
 
@@ -25,11 +26,14 @@ from core.model.own_fields import OwnFieldsByName, typed_fields
 from core.model.people import LOCALES, User, canonical_email, id_text
 from core.model.text.characters import nfc
 from delivery.api.scim.resources import ScimEnterprise, ScimPerson, operations_of, patched, read
+from delivery.http.responses.scim import scim_refusal
 
 _FIELDS = ("department", "timezone")
 _CHANNELS = ("email", "sms")
 COLUMNS = ("name", "email", "locale", *(f"fields.{one}" for one in _FIELDS), *(f"contacts.{one}" for one in _CHANNELS))
 """What SCIM says of a person, as columns of a file (`core.directory.importing.kinds`)."""
+MOST_BYTES = 32_768
+"""Of what a client says of a person: it is read with the person."""
 _ADMIN = "admin"
 _DAY_MS = 86_400_000
 
@@ -46,6 +50,14 @@ class ScimSource:
     @property
     def left(self) -> str:
         return f"{self.name}-left"
+
+    @property
+    def gone(self) -> str:
+        return f"{self.name}-gone"
+
+    def system_of_leaver(self, user: User) -> str:
+        """Return the system of the external id of a person that leaves, or has left."""
+        return self.gone if user.blocked and self.left not in systems_of(user.external_ids) else self.left
 
     def known(self, user: User) -> Any:
         """Return a person as the client has described it; None if it does not see the person."""
@@ -84,6 +96,7 @@ class ScimPeople:
     """The people of a client of SCIM."""
 
     shape = ScimPerson
+    body_limit = MOST_BYTES
 
     def __init__(self, source: ScimSource) -> None:
         self._source, self._users = source, source.directory.users
@@ -124,7 +137,7 @@ class ScimPeople:
             own = [one for one in old.external_ids if not one.startswith((f"{source.name}-name:",))]
             kept = {name: text for name, text in old.scim.items() if name != source.name}
             blocked = old.blocked or not is_in_another(old.external_ids, source.name, source.columns.keys())
-            external_ids = [_renamed(one, source.name, source.left) for one in own]
+            external_ids = [_renamed(one, source.name, source.system_of_leaver(old)) for one in own]
             return replace(old, external_ids=external_ids, blocked=blocked, scim=kept)
 
         await self._users.revise(source.tenant, user.id, leave)
@@ -158,10 +171,10 @@ class ScimPeople:
 
     async def _by_index(self, attribute: str, value: Any) -> list[User] | None:
         """Return the people with a value of an attribute that has an index; None for other attributes."""
-        source, text = self._source, str(value)
+        source, text = self._source, str(value).encode(errors="ignore").decode()  # no half of a surrogate pair
         external_ids = {
             "username": [f"{source.name}-name:{text.lower()}"],
-            "externalid": [f"{source.name}:{text}", f"{source.left}:{text}"],
+            "externalid": [f"{system}:{text}" for system in (source.name, source.left, source.gone)],
         }.get(attribute)
         if external_ids is None:
             return None
@@ -173,8 +186,9 @@ class ScimPeople:
         Conflict EXTERNAL_ID_TAKEN if the client sees it already.
         """
         source = self._source
-        for one in filter(None, (resource.external_id, resource.user_name)):
-            if found := await self._users.by_external_id(source.tenant, f"{source.left}:{one}"):
+        ids = filter(None, (resource.external_id, resource.user_name))
+        for one in (f"{system}:{own}" for own in ids for system in (source.left, source.gone)):
+            if found := await self._users.by_external_id(source.tenant, one):
                 break
         else:
             address = _columns(resource)["email"]
@@ -238,6 +252,8 @@ class _Change:
         if old.role == _ADMIN and (self.before is None or new != old):
             raise Forbidden("SCIM_ADMINISTRATOR", f"{old.id} is an administrator, whom SCIM may only block.")
         text = self.after.model_dump_json(scim_ctx=Context.DEFAULT, exclude={"id", "meta"})
+        if len(text.encode()) > MOST_BYTES:
+            raise scim_refusal("invalidValue", f"What is said of a person has at most {MOST_BYTES} bytes.")
         return replace(
             new,
             external_ids=self._external_ids(old),
@@ -277,9 +293,9 @@ class _Change:
     def _external_ids(self, old: User) -> list[str]:
         """Return the external ids: those of this source in their place among the others."""
         source, after = self.source, self.after
-        system = source.name if _is_active(after) else source.left
+        system = source.name if _is_active(after) else source.system_of_leaver(old)
         new = [f"{system}:{after.external_id or after.user_name}", f"{source.name}-name:{after.user_name.lower()}"]
-        own = {source.name, source.left, f"{source.name}-name"}
+        own = {source.name, source.left, source.gone, f"{source.name}-name"}
         first = next((n for n, one in enumerate(systems_of(old.external_ids)) if one in own), len(old.external_ids))
         others = [one for one in old.external_ids if one.partition(":")[0] not in own]
         return [*others[:first], *new, *others[first:]]

@@ -48,6 +48,8 @@ from delivery.http.responses.scim import scim_refusal
 
 MOST_RESULTS = 200
 """Resources of one page."""
+MOST_OPERATIONS = 100
+"""Of one patch, without those of members; each takes milliseconds, in which other requests wait."""
 
 POLICY = ScimPolicy(
     unknown=ScimPolicy.Unknown.ignore,
@@ -181,6 +183,8 @@ def operations_of(payload: Json) -> Iterator[Mapping[str, Any]]:
 
 def patched(shape: type[Resource[Any]], resource: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     """Return a copy of a resource with operations applied. Raises Invalid SCIM_…"""
+    if len(operations) > MOST_OPERATIONS:
+        raise scim_refusal("invalidValue", f"A patch has at most {MOST_OPERATIONS} operations.")
     payload = {"schemas": [str(PatchOp.__schema__)], "Operations": operations}
     with PROVIDER:
         try:
