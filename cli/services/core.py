@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cli.settings.settings import Settings
-from core.admission.office_hours import TenantOfficeHours
-from core.admission.quiet_hours import TenantQuietHours
+from core.admission.quiet_hours import TenantOfficeHours, TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.errors import SetupError

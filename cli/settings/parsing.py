@@ -14,8 +14,7 @@ from typing import Any, NewType, Union, get_args, get_origin
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from core.admission.office_hours import OfficeHours, Opening
-from core.admission.quiet_hours import QuietHours
+from core.admission.quiet_hours import OfficeHours, Opening, QuietHours
 from core.model.delivery import Quota
 from core.model.durability import Durability
 

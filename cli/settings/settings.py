@@ -17,8 +17,7 @@ from cli.settings.own_texts import read_own_texts
 from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, WebAddress, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
-from core.admission.office_hours import OfficeHours
-from core.admission.quiet_hours import QuietHours
+from core.admission.quiet_hours import OfficeHours, QuietHours
 from core.errors import SetupError
 from core.model.delivery import Quota
 from core.model.durability import Durability

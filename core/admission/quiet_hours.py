@@ -1,15 +1,19 @@
-"""Quiet hours: what falls into them is moved to their end (D-08). Pure.
+"""Quiet hours: what falls into them is moved to their end (D-08). Office hours: what arrives outside them is accepted
+at once, and shown to people of staff when the next ones begin (R-26). Pure.
 
 Times are compared on the wall clock of a time zone, also in the two nights in which the clock changes.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import NamedTuple
 
 _SPREAD_MS = 359_000
 _MINUTE = timedelta(minutes=1)
+
+_WEEK = 7
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,44 @@ class TenantQuietHours:
     def of(self, tenant: str) -> QuietHours | None:
         timezone = self.timezones.get(tenant)
         return replace(self.common, timezone=timezone) if self.common and timezone else self.common
+
+
+class Opening(NamedTuple):
+    """`days`: of the week, 0 for Monday. `begin` is before `end`."""
+
+    days: frozenset[int]
+    begin: time
+    end: time
+
+
+@dataclass(frozen=True)
+class OfficeHours:
+    """Without openings there are no hours: everything is shown at once."""
+
+    openings: Sequence[Opening] = ()
+    timezone: tzinfo = UTC
+
+    def next_opening(self, at: datetime) -> datetime | None:
+        """Return when the next hours begin, in this time zone; None if a moment is in the hours."""
+        wall = at.astimezone(self.timezone)
+        if any(wall.weekday() in one.days and one.begin <= wall.time() < one.end for one in self.openings):
+            return None
+        begins = [
+            datetime.combine(wall.date() + timedelta(days=ahead), one.begin, self.timezone)
+            for ahead in range(_WEEK + 1)
+            for one in self.openings
+            if (wall.weekday() + ahead) % _WEEK in one.days
+        ]
+        return min((one for one in begins if one > wall), default=None)
+
+
+@dataclass(frozen=True)
+class TenantOfficeHours:
+    """The hours of all tenants. `timezones`: those of the tenants that have their own."""
+
+    common: OfficeHours = OfficeHours()
+    timezones: Mapping[str, tzinfo] = field(default_factory=dict)
+
+    def of(self, tenant: str) -> OfficeHours:
+        timezone = self.timezones.get(tenant)
+        return replace(self.common, timezone=timezone) if timezone else self.common

@@ -9,7 +9,6 @@ token differs from one that another account presses.
 
 import hmac
 import re
-import secrets
 import string
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 
 from core.errors import Forbidden
 from core.model.question import LinkPlace, Pressed
-from core.redis.keys import KEYS
+from core.redis.installation_secrets import InstallationSecret
 from core.redis.store import Store
 
 TOKEN = re.compile(
@@ -49,12 +48,11 @@ class AnswerTokens:
     """Signs and reads tokens with the secret of the installation."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._secret = b""
+        self._secret = InstallationSecret(store, "answers")
 
     async def sign(self, tenant: str, channel: str, address: str, pressed: Pressed) -> str:
         """Return the data of a button. Raises StoreError."""
-        secret = await self._installation_secret()
+        secret = await self._secret.key()
         place = ".".join(map(str, (pressed.number, pressed.parcel, pressed.contact, pressed.option)))
         content = f"{_ANONYMOUS if pressed.is_anonymous else 'q'}{pressed.shard}.{pressed.code}.{place}"
         return f"{content}.{_mark(secret, content)}{_signature(secret, tenant, channel, address, content)}"
@@ -66,7 +64,7 @@ class AnswerTokens:
 
     async def read(self, tenant: str, channel: str, address: str, data: str) -> Pressed:
         """Return what a token names. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_NOT_YOURS; StoreError."""
-        secret, found = await self._installation_secret(), TOKEN.fullmatch(data)
+        secret, found = await self._secret.key(), TOKEN.fullmatch(data)
         if found is None or not hmac.compare_digest(found[8], _mark(secret, found[1])):
             raise Forbidden("ANSWER_TOKEN_WRONG", "This button was not made here.")
         if not hmac.compare_digest(found[9], _signature(secret, tenant, channel, address, found[1])):
@@ -77,26 +75,19 @@ class AnswerTokens:
 
     async def sign_link(self, place: LinkPlace) -> str:
         """Return the token of a recipient's link. Raises StoreError."""
-        secret = await self._installation_secret()
+        secret = await self._secret.key()
         code = urlsafe_b64decode(f"{place.code}=")
         packed = _PLACE.pack(place.shard, code, place.number, place.channel, place.parcel, place.contact)
         return _as_letters(packed + _link_signature(secret, packed))
 
     async def read_link(self, token: str) -> LinkPlace:
         """Return what the token of a link names. Raises Forbidden ANSWER_TOKEN_WRONG; StoreError."""
-        secret, packed = await self._installation_secret(), _from_letters(token)
+        secret, packed = await self._secret.key(), _from_letters(token)
         place, signature = packed[: _PLACE.size], packed[_PLACE.size :]
         if not hmac.compare_digest(signature, _link_signature(secret, place)):
             raise Forbidden("ANSWER_TOKEN_WRONG", "This link was not made here.")
         shard, code, *numbers = _PLACE.unpack(place)
         return LinkPlace(shard, urlsafe_b64encode(code).decode().rstrip("="), *numbers)
-
-    async def _installation_secret(self) -> bytes:
-        if not self._secret:
-            name = KEYS["secret"].at(0, "answers")
-            await self._store.command("SET", name, secrets.token_hex(32), "NX")
-            self._secret = str(await self._store.command("GET", name)).encode()
-        return self._secret
 
 
 def _as_letters(packed: bytes) -> str:

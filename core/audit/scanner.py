@@ -17,17 +17,19 @@ from core.audit.entry_scanner import PAGE, SeenTasks, directory_steps, jobs_step
 from core.audit.event_log import EventLog
 from core.audit.invariants.histories import delivery_violations, history_index_violations, time_of, version_of
 from core.audit.invariants.invariant import LIVE, Violation, key_violations, parse_key
-from core.audit.invariants.lanes import (
+from core.audit.invariants.tasks import (
     LaneSnapshot,
     MemberSnapshot,
+    Numbers,
     TenantSnapshot,
     dead_letter_violations,
     kind_violations,
     lane_violations,
     task_index_violations,
+    task_snapshot,
+    task_violations,
     tenant_violations,
 )
-from core.audit.invariants.tasks import Numbers, task_snapshot, task_violations
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 

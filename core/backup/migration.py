@@ -20,8 +20,7 @@ from core.backup.values import GONE, StoredValue
 from core.errors import DataMoved, SetupError
 from core.model.text.characters import counted
 from core.redis.keys import KEYS
-from core.redis.migration_mark import MigrationMark, Side
-from core.redis.server_checks import refuse_other_layout
+from core.redis.server_checks import MigrationMark, Side, refuse_other_layout
 
 _MARK = KEYS["migration"].at(0)
 _SKEW_MS = 5000

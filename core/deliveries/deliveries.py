@@ -16,7 +16,7 @@ from typing import Any
 from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
 from core.deliveries.costs import Costs
-from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.delivery_reports import DeliveryReports, MessageReferences
 from core.deliveries.exchanges import Exchanges
 from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.listing import ListFilter, Listing
@@ -25,7 +25,6 @@ from core.deliveries.histories.recipient_search import RecipientSearch
 from core.deliveries.histories.sent_message import SentMessage
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.of_person import DeliveriesOfPerson
-from core.deliveries.references import MessageReferences
 from core.deliveries.retry import Retrier
 from core.errors import (
     Conflict,

@@ -5,14 +5,19 @@ a message as delivered. Reports may come early, late, twice and in any order (`c
 
 `couriers.sending.parcels.parcel_executor` puts the token into the message's report address; `delivery/` passes the
 provider's report to `record`, and a courier that has lost its lease its outcomes to `record_late`.
+
+A provider of chats reports reading by dialog: "read up to message n". `MessageReferences` keeps the newest messages of
+each dialog until they are read, for a month at most. A read mark that comes before its message is noted is not lost.
+A provider of SMS may report by the id of the message alone: then each message is a dialog of its own.
 """
 
 import base64
 import binascii
 import hmac
 import json
-import secrets
+from collections import defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -21,8 +26,12 @@ from core.errors import Forbidden, NotFound
 from core.model.history_key import HistoryKey, Id
 from core.model.json_form import compact_json
 from core.model.states import Status
+from core.redis.installation_secrets import InstallationSecret
 from core.redis.keys import KEYS
 from core.redis.store import Store
+
+_TTL = timedelta(days=30)
+_PAGE = 500
 
 
 class EntryName(NamedTuple):
@@ -43,7 +52,7 @@ class DeliveryReports:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._secret = b""
+        self._secret = InstallationSecret(store, "receipts")
 
     async def token(self, key: HistoryKey, channel: str, parcel: int, entry: Entry) -> str:
         """Return a URL-safe, signed name of the entry. It does not contain the recipient's address."""
@@ -83,11 +92,80 @@ class DeliveryReports:
             raise Forbidden("RECEIPT_SECRET_WRONG", "This delivery report was not signed by us.") from None
 
     async def _sign(self, body: str) -> str:
-        if not self._secret:
-            self._secret = await self._installation_secret()
-        return hmac.new(self._secret, body.encode(), sha256).hexdigest()[:32]
+        return hmac.new(await self._secret.key(), body.encode(), sha256).hexdigest()[:32]
 
-    async def _installation_secret(self) -> bytes:
-        name = KEYS["secret"].at(0, "receipts")
-        await self._store.command("SET", name, secrets.token_hex(32), "NX")
-        return str(await self._store.command("GET", name)).encode()
+
+class Reference(NamedTuple):
+    """One message. `peer`: the provider's id of the dialog. `number`: of the message in it; later ones are higher.
+    `text`: the reference that its outcome has.
+    """
+
+    peer: str
+    number: int
+    text: str
+    entry: EntryName
+
+
+class MessageReferences:
+    """Of one account of one channel; one per process."""
+
+    def __init__(self, store: Store, reports: DeliveryReports, channel: str, account: str) -> None:
+        self._store = store
+        self._reports = reports
+        self._scope = channel, account
+
+    async def note(self, references: Sequence[Reference]) -> None:
+        """Note messages that were sent. Those that were read meanwhile are recorded as read. Raises StoreError; then
+        call it again.
+        """
+        by_shard = defaultdict[int, list[Reference]](list)
+        for one in references:
+            by_shard[self._shard(one.peer)].append(one)
+        for shard, of_shard in by_shard.items():
+            for start in range(0, len(of_shard), _PAGE):
+                await self._note_page(shard, of_shard[start : start + _PAGE])
+
+    async def _note_page(self, shard: int, references: Sequence[Reference]) -> None:
+        ttl_ms = _TTL // timedelta(milliseconds=1)
+        rows = [[one.peer, one.number, _member(one)] for one in references]
+        for member in await self._store.run("note_references", shard, *self._scope, ttl_ms, compact_json(rows)):
+            await self._record(member)
+
+    async def mark_read(self, peer: str, number: int) -> None:
+        """Record the messages of this dialog up to `number` as read. Raises StoreError; then call it again."""
+        members = await self._store.run("mark_read", self._shard(peer), *self._scope, peer, number)
+        for member in members:
+            await self._record(member)
+        if members:
+            await self._store.command("ZREM", self._key(peer), *members)
+
+    async def report(self, reference: str, status: Status) -> bool:
+        """Record what a provider reports of a message that was noted under its reference; return whether a history
+        changed. Raises NotFound REFERENCE_UNKNOWN, StoreError.
+        """
+        members = await self._store.command("ZRANGE", self._key(reference), 0, -1)
+        if not members:
+            raise NotFound("REFERENCE_UNKNOWN", "No message is known by this id.")
+        return any([await self._record(member, status) for member in members])
+
+    def _shard(self, peer: str) -> int:
+        return self._store.shard_of(f"{self._scope[0]}:{peer}")
+
+    def _key(self, peer: str) -> str:
+        return KEYS["references"].at(self._shard(peer), *self._scope, peer)
+
+    async def _record(self, member: str, status: Status = Status.READ) -> bool:
+        text, name = _read_member(member)
+        try:
+            return await self._reports.record_entry(name, status, text)
+        except NotFound:
+            return False  # the delivery is no longer kept
+
+
+def _member(reference: Reference) -> str:
+    return compact_json([reference.text, *reference.entry])
+
+
+def _read_member(member: str) -> tuple[str, EntryName]:
+    text, *name = json.loads(member)
+    return text, EntryName(*name)

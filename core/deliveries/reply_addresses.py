@@ -17,8 +17,8 @@ from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden
 from core.model.clock import in_ms
 from core.model.history_key import HistoryKey, code_of
+from core.redis.installation_secrets import Sealing
 from core.redis.keys import KEYS
-from core.redis.sealing import Sealing
 from core.redis.store import Store
 
 KEPT = timedelta(days=90)

@@ -32,9 +32,11 @@ from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import User, canonical_email, faults_of_contacts
 from core.model.text.characters import counted
-from core.redis.keys import KEYS
+from core.redis.installation_secrets import InstallationSecret
 from core.redis.store import Store
 
+CODES = "links"
+"""The secret with which this installation hashes codes."""
 LIFETIME = timedelta(minutes=24)
 MOST_GUESSES = 5
 MOST_MAILS = 5
@@ -102,7 +104,7 @@ class Linking:
         self._directory = directory
         self._mailer = mailer
         self._lifetime = lifetime
-        self._secret = b""
+        self._secret = InstallationSecret(store, CODES)
 
     async def request(self, tenant: str, channel: str, address: str, email: str) -> LinkRequest:
         """Mail a code to the person with this e-mail address.
@@ -114,7 +116,7 @@ class Linking:
         mailer = self._require_mailer()
         address, code, call = canonical(channel, address), new_code(), secrets.token_hex(8)
         link = link_id(channel, address)
-        hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
+        hashed = code_hash(await self._secret.key(), f"{tenant}:{link}", code)
         arguments = (link, canonical_email(email), channel, address, hashed, call, *self._limits())
         reply = await self._store.run_for_tenant("request_link", tenant, *arguments)
         if reply[0] != "requested":
@@ -146,7 +148,7 @@ class Linking:
     async def confirm_id(self, tenant: str, link: str, code: str) -> Link:
         """Confirm by the id of the link."""
         call = secrets.token_hex(8)
-        hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
+        hashed = code_hash(await self._secret.key(), f"{tenant}:{link}", code)
         while True:
             found = await self._find(tenant, link)
             if found is None:
@@ -176,17 +178,6 @@ class Linking:
         if user is None:
             raise NotFound("CONTACT_NOT_LINKED", "This contact belongs to no person.")
         return await self._directory.users.remove_contact(tenant, user.id, channel, address)
-
-    async def _installation_secret(self) -> bytes:
-        self._secret = self._secret or await installation_secret(self._store)
-        return self._secret
-
-
-async def installation_secret(store: Store) -> bytes:
-    """Return the secret with which this installation hashes codes."""
-    name = KEYS["secret"].at(0, "links")
-    await store.command("SET", name, secrets.token_hex(32), "NX")
-    return str(await store.command("GET", name)).encode()
 
 
 def is_code(written: str) -> bool:

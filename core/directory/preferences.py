@@ -16,7 +16,7 @@ from msgspec import UNSET
 from core.directory.directory import Directory
 from core.errors import Forbidden, NotFound
 from core.model.people import LOCALES, User, UserChange
-from core.redis.sealing import Sealing
+from core.redis.installation_secrets import Sealing
 from core.redis.store import Store
 
 

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from core.admission.office_hours import TenantOfficeHours
-from core.admission.quiet_hours import TenantQuietHours
+from core.admission.quiet_hours import TenantOfficeHours, TenantQuietHours
 from core.admission.quotas import ADMIN, STAFF
 from core.model.delivery import Quota
 

@@ -9,14 +9,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from enum import StrEnum
 
+import msgspec
+from msgspec import Struct
 from redis.exceptions import RedisError
 
 from core.errors import DataMoved, FunctionFault, LayoutUnknown, ShardsDiffer, StoreRefuses
 from core.redis.connection import Reply, encoded
 from core.redis.keys import KEYS, layout_of_shards
 from core.redis.keyspace_events import SETTING, Notifications, ensure_notifications, merged_flags
-from core.redis.migration_mark import MigrationMark
 from core.redis.primary import GRACE_MS
 from core.redis.refusals import explained
 from core.redis.store import Store
@@ -211,3 +213,37 @@ async def configure(store: Store, retention: timedelta, threads_retention: timed
             ms = duration // timedelta(milliseconds=1)
             if await store.command("HGET", name, field) != str(ms):
                 await store.command("HSET", name, field, ms)
+
+
+class Side(StrEnum):
+    """The server that has the data before a migration, and the one that has them after it."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+class MigrationMark(Struct, frozen=True):
+    """`id`: the same on both servers. `other`: the other server, without its password. `is_done`: whether all data are
+    at the target.
+    """
+
+    id: str
+    side: Side
+    other: str
+    is_done: bool = False
+
+    @classmethod
+    def read(cls, text: str | bytes) -> "MigrationMark":
+        return msgspec.json.decode(text, type=cls)
+
+    @property
+    def text(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    @property
+    def sentence(self) -> str:
+        """Return why no process may start here, and what to do."""
+        if self.is_done:
+            return f"the data of this server have moved to {self.other}. Set ADA_REDIS_URL to it."
+        way = "to" if self.side is Side.SOURCE else "from"
+        return f"`./ada migrate` has not moved all data {way} {self.other}. Run it again, with ADA_REDIS_URL as before."

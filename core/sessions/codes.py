@@ -21,6 +21,7 @@ from msgspec import Struct
 from core.admission.api_keys import hash_of
 from core.directory import Directory
 from core.directory.linking import (
+    CODES,
     LIFETIME,
     MAIL_PERIOD,
     MOST_GUESSES,
@@ -28,7 +29,6 @@ from core.directory.linking import (
     CodeMailer,
     NotMailed,
     code_hash,
-    installation_secret,
     new_code,
 )
 from core.directory.records import raise_first
@@ -36,6 +36,7 @@ from core.errors import Conflict, Forbidden, StoreError, TooMany
 from core.model.clock import from_ms
 from core.model.history_key import Id
 from core.model.people import canonical_email, faults_of_email, id_text
+from core.redis.installation_secrets import InstallationSecret
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sessions.sessions import new_secret, shard_in
@@ -65,6 +66,7 @@ class SignInCodes:
 
     def __init__(self, store: Store, directory: Directory, mailer: CodeMailer | None) -> None:
         self._store = store
+        self._secret = InstallationSecret(store, CODES)
         self._directory = directory
         self._mailer = mailer
         self._mails: set[asyncio.Task[None]] = set()
@@ -83,7 +85,7 @@ class SignInCodes:
         shard, code, email = self._store.shard_of_tenant(tenant), new_code(), canonical_email(email)
         code_id = new_secret(shard, 16)
         of = "sign-in:" + blake2b(email.encode(), digest_size=16).hexdigest()
-        hashed = code_hash(await installation_secret(self._store), code_id, code)
+        hashed = code_hash(await self._secret.key(), code_id, code)
         limits = (LIFETIME // _MS, MOST_MAILS, MAIL_PERIOD // _MS)
         reply = await self._store.run("request_sign_in", shard, code_id, tenant, email, of, hashed, *limits)
         if reply[0] == "mails":
@@ -109,7 +111,7 @@ class SignInCodes:
 
     async def confirm(self, code_id: str, code: str) -> Proven:
         """Use the code up; return whose it was. Raises Forbidden CODE_WRONG, whatever the reason."""
-        hashed = code_hash(await installation_secret(self._store), code_id, code)
+        hashed = code_hash(await self._secret.key(), code_id, code)
         arguments = (code_id, hashed, secrets.token_hex(8), MOST_GUESSES)
         reply = await self._store.run("confirm_sign_in", shard_in(code_id, self._store.shards), *arguments)
         if reply[0] != "confirmed":

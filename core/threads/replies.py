@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
 
-from core.admission.reply_limit import may_reply
+from core.admission.quotas import may_reply
 from core.deliveries.histories.encoding import THREAD
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory

@@ -17,7 +17,7 @@ from itertools import count
 
 import msgspec
 
-from core.admission import reply_limit
+from core.admission import quotas
 from core.admission.quiet_hours import TenantQuietHours
 from core.answers import AnswerNumbers, Answers
 from core.answers.copies import Copies
@@ -207,7 +207,7 @@ class AnswerWorker:
     async def _reply(self, tenant: str, event: Event, text: str) -> None:
         """Send a text back, once for each event, and not without end: a machine may answer."""
         channel, address = str(event["channel"]), str(event["user_id"])
-        if not await reply_limit.may_reply(self._store, tenant, channel, address):
+        if not await quotas.may_reply(self._store, tenant, channel, address):
             log.warning("%s: nothing is replied to %s: it has written too often today", channel, event["id"])
             return
         recipient = Recipient(address, contacts={channel: [address]})

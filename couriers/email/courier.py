@@ -4,12 +4,13 @@ A mail server does not recognise a repeat: after DATA a missing answer is `unkno
 names the mail by its header Errors-To, or comes to the envelope sender (`core.threads.mailed_replies`).
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 from couriers.email import (
@@ -19,20 +20,22 @@ from couriers.email import (
     Invalid,
     Mailer,
     MailError,
+    MailFile,
     MailMessage,
     MailServer,
     html_of_marked,
     sender_address,
 )
-from couriers.email.files import Attached, MailFiles
 from couriers.email.outcomes import EmailLimits as MailLimits
 from couriers.email.outcomes import outcome_of, remedy
 from couriers.sending import (
     BEGINNING,
     EVERY_FEATURE,
     NEVER,
+    Attachment,
     Content,
     Feature,
+    FileNotLoaded,
     KeyboardLimits,
     Limits,
     Message,
@@ -43,6 +46,7 @@ from couriers.sending import (
     Sent,
     SetupError,
     beginning_of,
+    label_of,
     plain_text,
     say,
     spans,
@@ -54,8 +58,45 @@ KEYBOARD = KeyboardLimits(
     inline_rows=100, inline_buttons=100, reply_rows=0, reply_buttons=0, width=100, label=256, data=0
 )
 """A mail has buttons with addresses only."""
-
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not an e-mail address")
+
+
+class Attached(NamedTuple):
+    """`not_shown`: as in `couriers.sending.Sent`."""
+
+    files: Sequence[MailFile] = ()
+    not_shown: Sequence[str] = ()
+
+
+class MailFiles:
+    """One per courier. The files of the delivery used last are kept. `most_bytes`: of all files of one mail."""
+
+    def __init__(self, files: MessageFiles) -> None:
+        self._files = files
+        self._last: tuple[str, asyncio.Task[Attached]] | None = None
+
+    async def of(self, seed: str, attachments: Sequence[Attachment]) -> Attached:
+        if not attachments:
+            return Attached()
+        if self._last is None or self._last[0] != seed:
+            self._last = seed, asyncio.create_task(self._load(attachments))
+        return await asyncio.shield(self._last[1])
+
+    async def _load(self, attachments: Sequence[Attachment]) -> Attached:
+        loaded: list[MailFile] = []
+        missing: list[str] = []
+        for attachment in attachments:
+            try:
+                loaded.append(await self._part(attachment, sum(len(file.data) for file in loaded)))
+            except (FileNotLoaded, Invalid):
+                missing.append(label_of(attachment))
+        return Attached(loaded, missing)
+
+    async def _part(self, attachment: Attachment, used: int) -> MailFile:
+        file = await self._files.load(attachment)
+        if used + len(file.data) > self._files.most_bytes:
+            raise FileNotLoaded("the mail would be too large")
+        return MailFile(file.name, file.media_type, file.data)
 
 
 @dataclass(frozen=True)

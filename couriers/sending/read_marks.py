@@ -15,10 +15,9 @@ from datetime import timedelta
 
 from core.answers import AnswerNumbers
 from core.deliveries.choice_store import Choices
-from core.deliveries.delivery_reports import DeliveryReports, EntryName
+from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.received import ReceivedMessages
-from core.deliveries.references import MessageReferences, Reference
 from core.directory import Directory
 from core.errors import Invalid, StoreError
 from core.model.clock import from_ms, in_ms

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from core.admission import reply_limit
+from core.admission import quotas
 from core.errors import Invalid, TooMany
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
@@ -132,8 +132,8 @@ async def reply(
     chat = Chat(context.services.tenant, context.channel, address, origin_of(context.event), person)
     core = context.services.core
     if is_limited(context, limited_in) and not await may_write(core.store, chat, content):
-        said = sentence("address_has_got_messages", most=reply_limit.MOST_REPLIES)
-        raise TooMany(REPLIES_USED_UP, said, reply_limit.DAY)
+        said = sentence("address_has_got_messages", most=quotas.MOST_REPLIES)
+        raise TooMany(REPLIES_USED_UP, said, quotas.DAY)
     order, caller = reply_to(chat, text, content, _now(context), terms)
     identity = f"{context.identity}:{name}" if name else context.identity
     return await core.sending.send(order, caller, Repeat(identity, "scenario", is_own=True))
@@ -151,7 +151,7 @@ def is_limited(context: Context, limited_in: Sequence[str] | None = None) -> boo
 
 async def may_write(store: Store, chat: Chat, content: Content) -> bool:
     """Count a message to a chat; return whether it may be sent. An edit is no message. Raises StoreError."""
-    return bool(content.edit) or await reply_limit.may_reply(store, chat.tenant, chat.channel, chat.address)
+    return bool(content.edit) or await quotas.may_reply(store, chat.tenant, chat.channel, chat.address)
 
 
 def reply_to(chat: Chat, text: str, content: Content, now: datetime, terms: Terms = AT_ONCE) -> tuple[Order, Caller]:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.deliveries.delivery_reports import DeliveryReports, EntryName
-from core.deliveries.references import MessageReferences, Reference
+from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
 from core.model.clock import Backoff
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey

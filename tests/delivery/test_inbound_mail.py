@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.admission import reply_limit
+from core.admission import quotas
 from core.errors import StoreUnavailable
 from core.queue import Worker
 from core.threads import ReplyWorker
@@ -227,7 +227,7 @@ async def bounce(school: School, raw: bytes) -> str:
 async def test_who_was_asked_about_addresses_too_often_is_told_once_that_a_message_is_not_passed_on(
     school: School, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 0)
+    monkeypatch.setattr(quotas, "MOST_REPLIES", 0)
     await school.send()
     (first,) = await school.mails(1)
     for number in range(2):

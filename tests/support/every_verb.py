@@ -13,10 +13,9 @@ from core.admission.quotas import Quotas
 from core.answers import Answers
 from core.answers.answers import AnsweredMessage
 from core.answers.numbers import AnswerNumbers
-from core.deliveries.delivery_reports import DeliveryReports, EntryName
+from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
-from core.deliveries.references import MessageReferences, Reference
 from core.directory import Directory
 from core.directory.csv_cells import FileKind
 from core.directory.importing import Importing

@@ -15,7 +15,7 @@ _PAGES = {
     "core.deliveries.histories.recipient_search._AT_ONCE": 3,
     "core.deliveries.of_person._AT_ONCE": 3,
     "core.deliveries.of_person._PAGES": 2,
-    "core.deliveries.references._PAGE": 3,
+    "core.deliveries.delivery_reports._PAGE": 3,
     "core.directory.collections.PAGE": 3,
     "core.directory.directory._AT_ONCE": 3,
     "core.directory.exporting.PAGE": 3,

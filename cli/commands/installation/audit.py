@@ -14,7 +14,7 @@ from cli.services.sign_in import known_keys
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, load
 from core.audit import UNSEEN, Audit, Summary, Violation
-from core.audit.invariants.sign_ins import damaged_tokens, lost_keys
+from core.audit.invariants.directory import damaged_tokens, lost_keys
 from core.errors import StoreError
 from core.model.text.characters import counted
 from core.redis.cancel_and_wait import cancel_and_wait

@@ -1,8 +1,11 @@
-"""The invariants of the directory (I19 to I21), as implications between entries of its keys. Pure.
+"""The invariants of the directory (I19 to I21) and of sign-ins (I25), as implications between entries of its keys.
+Pure.
 
 I19: a person's record and the indexes by id, e-mail address, contact, role and name name each other.
 I20: members and memberships, groups and supergroups, owners and what they own name each other, and exist.
 I21: the owner of a supergroup owns each of its groups.
+I25: this installation has the keys that decrypt the tokens of users. They are not in Redis, so `./ada audit` checks it
+with those that its process has.
 
 An implication is checked on one atomic read. If a premise is no longer true, nothing follows. Members of a deleted
 group are no violation: `lua/directory/functions/delete_collection.lua` takes them out in pages.
@@ -18,6 +21,11 @@ from core.model.people import User, name_words
 from core.redis.keys import KEYS
 
 _WHY = "which of the two is right is unknown"
+
+Entries = Sequence[tuple[str, str]]
+"""Fields and values of a hash, or members and scores."""
+_KINDS_OF_MEMBERS = {"group": "user", "supergroup": "group"}
+_RULE = "I25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +78,6 @@ class Implication:
             return None
         found = f"{self.conclusion.field} is {'absent' if concluded is None else 'another'}"
         return Violation(self.rule, self.conclusion.key, found, self.wanted, why=self.why)
-
-
-Entries = Sequence[tuple[str, str]]
-"""Fields and values of a hash, or members and scores."""
 
 
 def implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) -> Iterator[Implication]:
@@ -226,8 +230,6 @@ def _of_name(place: _DirectoryKey, of: Sequence[str], entry: str, _: str) -> Ite
 
 # groups, supergroups, owners
 
-_KINDS_OF_MEMBERS = {"group": "user", "supergroup": "group"}
-
 
 def _of_collection(place: _DirectoryKey, of: Sequence[str], given: str, record: str) -> Iterator[Implication]:
     yield place.member("I20", place.seen(given, record), given, "collectionids", *of)
@@ -295,3 +297,20 @@ _BY_KIND: dict[str, Make] = {
 
 DIRECTORY_KINDS = tuple(_BY_KIND)
 """The kinds of keys that the directory has."""
+
+
+def lost_keys(key: str, lost: Iterable[str]) -> list[Violation]:
+    """Return the violations of lost keys. `key`: where the fingerprints of keys are. `lost`: those of the keys that are
+    not here.
+    """
+    why = "give the lost key back, or `./ada sign-in reset --yes`"
+    return [
+        Violation(_RULE, key, f"a key {one}, which is not here", "the keys of this installation", why=why)
+        for one in lost
+    ]
+
+
+def damaged_tokens(key: str, service: str) -> Violation:
+    """Return the violation of damaged tokens. `key`: of the tokens of a user."""
+    why = "the user signs in again"
+    return Violation(_RULE, key, f"{service}: tokens that cannot be decrypted", "tokens", why=why)

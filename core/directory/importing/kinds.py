@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.directory.csv_cells import CONTACTS, FIELDS, FileKind, listed
-from core.directory.importing import russian
+from core.directory.importing import headers
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.headers import Columns, normal
@@ -39,7 +39,7 @@ _SHAPES: Mapping[FileKind, Columns] = {
         identifying=("id", "email", CONTACTS),
         whole="name",
         parts=NAME_PARTS,
-        part_names=russian.PARTS_OF_A_NAME,
+        part_names=headers.PARTS_OF_A_NAME,
     ),
     FileKind.CONTACTS: Columns(("user", "channel", "address")),
     FileKind.GROUPS: Columns(("id",), ("title", "virtual")),
@@ -48,7 +48,7 @@ _SHAPES: Mapping[FileKind, Columns] = {
     FileKind.OWNERSHIPS: Columns(("user", "kind", "id")),
 }
 COLUMNS: Mapping[FileKind, Columns] = {
-    kind: replace(shape, names=russian.COLUMNS[kind]) for kind, shape in _SHAPES.items()
+    kind: replace(shape, names=headers.COLUMNS[kind]) for kind, shape in _SHAPES.items()
 }
 
 
@@ -140,9 +140,9 @@ def user_fields(row: CsvRow) -> dict[str, Any]:
     """Return the fields of a person that the file has, without contacts."""
     found: dict[str, Any] = {name: row.cells[name] or None for name in ("name", "email") if name in row.cells}
     if "role" in row.cells:
-        found["role"] = _translated(row.cells["role"], russian.ROLES, ROLES) or None
+        found["role"] = _translated(row.cells["role"], headers.ROLES, ROLES) or None
     if "locale" in row.cells:
-        found["locale"] = _translated(row.cells["locale"], russian.LOCALES, LOCALES) or DEFAULT_LOCALE
+        found["locale"] = _translated(row.cells["locale"], headers.LOCALES, LOCALES) or DEFAULT_LOCALE
     if "opt_out" in row.cells:
         found["opt_out"] = listed(row.cells["opt_out"])
     for column in ("external_ids", *GUARDIANS):
@@ -161,7 +161,7 @@ def _translated(cell: str, names: Mapping[str, str], values: Collection[str]) ->
 
 def object_kind(row: CsvRow) -> str:
     """Return the kind of an ownership: "group", "supergroup", or a text that is neither."""
-    return _translated(row.cells["kind"], russian.OBJECT_KINDS, OBJECT_KINDS)
+    return _translated(row.cells["kind"], headers.OBJECT_KINDS, OBJECT_KINDS)
 
 
 def contact_cells(row: CsvRow) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from core.admission.reply_limit import MOST_REPLIES
+from core.admission.quotas import MOST_REPLIES
 from core.errors import Invalid
 from core.model.content import Content
 from core.model.delivery import Audience, Repeat, Strategy

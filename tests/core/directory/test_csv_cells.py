@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.directory.csv_cells import escaped, joined, listed, plain
-from core.directory.importing import russian
+from core.directory.importing import headers
 from tests.support.paths import ROOT
 
 _TEXTS = st.text(st.sampled_from("'=+-@ \tа1;\""), max_size=6)
@@ -45,7 +45,7 @@ def test_the_items_of_a_cell_are_read_as_they_were(items: list[str]) -> None:
 
 def test_the_guide_lists_all_russian_names_of_columns() -> None:
     listed_rows = set((ROOT / "docs" / "import.md").read_text().splitlines())
-    for kind, names in russian.COLUMNS.items():
+    for kind, names in headers.COLUMNS.items():
         for column in names.values():
             also_called = ", ".join(name for name, of in names.items() if of == column)
             assert f"| `{kind}` | {column} | {also_called} |" in listed_rows

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.admission.office_hours import OfficeHours, Opening, TenantOfficeHours
+from core.admission.quiet_hours import OfficeHours, Opening, TenantOfficeHours
 from core.deliveries.histories.encoding import PAGE
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.errors import Conflict, Invalid, NotFound, QuotaExceeded

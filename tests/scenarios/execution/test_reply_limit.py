@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from core.admission import reply_limit
+from core.admission import quotas
 from core.model.content import EVERY_FEATURE, Feature
 from core.model.people import Group, User
 from couriers.channel import channels
@@ -26,7 +26,7 @@ async def school(bare: Installation, monkeypatch: pytest.MonkeyPatch) -> Install
     """A teacher whose channel limits replies, to two messages, and cannot edit."""
     limited = {"echo": replace(channels()["echo"], limits_replies=True)}
     monkeypatch.setattr(orders, "channels", lambda: limited)
-    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 2)
+    monkeypatch.setattr(quotas, "MOST_REPLIES", 2)
     bare.courier = FakeCourier(shows=EVERY_FEATURE - {Feature.EDIT})
     await bare.start_courier()
     for user in (User(1, "Anna", None, "trainer", "en", {"echo": [PERSON]}), User(2, contacts={"echo": ["p2"]})):

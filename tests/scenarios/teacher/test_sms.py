@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from core.admission import reply_limit
+from core.admission import quotas
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.received import ReceivedMessages
@@ -294,8 +294,8 @@ async def test_an_unknown_number_is_linked_by_a_mailed_code(network: Network) ->
 async def test_an_answering_machine_is_not_answered_without_end(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert reply_limit.MOST_REPLIES == 40
-    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 3)
+    assert quotas.MOST_REPLIES == 40
+    monkeypatch.setattr(quotas, "MOST_REPLIES", 3)
     for _ in range(6):
         await network.write("I am on holiday", STRANGER)
     await network.answer("/help")

@@ -1,5 +1,5 @@
-"""Seals short texts that leave the installation and come back: encrypted with AES-SIV (RFC 5297), authenticated with
-128 bits.
+"""The secrets of this installation, with which it signs and hashes; and short texts that leave it and come back, sealed
+with one: encrypted with AES-SIV (RFC 5297), authenticated with 128 bits.
 """
 
 import secrets
@@ -11,14 +11,33 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 
+class InstallationSecret:
+    """Made by the first process that reads it, and never changed. Methods raise StoreError."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._key = KEYS["secret"].at(0, name)
+        self._read = ""
+
+    async def hex(self) -> str:
+        """Return the secret: 256 random bits in 64 digits."""
+        if not self._read:
+            await self._store.command("SET", self._key, secrets.token_hex(32), "NX")
+            self._read = str(await self._store.command("GET", self._key))
+        return self._read
+
+    async def key(self) -> bytes:
+        """Return the digits as a key of HMAC."""
+        return (await self.hex()).encode()
+
+
 class Sealing:
     """Uses the secret of the installation with this name. The same text is always sealed as the same bytes, 16 more
     than it has. Methods raise StoreError.
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        self._name = name
+        self._secret = InstallationSecret(store, name)
         self._cipher: AESSIV | None = None
 
     async def seal(self, plain: bytes) -> bytes:
@@ -35,7 +54,5 @@ class Sealing:
 
     async def _opened(self) -> AESSIV:
         if self._cipher is None:
-            name = KEYS["secret"].at(0, self._name)
-            await self._store.command("SET", name, secrets.token_hex(32), "NX")
-            self._cipher = AESSIV(bytes.fromhex(str(await self._store.command("GET", name))))
+            self._cipher = AESSIV(bytes.fromhex(await self._secret.hex()))
         return self._cipher
