@@ -39,7 +39,7 @@ from delivery.api.deliveries import (
 from delivery.api.directory import contacts, groups, imports, own_fields, ownerships, person_export, syncs, users
 from delivery.api.jobs import jobs, many, mending
 from delivery.api.queue import tasks, tubes
-from delivery.api.recipient_pages import answering, devices, preferences
+from delivery.api.recipient_pages import answer_page, devices, preferences_page
 from delivery.api.scim import endpoints as scim
 from delivery.api.sign_in import identity_providers, sign_in
 from delivery.console import files as console_files
@@ -53,7 +53,7 @@ _RESOURCES = (
     jobs, many, mending, sign_in, webhooks,
     users, own_fields, of_person, person_export, contacts, groups, ownerships, syncs,
     scim, me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
-    delivery_reports, inbound, inbound_mail, answering, preferences, devices, health, pages, console_files,
+    delivery_reports, inbound, inbound_mail, answer_page, preferences_page, devices, health, pages, console_files,
 )  # fmt: skip
 
 _ALL = [route for resource in _RESOURCES for route in resource.ROUTES]

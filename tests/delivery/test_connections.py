@@ -11,8 +11,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from delivery.app import build
-from delivery.http.connection import ConnectionLimits
-from delivery.http.server import listening
+from delivery.http.server import ConnectionLimits, listening
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until

@@ -17,9 +17,8 @@ from aiohttp import ClientSession
 
 from core.redis.store import Store
 from delivery.app import build
-from delivery.http.connection import ConnectionLimits
 from delivery.http.options import Options
-from delivery.http.server import LogLimit, listening
+from delivery.http.server import ConnectionLimits, LogLimit, listening
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until

@@ -1,6 +1,11 @@
-"""The recipients of one delivery: as pages, as CSV, why people were not reached, and what the providers said."""
+"""The recipients of one delivery: as pages, as CSV, why people were not reached, and what the providers said.
 
-from collections.abc import AsyncIterator, Iterator
+The CSV has two forms: for programs a row for each channel; for people (W-26) a row for each recipient, in the words and
+times of the console.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime, tzinfo
 from typing import Annotated, Literal
 
 from aiohttp import web
@@ -12,18 +17,35 @@ from core.deliveries.histories.recipient_search import RecipientFilter, why_not_
 from core.model import history
 from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.field_types import Label, ShortText
-from core.model.history import OutcomeRecord, RecipientRecord
+from core.model.history import History, OutcomeRecord, RecipientRecord
 from core.model.question import AnswerState, Question
 from core.model.states import Reason, Status
 from core.model.text.characters import nfc
+from delivery.api.deliveries.answers import file_name_of
 from delivery.api.deliveries.chat_members import with_called, with_names
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, children_of, recipient_fields, reminders_of
-from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
+from delivery.http.responses.console_words import console_word, console_words, local_time
 from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
+
+_OUTCOME_COLUMNS = (
+    "recipient",
+    "name",
+    "origin",
+    "channel",
+    "status",
+    "reason",
+    "at",
+    "attempts",
+    "reference",
+    "not_shown",
+    "text",
+    "detail",
+)
+_PERSON = ("people.id", "message.person", "page.groups", "message.why")
 
 
 class RecipientFilterQuery(RequestModel, frozen=True):
@@ -142,20 +164,6 @@ async def show_reasons(request: Request[None, NoParameters]) -> Response:
     return Response(Reasons(sum(reasons.values()), dict(reasons)))
 
 
-_OUTCOME_COLUMNS = (
-    "recipient",
-    "name",
-    "origin",
-    "channel",
-    "status",
-    "reason",
-    "at",
-    "attempts",
-    "reference",
-    "not_shown",
-    "text",
-    "detail",
-)
 OutcomeExportRequest = Request[None, OutcomeExportQuery]
 
 
@@ -269,3 +277,51 @@ ROUTES: Routes = (
     Route("GET", "/v1/deliveries/{id}/exchanges", "What the providers said about one recipient, for seven days",
           "admin", show_exchanges, 200, ExchangesResponse, query=ExchangeQuery, people=People.BY_SCOPE),
 )  # fmt: skip
+
+
+class OutcomeTable:
+    """The table of one delivery."""
+
+    def __init__(self, history: History, language: str, zone: tzinfo) -> None:
+        self._language, self._zone = language, zone
+        self._channels = list(history.channels)
+        self._is_personal = bool(history.personal or history.texts)
+        self.name = f"{file_name_of(history)} {self._time(history.deliver_at)[:10]}.csv"
+
+    def _time(self, at: datetime) -> str:
+        return local_time(at, self._zone, self._language)
+
+    def header(self) -> Sequence[str]:
+        words = console_words(self._language)
+        channels = [console_word("channel", one, self._language) for one in self._channels]
+        own = [words["message.own_text"]] if self._is_personal else []
+        return [*(str(words[key]) for key in _PERSON), *channels, *map(str, own)]
+
+    def row(self, record: RecipientRecord) -> Sequence[str]:
+        why = why_not_reached(record)
+        known = (
+            console_word("why", why, self._language) if why else str(console_words(self._language)["message.reached"])
+        )
+        cells = [self._cell(record.outcomes[one]) for one in self._channels]
+        own = [record.text or ""] if self._is_personal else []
+        return [str(record.id), record.name or "", ", ".join(record.origin), known, *cells, *own]
+
+    def _cell(self, outcome: OutcomeRecord) -> str:
+        """Return an outcome with reason, provider's words and time; nothing where the person has no contact."""
+        if outcome.status is Status.NO_CONTACT:
+            return ""
+        said = console_word("status", outcome.status, self._language)
+        reason = f": {console_word('reason', outcome.reason, self._language)}" if outcome.reason else ""
+        detail = f" ({outcome.detail})" if outcome.detail else ""
+        if outcome.not_before:
+            waits = str(console_words(self._language)["message.not_before"])
+            return f"{said}: {waits.replace('{when}', self._time(outcome.not_before))}"
+        return f"{said}{reason}{detail}{f', {self._time(outcome.at)}' if outcome.at else ''}"
+
+
+async def table_rows(request: ApiRequest, table: OutcomeTable, wanted: RecipientFilter) -> AsyncIterator[Rows]:
+    """Yield pages of rows, the header with the first."""
+    rows = [table.header()]
+    async for page in request.services.core.deliveries.recipients.all(request.history_key, request.tenant, wanted):
+        yield [*rows, *(table.row(record) for record in await with_names(request, page.recipients))]
+        rows = []

@@ -18,8 +18,8 @@ from core.directory.exporting import EXPORTED, Exporting
 from core.directory.importing import Imported, ImportRefused, RowChange, WrongRow
 from core.directory.importing.csv_rows import read_beginning, written_records
 from core.directory.importing.errors import MOST_ERRORS
+from core.directory.importing.headers import in_russian
 from core.directory.importing.kinds import columns_with
-from core.directory.importing.russian import in_russian
 from core.errors import Invalid
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
