@@ -106,6 +106,7 @@ class Channel:
     `in_sms`: a text is sent and paid in parts. `column_names`: other names of the column `contacts.<name>` in files of
     people, in the form of `core.directory.importing.headers.normal`. `samples`: the addresses of the people of
     `./ada demo`, whose numbers are 1 to 5, at the simulated provider.
+    `library`: the module of an extra that its courier needs, `pip install 'ada[<name>]'`.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
     names them.
     """
@@ -130,6 +131,7 @@ class Channel:
     in_sms: bool = False
     column_names: Sequence[str] = ()
     samples: Mapping[int, str] = field(default_factory=dict)
+    library: str = ""
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
 

@@ -14,6 +14,7 @@ CHANNEL = Channel(
     title="Apprise",
     account="ADA_APPRISE_ROOMS",
     no_account=frozenset({"ADA_APPRISE_TIMEOUT"}),
+    library="apprise",
     address=AddressForm(
         _ROOM.fullmatch,
         "the name of a room in ADA_APPRISE_ROOMS, such as staff. Its URL stands only there, because it is a secret",

@@ -20,6 +20,7 @@ CHANNEL = Channel(
             "ADA_WEB_PUSH_SERVICE",
         }
     ),
+    library="pywebpush",
     simulator="sandbox.web_push" if find_spec("pywebpush") else "",  # it is an extra
     address=AddressForm(
         _DIGEST.fullmatch,

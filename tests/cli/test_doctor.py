@@ -1,5 +1,6 @@
 """`./ada doctor` names groups of settings that reach nobody; with --sign-in it asks an SMS provider for the balance."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ async def test_the_doctor_shows_the_balance_and_warns_below_a_limit(
     assert finding.detail.startswith(detail)
     assert bool(finding.repair) == (is_good is None)
     await server.stop()
+
+
+async def test_the_doctor_names_the_library_of_an_extra_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"ADA_APPRISE_ROOMS": "staff=json://127.0.0.1:1", "ADA_WEB_PUSH_CONTACT": "mailto:a@b.example"}
+    for channel, library in (("apprise", "apprise"), ("web-push", "pywebpush")):
+        monkeypatch.setitem(sys.modules, library, None)
+        finding = await check_channel(load({**settings, "ADA_DATA": str(tmp_path)}, tmp_path), channel, sign_in=False)
+        assert (finding.is_good, finding.detail) == (False, f"the library {library} is missing")
+        assert finding.repair == f"pip install 'ada[{channel}]'"
 
 
 async def test_a_group_of_a_setting_that_is_unknown_or_empty_is_named(stack: Stack, tmp_path: Path) -> None:

@@ -341,6 +341,9 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
         if part_that_runs(configuration.settings.data, f"courier {channel}"):
             return Finding(channel, True, "runs under `./ada up`, with the settings that `up` was given")
         return Finding(channel, None, "not set up")
+    library = channels()[channel].library
+    if library and find_spec(library) is None:
+        return Finding(channel, False, f"the library {library} is missing", f"pip install 'ada[{channel}]'")
     try:
         settings = configuration.channel(channel)
         if not sign_in:
