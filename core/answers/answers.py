@@ -25,7 +25,7 @@ from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey, person_key
 from core.model.json_form import compact_json
-from core.model.people import id_text
+from core.model.people import User, id_text
 from core.model.question import (
     AnswerKind,
     AnswerRow,
@@ -215,7 +215,7 @@ class Answers:
         fields = await self._reader.fields(key, tenant)
         people = await self._people(key, fields)
         stored = await self._reader.answers(key, fields, people)
-        found = {str(one.id): load_row(stored[row_field(one.number)]) for one in people}
+        found = {str(one.id): load_row(stored.get(row_field(one.number))) for one in people}  # not of a guardian
         return {name: row for name, row in found.items() if row is not None}
 
     async def _recipient(self, key: HistoryKey, fields: HistoryFields, recipient: str) -> StoredRecipient:
@@ -291,19 +291,23 @@ class Answers:
         return result, int(people[0]) if people else 0
 
     async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
-        """Return `channel:number` of each recipient that by now wants no messages there, or is blocked."""
+        """Return `channel:number` of each recipient that by now wants no messages there, or is blocked, for all
+        messages or for a child.
+        """
         try:
             fields = await self._reader.fields(key, tenant)
         except NotFound:
             return []
         recipients = await self._reader.recipients(key, fields)
         people = await self._users.lookup(tenant, [one.id for one in recipients])
-        return [
-            f"{channel}:{one.number}"
-            for one, user in zip(recipients, people, strict=True)
-            if user
-            for channel in (channels_of(fields) if user.blocked else user.opt_out)
-        ]
+        children = list({str(child.id): child.id for one in recipients for child in one.children}.values())
+        known = dict(zip(map(str, children), await self._users.lookup(tenant, children), strict=True))
+        found = []
+        for one, user in zip(recipients, people, strict=True):
+            is_barred = any(_bars(known[str(child.id)], id_text(one.id)) for child in one.children)
+            left = channels_of(fields) if is_barred or (user and user.blocked) else user.opt_out if user else ()
+            found += [f"{channel}:{one.number}" for channel in left]
+        return found
 
     async def record(
         self,
@@ -319,13 +323,15 @@ class Answers:
     ) -> GivenAnswer:
         """Count an answer that came in any way: the one place. A repeat of the event returns its first result. `chat`:
         the recipient that is the group chat in which it came.
-        Raises Forbidden ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
+        Raises Forbidden ANSWER_PERSON_DELETED, ANSWER_NOT_YOURS for a guardian that is blocked for the child by now,
+        NotFound QUESTION_NOT_FOUND.
         """
         recipient, (channel, parcel, contact) = asked.recipient, arrival or AnsweredMessage("", 0, 0)
         item = (chat or asked).entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
         name, number, place = person_key(recipient.id), recipient.number, chat.recipient.number if chat else -1
         child = asked.child(value)
         if child:
+            await self._check_guardian(asked, child)
             name, number, who, value = (
                 person_key(child.id),
                 child.number,
@@ -342,6 +348,11 @@ class Answers:
         if child is None:
             return GivenAnswer(reply[0], asked.key, recipient.id, asked.question, row)
         return GivenAnswer(reply[0], asked.key, child.id, asked.question, _said_by(row, who, child))
+
+    async def _check_guardian(self, asked: AskedRecipient, child: AskedChild) -> None:
+        (user,) = await self._users.lookup(asked.tenant, [child.id])
+        if _bars(user, id_text(asked.recipient.id)):
+            raise Forbidden("ANSWER_NOT_YOURS", "This guardian is blocked for the child.")
 
     async def find(self, shard: int, code: str, number: int, *more: str) -> AskedRecipient:
         """Return the recipient with this number of the delivery whose question has this code. `more`: further fields of
@@ -370,10 +381,17 @@ def written_value(question: Question, text: str) -> tuple[str, str]:
     return found
 
 
+def _bars(child: User | None, guardian: str) -> bool:
+    """Return whether a guardian gets nothing about a child."""
+    return child is not None and guardian in child.blocked_guardians
+
+
 def _said_by(row: AnswerRow, who: str, child: AskedChild) -> AnswerRow:
-    """Return the row of a child as one of its guardians may see it: with its own answer, as a key of its question."""
-    said = next((one.value for one in row.voices if one.who == who), row.value)
-    return with_fields(row, value=f"{child.number}:{said}", voices=(), conflict=False)
+    """Return the row of a child as one of its guardians may see it: with its own answer, as a key of its question; ""
+    without one, also if another guardian has answered.
+    """
+    said = next((one.value for one in row.voices if one.who == who), "")
+    return with_fields(row, value=f"{child.number}:{said}" if said else "", text="", voices=(), conflict=False)
 
 
 def no_question() -> NotFound:

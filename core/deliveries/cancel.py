@@ -123,20 +123,28 @@ class Canceller:
                 cancelled += await self._cancel_page(shard, tenant, chosen)
         return cancelled
 
-    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None) -> int:
+    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None, child: str = "") -> int:
         """Skip, as `opted_out`, what has not been sent to a person over these channels, None for all; return in how
-        many deliveries. Raises StoreError.
+        many deliveries. `child`: only what it gets as a guardian of this child. Raises StoreError.
         """
         found = 0
         for shard in range(self._store.shards):
             async for page in self._unfinished(shard, tenant):
                 for key in await self._matching(page, "user", person):
                     fields = await self._reader.fields(key, tenant)
+                    if child and not await self._is_guardian(key, fields, person, child):
+                        continue
                     entries = await self._entries(key, fields, {person}, Status.SKIPPED, Reason.OPTED_OUT)
                     if wanted := [entry for entry in entries if channels is None or entry[0] in channels]:
                         await self._run(key, tenant, 0, compact_json(wanted))
                         found += 1
         return found
+
+    async def _is_guardian(self, key: HistoryKey, fields: HistoryFields, person: str, child: str) -> bool:
+        """Return whether a person gets a delivery about a child."""
+        recipients = await self._reader.recipients(key, fields)
+        own = [one for one in recipients if str(one.id) == person]
+        return any(str(about.id) == child for one in own for about in one.children)
 
     async def _cancel_page(self, shard: int, tenant: str, keys: Sequence[HistoryKey]) -> int:
         """Cancel these deliveries of one shard; return how many were cancelled."""

@@ -275,9 +275,9 @@ class Deliveries:
         """
         return await self._canceller.cancel(key, tenant, recipients)
 
-    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None) -> int:
+    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None, child: str = "") -> int:
         """Skip what has not been sent to a person over these channels (`Canceller.leave_out`)."""
-        return await self._canceller.leave_out(tenant, person, channels)
+        return await self._canceller.leave_out(tenant, person, channels, child)
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
         """Cancel all unfinished deliveries by `sender`, `user` (a recipient), `lane`, `kind_prefix` or `tag`; return

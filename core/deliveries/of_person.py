@@ -21,6 +21,7 @@ from core.deliveries.histories.recipient_search import RecipientSearch
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.json_form import compact_json
+from core.model.question import AnswerKind, load_question, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -86,10 +87,11 @@ class DeliveriesOfPerson:
             return None
         return PersonDelivery(history, record)
 
-    async def erase(self, tenant: str, person: str, since: int = 0) -> int:
+    async def erase(self, tenant: str, person: str, since: int = 0, delete_file: "DeleteFile | None" = None) -> int:
         """Remove the name, the groups, the values and the addresses of a person from the deliveries to it, and its name
-        from those that it has sent, created since an ms; outcomes and counts stay, under its id. What has not been sent
-        to it is cancelled first. Returns from how many.
+        from those that it has sent, created since an ms, with the words and files of its answers; outcomes and counts
+        stay, under its id. What has not been sent
+        to it is cancelled first. `delete_file`: deletes a file of an answer, which may be gone. Returns from how many.
         """
         erased = 0
         async for positions in self._slices(tenant, None, since):
@@ -97,6 +99,8 @@ class DeliveriesOfPerson:
                 if not one.is_child:
                     with suppress(NotFound):
                         await self._canceller.cancel(one.position.key, tenant, [person])
+                if delete_file:
+                    await self._delete_files(one.position, person, delete_file)
                 erased += await self._erase(one.position, person, self._erasures_to)
             for position in positions:
                 if position.key.sender == person:
@@ -122,7 +126,39 @@ class DeliveriesOfPerson:
             clean = _clean_people if name.startswith("people:") else _clean_parcel
             if text and (new := clean(text, person)) != text:
                 changes.append(("history", name, text, new))
-        return [*changes, *await self._references(position, person, texts)]
+        answers = await self._answers(position, person, texts)
+        return [*changes, *answers, *await self._references(position, person, texts)]
+
+    async def _answers(
+        self, position: DeliveryPosition, person: str, texts: Mapping[str, str | None]
+    ) -> Sequence["_Change"]:
+        """Return the answers that have words of the person, or about a child what anybody has written. What counts
+        stays.
+        """
+        own, told = _rows_of(texts, person)
+        names = [row_field(number) for number in sorted(own | told)]
+        stored = await self._reader.read_fields(position.key, names)
+        changes = []
+        for number in sorted(own | told):
+            text = stored[row_field(number)]
+            row = msgspec.json.decode(text) if text else {}
+            if text and _has_words(row):
+                new = compact_json(_clean_answer(row, "" if number in own else person))
+                changes.append(("history", row_field(number), text, new))
+        return [one for one in changes if one[2] != one[3]]
+
+    async def _delete_files(self, position: DeliveryPosition, person: str, delete_file: "DeleteFile") -> None:
+        """Delete the files with which a person has answered."""
+        names = [name for name in await self._reader.field_names(position.key) if name.startswith("people:")]
+        fields = await self._reader.read_fields(position.key, ["answer", *names])
+        question = load_question(fields.pop("answer"))
+        if question is None or question.kind is not AnswerKind.FILE:
+            return
+        own, _ = _rows_of(fields, person)
+        for text in (await self._reader.read_fields(position.key, [row_field(number) for number in own])).values():
+            row = msgspec.json.decode(text) if text else {}
+            for file in (one["value"] for one in (row, *row.get("revisions", ())) if one):
+                await delete_file(file)
 
     async def _references(
         self, position: DeliveryPosition, person: str, texts: Mapping[str, str | None]
@@ -182,6 +218,8 @@ class DeliveriesOfPerson:
 
 _Change = tuple[str, str, str, str]
 """`history` or `outcomes`, a field, its text, and the text without the data of the person."""
+DeleteFile = Callable[[str], Awaitable[None]]
+"""Deletes an uploaded file, by its id."""
 _Erasures = Callable[[DeliveryPosition, str], Awaitable[Sequence[_Change]]]
 
 
@@ -207,6 +245,33 @@ def _clean_row(row: list[Any], person: str) -> list[Any]:
     if not any(str(child[0]) == person for child in children):
         return row
     return [*row[:4], (), [[*child[:2], None] if str(child[0]) == person else child for child in children]]
+
+
+def _rows_of(texts: Mapping[str, str | None], person: str) -> tuple[set[int], set[int]]:
+    """Return the numbers of the answers of a person, or about it; and of those about the children that it guards."""
+    pages = [(int(name.partition(":")[2]), text) for name, text in texts.items() if name.startswith("people:")]
+    people = [one for page, text in pages if text for one in load_recipients(text, page)]
+    own = {one.number for one in people if str(one.id) == person}
+    about = {child.number for one in people for child in one.asked_children if str(child.id) == person}
+    told = {child.number for one in people if str(one.id) == person for child in one.asked_children}
+    return own | about, told
+
+
+def _has_words(row: Mapping[str, Any]) -> bool:
+    return any(one.get("text") for one in (row, *row.get("revisions", ()), *row.get("voices", ())))
+
+
+def _clean_answer(row: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Return an answer without the words of a person, "" for those of all."""
+    clean = _without_words(row, who)
+    for name in ("revisions", "voices"):
+        if name in row:
+            clean[name] = [_without_words(one, who) for one in row[name]]
+    return clean
+
+
+def _without_words(row: Mapping[str, Any], who: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "text" or (who and row.get("who") != who)}
 
 
 def _is_about(recipient: StoredRecipient, person: str) -> bool:

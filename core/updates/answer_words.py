@@ -29,6 +29,8 @@ def result_text(given: GivenAnswer) -> str:
         name = "confirmed"
     if name == "late" and question.late is Late.COUNT:
         name = "late_counted"
+    if name == "closed" and not (given.row.value or given.row.text):  # another guardian has answered
+        name = "closed_unanswered"
     if given.row.waiting and name in ("answered", "changed", "same"):
         name = "waiting"
     return say(f"answer_{name}", question.locale, answer=_shortened(answer_text(question, given.row)))

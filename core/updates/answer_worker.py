@@ -123,10 +123,13 @@ class AnswerWorker:
             log.info("question of %s: its delivery is no longer kept", key.id)
         return None
 
-    async def _leave_out(self, tenant: str, person: str) -> None:
+    async def _leave_out(self, tenant: str, body: str) -> None:
+        """Leave out what was not sent yet to a person, or to a guardian about a child."""
+        person, _, child = body.partition("\n")
         (user,) = await self._directory.users.lookup(tenant, [person])
         if user is not None:
-            count = await self._deliveries.leave_out(tenant, person, None if user.blocked else user.opt_out)
+            channels = None if user.blocked or child else user.opt_out
+            count = await self._deliveries.leave_out(tenant, person, channels, child)
             log.info("%s gets fewer messages from now on: left out of %d deliveries", person, count)
 
     async def _notify(self, task: Task, body: str) -> None:

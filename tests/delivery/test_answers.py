@@ -297,6 +297,10 @@ async def test_answers_of_another_kind_are_refused(api: Api) -> None:
     uploaded = (await api.call("POST", "/v1/files?name=a.pdf", b"pdf", headers={})).json["id"]
     given = await api.call("POST", f"{where}/answers", {"recipient": 1, "value": uploaded})
     assert (given.json["answer"]["value"], given.json["answer"]["text"]) == (uploaded, "a.pdf")
+    await api.call("POST", "/v1/users", {"id": 1, "name": "Anna"})
+    assert (await api.call("DELETE", "/v1/users/1")).status == 204
+    assert (await api.call("GET", f"/v1/files/{uploaded}")).code == "FILE_NOT_FOUND", "it goes with its person"
+    assert (await api.call("GET", f"{where}/answers")).json["recipients"][0]["answer"].get("text") is None
 
 
 async def test_answers_to_what_was_not_asked_are_refused(api: Api, where: str) -> None:

@@ -7,8 +7,10 @@ after it: what was begun in between ends, too. A repeat after a crash does the r
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from core.directory.records import Merge
+from core.errors import NotFound
 from core.jobs import Actor
 from core.jobs.transitions import PERSON_DELETED
 from core.model.people import User, id_text
@@ -27,9 +29,16 @@ _OVERLAP_MS = 60_000
 async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     """Delete a person with all that belongs to it. Raises NotFound USER_NOT_FOUND if another call was faster."""
     began = int(time.time() * 1000) + services.core.store.clock_offset_ms - _OVERLAP_MS
-    erase = services.core.deliveries.of_person.erase
+
+    async def delete_file(file: str) -> None:
+        with suppress(NotFound):  # it is gone already
+            await services.uploads.delete(tenant, file)
+
+    async def erase(since: int = 0) -> None:
+        await services.core.deliveries.of_person.erase(tenant, id_text(user.id), since, delete_file)
+
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
-    await erase(tenant, id_text(user.id))
+    await erase()
     await _forget_dialogs(services.core.store, tenant, user)
     await services.core.threads.forget(tenant, user.id)
     await MessageTemplates(services.core.store).delete_all(tenant, user.id)
@@ -40,7 +49,7 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
         await services.core.jobs.forget(tenant, name)
     await _forget_dialogs(services.core.store, tenant, user)
     await services.core.threads.forget(tenant, user.id)
-    await erase(tenant, id_text(user.id), began)
+    await erase(began)
 
 
 async def merge_people(services: ApiServices, tenant: str, kept: str, other: str) -> Merge:

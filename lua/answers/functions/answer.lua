@@ -27,7 +27,7 @@ return function(suffix, tenant, recipient, number, event, value, text, by, who, 
   if item[1] then Answers.note_arrival(suffix, channel, parcel, item) end
   if chat >= 0 then Answers.note_chat(suffix, chat) end
   local is_voice, before = Answers.is_voice(suffix, by, who), row
-  if is_voice then before = Answers.voice_of(row, who) or is_closed and row or nil end
+  if is_voice then before = Answers.voice_of(row, who) or is_closed and Answers.without_voice(row) end
   local result = Answers.result_of(question, before, value, text, is_closed)
   if result == 'answered' or result == 'changed' or result == 'late' then
     local given = { value = value, text = text, by = by, who = who, channel = channel, is_in_chat = chat >= 0, is_voice = is_voice }

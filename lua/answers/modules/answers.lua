@@ -302,6 +302,11 @@ function Answers.voice_of(row, who)
   end
 end
 
+-- Returns the row of a child, without its answer, as that of a guardian who has not answered; nil before the first answer of any.
+function Answers.without_voice(row)
+  return row and { state = row.state, at = row.at, revisions = row.revisions } or nil
+end
+
 -- Returns the voices for a child with that of `given` last, and the one that counts: it, or of a consent the last refusal.
 local function voices_with(question, row, given)
   local voices = {}
@@ -365,10 +370,12 @@ local function all_places_are_taken(suffix, question)
   return limited
 end
 
--- Closes a question whose answers are final, when each recipient has answered it or all places are taken.
+-- Closes a question whose answers are final, when each recipient has answered it or all places are taken. A consent of
+-- guardians waits for those who may still refuse.
 function Answers.close_when_complete(suffix, question)
   if question.change then return end
   local counts = redis_call('HMGET', Key.history(suffix), 'recipients', 'answers:answered', 'answers_children')
+  if question.consent and counts[3] then return end
   local all_answered = tonumber(counts[3] or counts[1]) <= tonumber(counts[2] or 0)
   if all_answered or all_places_are_taken(suffix, question) then Answers.close(suffix) end
 end

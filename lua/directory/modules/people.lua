@@ -60,8 +60,20 @@ local function is_new(names, before)
   return false
 end
 
--- Has what was not sent yet left out if a person opts out of a channel, or is blocked (core/updates/answer_worker.py).
+-- Has what was not sent yet left out for people who become blocked guardians of a child.
+local function note_blocked_guardians(tenant, child, old, user)
+  for n, guardian in ipairs(user.blocked_guardians or {}) do
+    if is_new({ guardian }, old.blocked_guardians) then
+      local name = 'guardian.' .. user.version .. '.' .. n
+      NewTasks.add('answers', { name, tenant, '', 5, '', '', 'opted_out', '', '', '', '', guardian .. '\n' .. child })
+    end
+  end
+end
+
+-- Has what was not sent yet left out if a person opts out of a channel, or is blocked, also as a guardian
+-- (core/updates/answer_worker.py).
 function People.note_opt_outs(tenant, id, old, user)
+  note_blocked_guardians(tenant, id, old, user)
   if not (is_new(user.opt_out, old.opt_out) or user.blocked and not old.blocked) then return end
   NewTasks.add('answers', { 'opted-out.' .. user.version, tenant, '', 5, '', '', 'opted_out', '', '', '', '', id })
 end

@@ -1,6 +1,7 @@
 """A question to guardians: an answer for each child, from any guardian; of a consent a refusal counts (R-32)."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,14 +10,19 @@ from msgspec.structs import replace
 from core.answers import AnswerLinks, Answers
 from core.answers.tokens import AnswerTokens
 from core.answers.values import answer_text
+from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientFilter
+from core.directory import Directory
 from core.errors import Conflict
 from core.model.delivery import Accepted, GuardedChild, Recipient
 from core.model.history import RecipientRecord
+from core.model.people import User, UserChange
 from core.model.question import LinkPlace
+from core.model.states import Reason, Status
 from core.updates.bot_calls import ButtonChange
 from tests.core.answers.test_answers import BOT, COMING, SHOWS, Asked, asking, respond
 from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.waiting import until
 
 IVAN, VERA = GuardedChild(161, "Иван"), GuardedChild("v", "Вера")
 OLGA = Recipient(7, "Ольга", contacts={BOT: ["olga"]}, children=[IVAN, VERA])
@@ -117,8 +123,53 @@ async def test_a_final_question_closes_with_the_last_child_and_a_later_answer_is
     closed = (await asked.history(accepted)).answers
     assert closed
     assert closed.closed_at
-    await asked.press("pavel", asked.button("pavel", NO))
+    await asked.press("pavel", asked.button("pavel", YES))
+    assert asked.texts[-1] == "Closed. Your answer does not count.", "what Olga has answered is not shown to Pavel"
     assert (await states(asked, accepted))[161] == "answered yes"
+
+
+async def test_a_final_consent_stays_open_for_who_may_refuse(asked: Asked) -> None:
+    accepted = await asked.ask(replace(CONSENT, change=False), replace(OLGA, children=[IVAN]), PAVEL)
+    await asked.press("olga", asked.button("olga", YES))
+    await asked.press("pavel", asked.button("pavel", NO))
+    assert (await states(asked, accepted))[161] == "answered no !"
+
+
+async def test_who_is_blocked_for_a_child_meanwhile_neither_answers_nor_gets_anything_more(asked: Asked) -> None:
+    users = Directory(asked.stack.store).users
+    for one in (User(7, "Ольга"), User(8, "Павел"), User(161, "Иван", guardians=["7", "8"])):
+        await users.create(TENANT, one)
+    accepted = await asked.ask(COMING, OLGA, PAVEL)
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    later = await asked.stack.deliver(OLGA, PAVEL, channels=(BOT,), question=COMING, deliver_at=soon)
+    await users.update(TENANT, 161, UserChange(blocked_guardians=["8"]))
+    await asked.press("pavel", asked.button("pavel", NO))
+    assert asked.texts[-1] == "Этот вопрос задан не вам."
+    assert (await states(asked, accepted))[161] == "open"
+    assert await Answers(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+
+    async def is_left_out() -> bool:
+        olga, pavel = (await asked.stack.history(later.key)).recipients
+        return (olga.outcomes[BOT].status, pavel.outcomes[BOT].reason) == (Status.QUEUED, Reason.OPTED_OUT)
+
+    await until(is_left_out)
+
+
+async def test_the_words_of_an_answer_go_with_the_person_and_the_figures_stay(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, OLGA, PAVEL)
+    answers, words, place = Answers(asked.stack.store), "words", LinkPlace.of(accepted.key, BOT, 1, 0, 0)
+    olga = await answers.find(place.shard, place.code, 0)
+    pavel = await answers.find(place.shard, place.code, 1)
+    for event, (who, child) in enumerate([(olga, 2), (pavel, 2), (olga, 3), (olga, 3)]):
+        await answers.record(who, f"e{event}", f"{child}:yes", "text", text=f"{words} {event}")
+    await asked.stack.deliveries.of_person.erase(TENANT, "8")
+    rows = await answers.rows(accepted.key, TENANT)
+    assert [rows["161"].text, rows["161"].revisions[0].text, rows["v"].text] == ["", "words 0", "words 3"]
+    await asked.stack.deliveries.of_person.erase(TENANT, "v")
+    (stored,) = (await HistoryReader(asked.stack.store).read_fields(accepted.key, ["answer:3"])).values()
+    assert stored
+    assert words not in stored
+    assert await totals(asked, accepted) == {"answered": 2, "yes": 2}
 
 
 async def test_a_child_that_is_asked_too_is_one_of_the_voices_and_a_link_answers_for_each_child(asked: Asked) -> None:

@@ -8,7 +8,9 @@ from msgspec.structs import replace
 from core.errors import Refused
 from core.model.delivery import Audience, GuardedChild, Uninformed
 from core.model.people import User, UserChange
+from core.model.question import AnswerKind, Option, Question
 from core.orders import Addressee, AnyAddressee
+from core.orders.question_rules import MOST_CHILDREN, check_guardians
 from core.redis.keys import KEYS
 from tests.core.orders.conftest import ADMIN, Office, order
 from tests.support.stack import TENANT, FakeCourier, person
@@ -83,6 +85,16 @@ async def test_what_cannot_be_for_guardians_is_refused(school: Office) -> None:
         with pytest.raises(Refused) as refused:
             await school.sending.send(replace(order(*addressees), audience=Audience.GUARDIANS), ADMIN)
         assert refused.value.code == code
+
+
+def test_at_most_a_thousand_children_are_asked_about() -> None:
+    question = Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en")
+    people = [replace(person(number), children=[GuardedChild(number, None)]) for number in range(MOST_CHILDREN)]
+    siblings = replace(person(0), children=[GuardedChild(0, None), GuardedChild(1, None)])
+    check_guardians(question, [*people, siblings])
+    with pytest.raises(Refused) as refused:
+        check_guardians(question, [*people, replace(siblings, children=[GuardedChild(MOST_CHILDREN, None)])])
+    assert refused.value.code == "TOO_MANY_CHILDREN"
 
 
 async def test_the_deletion_of_a_child_takes_its_name_out_of_the_messages_to_its_guardians(school: Office) -> None:
