@@ -137,7 +137,7 @@ class DeliveriesOfPerson:
         """
         own, told = _rows_of(texts, person)
         names = [row_field(number) for number in sorted(own | told)]
-        stored = await self._reader.read_fields(position.key, names)
+        stored = await self._reader.read_fields(position.key, names) if names else {}
         changes = []
         for number in sorted(own | told):
             text = stored[row_field(number)]
@@ -155,7 +155,8 @@ class DeliveriesOfPerson:
         if question is None or question.kind is not AnswerKind.FILE:
             return
         own, _ = _rows_of(fields, person)
-        for text in (await self._reader.read_fields(position.key, [row_field(number) for number in own])).values():
+        answers = await self._reader.read_fields(position.key, [row_field(number) for number in own]) if own else {}
+        for text in answers.values():
             row = msgspec.json.decode(text) if text else {}
             for file in (one["value"] for one in (row, *row.get("revisions", ())) if one):
                 await delete_file(file)

@@ -1,9 +1,9 @@
 """The messages that an address has received and may reply to: which delivery and recipient each belongs to.
 
-Only deliveries with `replies` are noted, so all others cost nothing. An address keeps its newest `MOST` messages, for
-90 days after the last. What was sent to a topic of a group chat is noted under the topic, in which people write. A
-process that is killed between sending and noting leaves its messages unknown here: a reply that quotes one is placed as
-one that quotes nothing.
+Only deliveries with `replies` are noted, so all others cost nothing. The newest `MOST` messages of an address stand in
+a list; older ones are found by their id. All lead to their delivery for 90 days longer than histories are kept. What
+was sent to a topic of a group chat is noted under the topic, in which people write. A process that is killed between
+sending and noting leaves its messages unknown here: a reply that quotes one is placed as one that quotes nothing.
 
 `couriers.sending` notes what was sent, `core.updates.events` recognises replies, `core.threads` places them.
 """
@@ -22,12 +22,11 @@ from core.redis.store import Store
 MOST = 100
 _EDITED_MS = timedelta(days=3) // timedelta(milliseconds=1)
 """Longer than providers let people edit a message."""
-_KEPT_MS = timedelta(days=90) // timedelta(milliseconds=1)
 
 
 class ReceivedMessage(NamedTuple):
     """`reference`: the provider's id of the message, "" if it has none. `number`: of the recipient in the delivery.
-    `at`: Unix ms.
+    `at`: Unix ms, 0 if it was found by its id.
     """
 
     reference: str
@@ -50,12 +49,18 @@ class ReceivedMessages:
             place = _topic_in(address, one.reference) or address
             by_shard[self._store.shard_of_person(tenant, channel, place)].append([tenant, channel, place, *parts])
         for shard, rows in by_shard.items():
-            await self._store.run("note_received", shard, _KEPT_MS, MOST, compact_json(rows))
+            await self._store.run("note_received", shard, MOST, compact_json(rows))
 
     async def quoted(self, tenant: str, channel: str, address: str, reference: str) -> ReceivedMessage | None:
         """Return the message with this id that an address has received."""
-        found = await self._newest(tenant, channel, address)
-        return next((one for one in found if one.reference == reference), None)
+        shard = self._store.shard_of_person(tenant, channel, address)
+        found = str(await self._store.run("find_received", shard, tenant, channel, address, reference))
+        return _read(f"{reference} {found}", 0) if found else None
+
+    async def forget(self, tenant: str, channel: str, address: str) -> None:
+        """Delete which messages an address has received."""
+        shard = self._store.shard_of_person(tenant, channel, address)
+        await self._store.run("forget_received", shard, tenant, channel, address)
 
     async def reference_in(self, tenant: str, channel: str, address: str, key: HistoryKey, number: int) -> str:
         """Return the id of the newest message of a delivery to a recipient at an address; "" if none is known."""

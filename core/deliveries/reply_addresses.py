@@ -8,21 +8,17 @@ import re
 import struct
 from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import NamedTuple
 
 from core.deliveries.delivery_reports import EntryName
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden
-from core.model.clock import in_ms
 from core.model.history_key import HistoryKey, code_of
 from core.redis.installation_secrets import Sealing
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-KEPT = timedelta(days=90)
-"""Time for which an address leads to its delivery, after its last mail; never longer than the history lives."""
 _PLACE = struct.Struct(">H8sHHB")
 _TOKEN = re.compile("[a-z2-7]{50}")
 
@@ -65,7 +61,7 @@ class ReplyAddresses:
         key, code = place.key, code_of(place.key)
         packed = _PLACE.pack(key.shard, urlsafe_b64decode(f"{code}="), place.number, place.parcel, place.contact)
         token = b32encode(await self._sealing.seal(packed)).decode().rstrip("=").lower()
-        await self._store.command("SET", KEYS["mailed"].at(key.shard, code), key.suffix, "PX", in_ms(KEPT))
+        await self._store.run("note_mailed", key.shard, code, key.suffix)
         local, _, domain = mailbox.rpartition("@")
         return f"{local}+{token}@{domain}"
 

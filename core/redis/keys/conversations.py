@@ -62,6 +62,14 @@ CONVERSATIONS = (
         "the newest messages to an address that may be replied to, by ms: `<reference> <history> <recipient number>`",
     ),
     Key(
+        "received_before",
+        "replies:{s}:before:<tenant>:<channel>:<address>:<month>",
+        "hash",
+        Lifetime.TTL,
+        "messages to an address that left the newest ones in this month of 30 days since 1970: reference → `<history> "
+        "<recipient number>`",
+    ),
+    Key(
         "held_reply",
         "replies:{s}:held:<tenant>:<channel>:<address>:<event>",
         "string",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from core.deliveries.received import ReceivedMessages
 from core.directory.records import Merge
 from core.errors import NotFound
 from core.jobs import Actor
@@ -72,7 +73,8 @@ async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
             while int(await store.run("forget_person", shard, *about)):
                 pass
             await store.run("forget_forms", shard, *about)
-            await store.command("DEL", *(KEYS[name].at(shard, *about) for name in ("received", "day_message")))
+            await ReceivedMessages(store).forget(*about)
+            await store.command("DEL", KEYS["day_message"].at(shard, *about))
             following = 0
             while following >= 0:
                 following = int(await store.run("forget_requests", store.shard_of_tenant(tenant), *about, following))

@@ -1,15 +1,16 @@
 -- note_received: note which messages an address has received, for replies that come later
--- ARGV    kept_ms:int, most:int, received:json
---         received: [[tenant, channel, address, message, …], …]; message: a text that is returned as it is; most: the newest that are kept
+-- ARGV    most:int, received:json
+--         most: the newest that stand in the list of an address, the others are found only by their id; received: [[tenant, channel,
+--         address, message, …], …]; message: `<the provider's id> <history> <recipient number>`
 -- RETURNS 1
 -- EVENTS  none
 
-return function(kept_ms, most, received)
+return function(most, received)
   for _, one in ipairs(received) do
     local key = Key.received(one[1], one[2], one[3])
     for place = 4, #one do redis_call('ZADD', key, now, one[place]) end
-    redis_call('ZREMRANGEBYRANK', key, 0, -most - 1)
-    redis_call('PEXPIRE', key, kept_ms)
+    Received.move_oldest(one[1], one[2], one[3], most)
+    redis_call('PEXPIRE', key, Received.kept_ms())
   end
   return 1
 end

@@ -16,11 +16,11 @@ import pytest
 
 from core.admission.quiet_hours import OfficeHours, Opening, TenantOfficeHours
 from core.deliveries.histories.encoding import PAGE
-from core.deliveries.received import ReceivedMessage, ReceivedMessages
+from core.deliveries.received import MOST, ReceivedMessage, ReceivedMessages
 from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
-from core.model.history_key import Id
+from core.model.history_key import HistoryKey, Id
 from core.model.people import Group, User, UserChange
 from core.model.states import DeliveryState
 from core.orders import Caller, Order, SendingPolicy
@@ -334,6 +334,30 @@ async def test_who_replies_with_nothing_of_its_own_is_told_so(school: School) ->
     assert school.got(MARIA)[1:] == ["Это не передано: здесь нет ни своих слов, ни файлов."]
     await school.write(MARIA, "", is_forward=True)
     assert (len(school.got(MARIA)), await school.threads()) == (2, [])
+
+
+async def test_the_references_of_all_parts_lead_to_their_delivery_as_long_as_its_history_is_kept(stack: Stack) -> None:
+    """The bytes are those of the server: 100 in the list of the newest, the others in pages of a month."""
+    store, received = stack.store, ReceivedMessages(stack.store)
+    await configure(store, timedelta(days=100))
+    keys = [HistoryKey(0, "7", 1_763_712_000_000_000_000 + number) for number in range(3 * MOST)]
+    for number, key in enumerate(keys):
+        parts = ReceivedMessage(f"{number}-1,{number}-2", key, number)
+        await received.note(TENANT, BOT, [("100001", parts), ("100002", parts._replace(reference=""))])
+        if number == MOST:
+            stack.advance_clock(timedelta(days=60))
+    for number in (0, MOST, 2 * MOST, 3 * MOST - 1):
+        for part in (1, 2):
+            found = await received.quoted(TENANT, BOT, "100001", f"{number}-{part}")
+            assert found == ReceivedMessage(f"{number}-{part}", keys[number], number)
+    assert await received.quoted(TENANT, BOT, "100001", "0") is None
+    assert await received.quoted(TENANT, BOT, "100002", "0-1") is None
+    pages = [one async for one in stack.redis.scan_iter("replies:*:before:*:100001:*")]
+    assert len(pages) in (1, 2, 3)
+    kept = timedelta(milliseconds=min([await stack.redis.pttl(one) for one in pages]))
+    assert timedelta(days=125) < kept <= timedelta(days=190)
+    await received.forget(TENANT, BOT, "100001")
+    assert not [one async for one in stack.redis.scan_iter("replies:*:100001*")]
 
 
 async def test_a_repeated_event_is_added_and_relayed_once(school: School) -> None:
