@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from functools import partial
 
 from cli.processes.noted_process import NotedProcess
@@ -21,7 +22,6 @@ from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
-from core.deliveries.reply_addresses import KEPT
 from core.directory.importing import Importing
 from core.errors import SetupError
 from core.monitoring import Recorder
@@ -58,6 +58,8 @@ log = logging.getLogger(__name__)
 RESTART_PAUSE = 1.0
 SHUTDOWN_TIMEOUT = 3.0
 """Seconds that requests in progress have at the end; streams end at once."""
+POSITION_KEPT = timedelta(days=90)
+"""How long it is noted up to which mail a mailbox was read."""
 
 
 @asynccontextmanager
@@ -205,7 +207,7 @@ async def receiving_mails(
 async def reading_mailbox(store: Store, server: ImapServer, replies: MailedReplies) -> AsyncIterator[None]:
     """Read a mailbox in one of the processes of the API; another one takes over."""
     mailbox, lease = Mailbox(server), PollerLease(store)
-    poller = Poller(store, mailbox, replies, lease, position_kept=KEPT)
+    poller = Poller(store, mailbox, replies, lease, position_kept=POSITION_KEPT)
     running = [asyncio.create_task(one.run(), name=type(one).__name__) for one in (poller, lease)]
     try:
         yield

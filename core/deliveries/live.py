@@ -45,7 +45,9 @@ and the faulty parts."""
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message that was added to a thread. `inbox`: as text. `side`: person or staff, who has written it."""
+    """A message that was added to a thread. `inbox`: as text. `side`: person or staff, who has written it;
+    answering: nothing was added, a reader has begun to answer, or ends it.
+    """
 
     thread: str
     inbox: str

@@ -1,6 +1,7 @@
 """Reads an event as what somebody has written to a thread: who, what it quotes, and the delivery that it belongs to."""
 
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import blake2b
 
@@ -18,7 +19,7 @@ from core.queue import Attempt, QueueClient
 from core.redis.store import Store
 from core.threads.relay import Written
 from core.threads.threads import ReplyRoute
-from core.updates.events import MAIL, Event, Events, identity, is_for_topic
+from core.updates.events import CONFIRMED, MAIL, Event, Events, identity, is_for_topic
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 
@@ -36,7 +37,8 @@ class RepliedDelivery(Struct, frozen=True):
 
 class Incoming(Struct, frozen=True):
     """A message that arrived over `way`. `author`: None if the directory does not know it. `source`: the message
-    that it quotes, else the last one of the week. `is_confirmed`: addresses in it may be sent. `attempt`: of its task.
+    that it quotes, else the last one of the week. `confirmed`: the questions about it
+    that its author has answered by sending it. `attempt`: of its task.
     """
 
     tenant: str
@@ -46,7 +48,7 @@ class Incoming(Struct, frozen=True):
     author: User | None
     source: ReceivedMessage | None
     is_quoted: bool
-    is_confirmed: bool
+    confirmed: Sequence[str]
     attempt: Attempt
 
     @property
@@ -68,8 +70,8 @@ class IncomingReplies:
         self._received = ReceivedMessages(store)
         self._reader = HistoryReader(store)
 
-    async def read(self, tenant: str, event: Event, attempt: Attempt, *, is_confirmed: bool = False) -> Incoming:
-        """Return what was written. `is_confirmed`: its author has sent it although it has addresses."""
+    async def read(self, tenant: str, event: Event, attempt: Attempt) -> Incoming:
+        """Return what was written."""
         way, reference = way_of(event), str(event.get("reply_message_id") or "")
         if is_for_topic(event):
             place = way.channel, str(event["chat_id"]), str(event["topic_id"])
@@ -78,7 +80,7 @@ class IncomingReplies:
             quoted = await self._received.quoted(tenant, *way, reference) if reference else None
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         author = await self.author(tenant, way)
-        about = written_of(tenant, event), way, author, source, quoted is not None, is_confirmed
+        about = written_of(tenant, event), way, author, source, quoted is not None, event.get(CONFIRMED) or ()
         return Incoming(tenant, event, *about, attempt)
 
     async def author(self, tenant: str, way: ReplyRoute) -> User | None:

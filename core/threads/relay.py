@@ -24,6 +24,7 @@ from core.threads.threads import (
     STAFF,
     USER,
     Added,
+    Colleague,
     Correspondent,
     Inbox,
     ReplyRoute,
@@ -39,6 +40,8 @@ _STAFF = frozenset({"trainer", "staff", "admin"})
 _MOST_CHARACTERS = 4000
 """Of a message with its first line; the words of a longer one go out by themselves."""
 _QUOTE = 60
+ADDRESSES, SECOND = "addresses", "second"
+"""Why a message waits for its author: it has addresses in it, or a colleague answers, too. Both name what is held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,22 +214,27 @@ class Relay:
     ) -> None:
         """Ask who has typed addresses whether the other side may see them; the button sends the message."""
         text = [say("reply_addresses", author.locale, found=", ".join(found))]
-        await self._ask_whether_to_send(tenant, author, way, written, text, "addresses")
+        await self._ask_whether_to_send(tenant, author, way, written, text, ADDRESSES)
 
     async def ask_about_second_answer(
-        self, thread: Thread, author: Correspondent, way: ReplyRoute, written: Written, first: ThreadMessage
+        self, thread: Thread, author: Correspondent, way: ReplyRoute, written: Written, colleague: Colleague
     ) -> None:
-        """Ask a reader of an office whose colleague has answered meanwhile; the button sends the message."""
-        (colleague,) = await self._directory.users.lookup(thread.tenant, [first.by])
-        name = (colleague.name if colleague else None) or str(first.by)
-        text = [say("reply_second", author.locale, name=name, text=_shortened(first.text))]
-        await self._ask_whether_to_send(thread.tenant, author, way, written, text, "second")
+        """Ask a reader of an office whose colleague is answering, or has answered meanwhile; the button sends the
+        message.
+        """
+        name, first = await self.name_of_reader(thread.tenant, colleague.id), ""
+        if colleague.has_answered:
+            newest = (await self._threads.find(thread.tenant, thread.id)).newest
+            first = _shortened(newest.text) if newest else ""
+        why = "reply_second" if colleague.has_answered else "reply_answering"
+        text = [say(why, author.locale, name=name, text=first)]
+        await self._ask_whether_to_send(thread.tenant, author, way, written, text, SECOND)
 
     async def _ask_whether_to_send(
         self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, text: Sequence[str], why: str
     ) -> None:
-        button = Button(say("reply_send", author.locale), f"{SEND_REPLY}{written.event}")
         repeat, contacts = f"{why}.{written.event}", {way.channel: [way.address]}
+        button = Button(say("reply_send", author.locale), f"{SEND_REPLY}{repeat}")
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
 
     async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
@@ -263,6 +271,11 @@ class Relay:
         groups = await self._directory.groups.with_member(tenant, user.id)
         offices = [one for group in groups if _may_read(one := Inbox(OFFICE, id_text(group.id)), user)]
         return [own, *[one for one in offices if await self._threads.has_any(tenant, one)]]
+
+    async def name_of_reader(self, tenant: str, reader: Id) -> str:
+        """Return the name of a reader for colleagues."""
+        (user,) = await self._directory.users.lookup(tenant, [reader])
+        return (user.name if user else None) or str(reader)
 
     async def title_of(self, tenant: str, inbox: Inbox, locale: str) -> str:
         """Return the name of an inbox for people."""

@@ -30,11 +30,12 @@ from core.sentence import say
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
 from core.threads.incoming import Incoming, IncomingReplies, RepliedDelivery, reply_name, way_of, written_of
 from core.threads.limits import MOST, ReplyLimits
-from core.threads.relay import Relay, Written, person_of
+from core.threads.relay import ADDRESSES, SECOND, Relay, Written, person_of
 from core.threads.threads import OFFICE, USER, Added, Correspondent, Inbox, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
 from core.updates.events import (
+    CONFIRMED,
     REPLIES_TUBE,
     SEND_REPLY,
     TUBE,
@@ -149,7 +150,8 @@ class ReplyWorker:
         way, name = way_of(press), str(press["callback_data"]).removeprefix(SEND_REPLY)
         held = await self._held.find(tenant, way, name)
         if held is not None:
-            await self._place(await self._incoming.read(tenant, held, attempt, is_confirmed=True))
+            confirmed = [*held.get(CONFIRMED, ()), name.partition(".")[0]]
+            await self._place(await self._incoming.read(tenant, {**held, CONFIRMED: confirmed}, attempt))
         if press.get("callback_id"):
             calls, author = BotCalls(self._client, tenant, way.channel), await self._incoming.author(tenant, way)
             text = say("reply_sent" if held else "reply_gone", author.locale if author else DEFAULT_LOCALE)
@@ -309,26 +311,27 @@ class ReplyWorker:
     async def _is_held(self, reply: Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""
         typed = f"{reply.written.text}\n{typed_names(reply.event)}"
-        found = [] if reply.is_confirmed else typed_addresses(typed)
+        found = [] if ADDRESSES in reply.confirmed else typed_addresses(typed)
         if found and not await may_reply(self._store, reply.tenant, *reply.way):
             log.info("%s: a reply with an address was not passed on: there were too many today", reply.way.channel)
             await self._relay.refuse_addresses(reply.tenant, author, reply.way)
         elif found:
-            await self._hold(reply)
+            await self._hold(reply, ADDRESSES)
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
         return bool(found)
 
     async def _is_second(self, reply: Incoming, thread: Thread, author: Correspondent) -> bool:
-        """Return whether an answer waits for its author, because a colleague has answered meanwhile. In a topic all
-        see what the others answer.
+        """Return whether an answer waits for its author, because a colleague is answering or has answered meanwhile. In
+        a topic all see what the others answer.
         """
-        first = thread.answer_of_colleague(author.id)
-        if first is None or reply.is_confirmed or reply.is_in_topic or reply.written.corrects:
+        if SECOND in reply.confirmed or reply.is_in_topic or reply.written.corrects:
             return False
-        await self._hold(reply)
-        await self._relay.ask_about_second_answer(thread, author, reply.way, reply.written, first)
-        return True
+        colleague = await self._threads.claim_answer(thread, author.id, sends=True)
+        if colleague:
+            await self._hold(reply, SECOND)
+            await self._relay.ask_about_second_answer(thread, author, reply.way, reply.written, colleague)
+        return colleague is not None
 
-    async def _hold(self, reply: Incoming) -> None:
+    async def _hold(self, reply: Incoming, why: str) -> None:
         source = {"reply_message_id": reply.source.reference} if reply.source else {}
-        await self._held.hold(reply.tenant, reply.way, reply.written.event, {**reply.event, **source})
+        await self._held.hold(reply.tenant, reply.way, f"{why}.{reply.written.event}", {**reply.event, **source})

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import NotFound, malformed_cursor
+from core.model.clock import in_ms, to_ms
 from core.model.history_key import Id
 from core.model.json_form import compact_json
 from core.model.people import id_text
@@ -31,9 +32,13 @@ MOST_MESSAGES = 1000
 _AT_ONCE = 100
 
 _KEPT_MS = timedelta(days=400) // timedelta(milliseconds=1)
+"""As in add_to_thread, unless the settings of the store say otherwise."""
+_OVERLAP_MS = timedelta(days=1) // timedelta(milliseconds=1)
+ANSWERING = timedelta(minutes=1)
+"""For so long a reader of an office is said to be answering."""
 _ID = re.compile(r"(\d{1,5})\.([0-9a-f]{20})")
 _CURSOR = re.compile(r"\d{1,15}-\d{1,5}\.[0-9a-f]{20}")
-_FACTS = ("tenant", "inbox", "person", "way", "delivery", "last", "messages", "unread", "muted")
+_FACTS = ("tenant", "inbox", "person", "way", "delivery", "last", "messages", "unread", "muted", "answering")
 
 
 class Inbox(NamedTuple):
@@ -100,6 +105,7 @@ class _Stored(Struct, frozen=True, omit_defaults=True):
 class Thread:
     """`delivery`: the one that was replied to last, "" for none. `last`: ms of the newest message. `newest`: None if it
     is no longer kept. `is_muted`: what its person writes is not unread, and is not sent to the readers.
+    `answering`: the id of the reader who is answering at this moment, "" for nobody.
     """
 
     id: str
@@ -113,13 +119,14 @@ class Thread:
     unread: int
     newest: ThreadMessage | None = None
     is_muted: bool = False
+    answering: str = ""
 
-    def answer_of_colleague(self, author: Id) -> ThreadMessage | None:
-        """Return the answer of another reader of an office to the last message of the person, None without one."""
-        one = self.newest
-        if one is None or self.inbox.kind != OFFICE or one.side != STAFF or id_text(one.by) == id_text(author):
-            return None
-        return one
+
+class Colleague(NamedTuple):
+    """Another reader of an office. `has_answered`: else it is answering at this moment."""
+
+    id: str
+    has_answered: bool
 
 
 class Added(NamedTuple):
@@ -156,9 +163,6 @@ class Threads:
     ) -> Added:
         """Add what a person has written. `event`: names it, without spaces."""
         thread = self.id_of(tenant, inbox, person.id)
-        key = self._key_of_person(tenant, person.id)
-        await self._store.command("SADD", key, f"{thread} {inbox}")
-        await self._store.command("PEXPIRE", key, _KEPT_MS)
         facts = [
             "person",
             compact_json(person),
@@ -166,10 +170,19 @@ class Threads:
             compact_json(way),
             *(["delivery", delivery] if delivery else []),
         ]
+        await self._note_of_person(tenant, person.id, thread, inbox)
         return await self._add(thread, tenant, inbox, event, message, facts)
+
+    async def _note_of_person(self, tenant: str, person: Id, thread: str, inbox: Inbox) -> None:
+        """Note that a thread goes with a person, for as long as it lives after a message of now."""
+        key, settings = self._key_of_person(tenant, person), KEYS["settings"].at(_shard_of(thread))
+        kept = int(await self._store.command("HGET", settings, "threads_ms") or _KEPT_MS)
+        await self._store.command("SADD", key, f"{thread} {inbox}")
+        await self._store.command("PEXPIRE", key, kept + _OVERLAP_MS)
 
     async def add_of_staff(self, thread: Thread, event: str, message: ThreadMessage) -> Added:
         """Add an answer. It marks the thread as read."""
+        await self._note_of_person(thread.tenant, thread.person.id, thread.id, thread.inbox)
         return await self._add(thread.id, thread.tenant, thread.inbox, event, message, [])
 
     async def _add(
@@ -239,6 +252,18 @@ class Threads:
             await self._store.run("read_to", _shard_of(thread.id), thread.id, thread.tenant, str(thread.inbox), number)
         )
 
+    async def claim_answer(
+        self, thread: Thread, who: Id, kept: timedelta = ANSWERING, *, sends: bool = False
+    ) -> Colleague | None:
+        """Note for a while that a reader of an office is answering, unless a colleague is; return that one, if an
+        answer is to be sent now also a colleague who has written last. `kept`: zero ends it.
+        """
+        if thread.inbox.kind != OFFICE:
+            return None
+        place = thread.id, thread.tenant, str(thread.inbox), id_text(who)
+        result, *name = await self._store.run("claim_answer", _shard_of(thread.id), *place, in_ms(kept), int(sends))
+        return Colleague(name[0], result == "answered") if name else None
+
     async def mark(self, thread: Thread, mark: str) -> None:
         """Mute the person of a thread, `unmute` it, or `hide` the thread until the person writes again. The person is
         not told. Raises NotFound THREAD_NOT_FOUND.
@@ -252,11 +277,15 @@ class Threads:
         return [one.partition(" ")[0] for one in await self._members(tenant, person)]
 
     async def merge(self, tenant: str, kept: Id, other: Id) -> None:
-        """Have the threads of one person go with another, of which it has become a part. Their way back is not
-        inherited: it is chosen anew.
+        """Have the threads of one person go with another, of which it has become a part, and be answered there. Their
+        way back is not inherited: it is chosen anew.
         """
-        if members := await self._members(tenant, other):
-            await self._store.command("SADD", self._key_of_person(tenant, kept), *members)
+        for member in await self._members(tenant, other):
+            thread, _, inbox = member.partition(" ")
+            await self._note_of_person(tenant, kept, thread, Inbox.parse(inbox))
+            if found := await self._read(tenant, thread):
+                person = compact_json(msgspec.structs.replace(found.person, id=kept))
+                await self._store.run("move_thread", _shard_of(thread), thread, person)
 
     async def forget(self, tenant: str, person: Id) -> None:
         """Delete the threads of a person, and those of its own inbox, with their files."""
@@ -293,6 +322,7 @@ class Threads:
         if facts["tenant"] != tenant:
             return None
         number = int(facts["messages"] or 0)
+        ends, _, name = (facts["answering"] or "").partition(" ")
         stored = await self._store.command("HGET", key, f"message:{number}")
         return Thread(
             id=thread,
@@ -306,6 +336,7 @@ class Threads:
             unread=int(facts["unread"] or 0),
             newest=_message(number, stored) if stored else None,
             is_muted=facts["muted"] == "1",
+            answering=name if name and int(ends) > to_ms(self._store.now()) else "",
         )
 
 

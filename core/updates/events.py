@@ -36,6 +36,8 @@ MAIL = "mail"
 """The source of an event that came as a mail."""
 ANSWER_RESULT = "answer_result"
 """The field of an event that was the press of an anonymous button: `AnonymousPress`."""
+CONFIRMED = "confirmed_questions"
+"""The field of a held reply that names the questions which its author has answered by sending it."""
 ANSWER_TO = "answer_to"
 """The field of an event whose text answers the question of a delivery."""
 KINDS = (
@@ -119,8 +121,8 @@ class Events:
         it.
         """
         stored = checked({**event, "source": source})
-        stored.pop(ANSWER_TO, None)
-        stored.pop(ANSWER_RESULT, None)
+        for name in (ANSWER_TO, ANSWER_RESULT, CONFIRMED):
+            stored.pop(name, None)
         if is_anonymous_token(stored.get("callback_data")):
             stored = await self._without_answer(stored)
         encode(stored)  # before the store is asked with a text that cannot be encoded

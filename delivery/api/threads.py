@@ -6,6 +6,7 @@ or `inspect`, and only with a reason (the header `Ada-Reason`), which goes to th
 
 import secrets
 from collections.abc import Sequence
+from datetime import timedelta
 from hashlib import blake2b
 from typing import Annotated, Literal
 
@@ -23,7 +24,7 @@ from core.threads import Inbox, Thread, ThreadMessage
 from core.threads.files import ThreadFiles, as_words
 from core.threads.limits import ReplyLimits
 from core.threads.relay import Written
-from core.threads.threads import USER
+from core.threads.threads import ANSWERING, USER, Colleague
 from core.threads.typed_addresses import typed_addresses
 from core.uploads import not_found
 from delivery.api.deliveries.delivery_request import Text
@@ -91,14 +92,16 @@ class MessageView(Struct):
 
 
 class ThreadPerson(Struct):
-    """The person of a thread. `name`: null if the directory does not know it."""
+    """The person of a thread, or who answers it. `name`: null if the directory does not know it."""
 
     id: Id
     name: str | None
 
 
 class ThreadView(Struct):
-    """A thread. `unread`: messages of the person that nobody has read. `delivery`: the one replied to last."""
+    """A thread. `unread`: messages of the person that nobody has read. `delivery`: the one replied to last.
+    `answering`: the reader of an office who is answering at this moment, null for nobody.
+    """
 
     id: str
     inbox: str
@@ -110,14 +113,21 @@ class ThreadView(Struct):
     unread: int
     newest: MessageView | None
     muted: bool = False
+    answering: ThreadPerson | None = None
 
     @classmethod
-    def of(cls, one: Thread) -> "ThreadView":
+    def of(cls, one: Thread, answering: ThreadPerson | None = None) -> "ThreadView":
         person = ThreadPerson(one.person.id, one.person.name)
         newest = MessageView.of(one.newest) if one.newest else None
         last_at = write_time(from_ms(one.last))
         place = one.id, str(one.inbox), person, one.way.channel, one.delivery or None
-        return cls(*place, last_at, one.messages, one.unread, newest, one.is_muted)
+        return cls(*place, last_at, one.messages, one.unread, newest, one.is_muted, answering)
+
+
+class AnsweringNow(Struct):
+    """`colleague`: who is answering at this moment; null if it is nobody but the caller."""
+
+    colleague: ThreadPerson | None
 
 
 class InboxView(Struct):
@@ -167,8 +177,8 @@ MOST_FILES = 10
 class ThreadAnswer(RequestModel, frozen=True):
     """An answer to the person of a thread: a text, files, or both. `files`: ids of uploaded files; pictures are stored
     again without what a camera has written into them. `with_addresses`: it may have addresses, telephones or @names in
-    it, also in the names of files; else one with them is refused. `again`: it is sent although a colleague has answered
-    since the person wrote last.
+    it, also in the names of files; else one with them is refused. `again`: it is sent although a colleague is answering
+    at this moment, or has answered since the person wrote last.
     """
 
     text: Text | UnsetType = UNSET
@@ -177,6 +187,12 @@ class ThreadAnswer(RequestModel, frozen=True):
     files: (
         Annotated[list[UploadId], Meta(max_length=MOST_FILES, extra={"long": "TOO_MANY_ATTACHMENTS"})] | UnsetType
     ) = UNSET
+
+
+class ThreadAnswering(RequestModel, frozen=True):
+    """`ended`: the caller answers no longer."""
+
+    ended: bool = False
 
 
 class ThreadMute(RequestModel, frozen=True):
@@ -210,7 +226,8 @@ async def list_page(request: Request[None, ThreadQuery]) -> Response:
     found, more = await threads.page(
         request.tenant, inbox, query.cursor or None, query.limit or 50, unread=query.unread in ("", "1", "true")
     )
-    page = ThreadPage(await _own_inboxes(request), [ThreadView.of(one) for one in found], more)
+    views = [ThreadView.of(one, await _reader(request, one.answering)) for one in found]
+    page = ThreadPage(await _own_inboxes(request), views, more)
     return Response(page, headers=next_page_link(request.http, more))
 
 
@@ -220,7 +237,8 @@ async def show(request: Request[None, MessagesQuery]) -> Response:
     before = int(query.cursor or 0)
     found = await request.services.core.threads.messages(thread, before, query.limit or 100)
     more = str(found[-1].number) if found and found[-1].number > 1 and len(found) == (query.limit or 100) else None
-    details = ThreadDetails(ThreadView.of(thread), [MessageView.of(one) for one in found], more)
+    view = ThreadView.of(thread, await _reader(request, thread.answering))
+    details = ThreadDetails(view, [MessageView.of(one) for one in found], more)
     return Response(details, headers=next_page_link(request.http, more))
 
 
@@ -230,12 +248,6 @@ async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
     if not body.text and not body.files:
         raise Invalid("TEXT_EMPTY", "An answer has a text, files, or both.", "text")
     services, text, by = request.services.core, body.text or "", person.id if person else request.key.name
-    if not body.again and (first := thread.answer_of_colleague(by)):
-        raise Conflict(
-            "ANSWERED_ALREADY",
-            f"{first.by} has answered since the person wrote last. `again` sends yours, too.",
-            "again",
-        )
     stored = ThreadFiles(services.store, services.client, request.services.uploads)
     files = [await stored.store_again(request.tenant, one, thread.id) for one in body.files or ()]
     typed = f"{text}\n{as_words([one.name for one in files])}"
@@ -245,10 +257,28 @@ async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
         )
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
+    if not body.again and (colleague := await services.threads.claim_answer(thread, by, sends=True)):
+        raise _second(colleague)
     await ReplyLimits(services.store).check_thread(request.tenant, thread.id, event)
     written = Written(event, text, attachments=files)
     added = await services.relay.to_person(thread, person, by, written, "")
     return Response(MessageView.of(added.message), 201)
+
+
+def _second(colleague: Colleague) -> Conflict:
+    if colleague.has_answered:
+        code, detail = "ANSWERED_ALREADY", f"{colleague.id} has answered since the person wrote last."
+    else:
+        code, detail = "ANSWERING_NOW", f"{colleague.id} is answering at this moment."
+    return Conflict(code, f"{detail} `again` sends yours, too.", "again")
+
+
+async def note_answering(request: Request[ThreadAnswering, NoParameters]) -> Response:
+    """Note for a minute that the caller is answering, unless a colleague is."""
+    thread, person, services = await _thread(request), request.identity.person, request.services.core
+    who, kept = person.id if person else request.key.name, timedelta() if request.body.ended else ANSWERING
+    colleague = await services.threads.claim_answer(thread, who, kept)
+    return Response(AnsweringNow(await _reader(request, colleague.id) if colleague else None))
 
 
 async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
@@ -313,6 +343,14 @@ async def _check_reader(request: ApiRequest, inbox: Inbox) -> None:
     await write_reading(f"read {inbox}", request)
 
 
+async def _reader(request: ApiRequest, reader: str) -> ThreadPerson | None:
+    return (
+        ThreadPerson(reader, await request.services.core.relay.name_of_reader(request.tenant, reader))
+        if reader
+        else None
+    )
+
+
 async def _own_inboxes(request: ApiRequest) -> Sequence[InboxView]:
     person, services = request.identity.person, request.services.core
     if person is None:
@@ -332,6 +370,8 @@ ROUTES: Routes = (
           "send", answer, 201, MessageView, body=ThreadAnswer, repeats=Repeats.STORED, people=People.OWN),
     Route("GET", "/v1/threads/{thread}/messages/{message}/files/{file}", "Download a file of a message", "read",
           show_file, 200, OCTETS, people=People.OWN),
+    Route("POST", "/v1/threads/{thread}:answering", "Say that one is answering the person of a thread, for a minute",
+          "send", note_answering, 200, AnsweringNow, body=ThreadAnswering, people=People.OWN),
     Route("POST", "/v1/threads/{thread}:read", "Mark the messages of a thread as read", "send",
           mark_read, 200, ThreadRead, people=People.OWN),
     Route("POST", "/v1/threads/{thread}:mute", "Mute the person of a thread, or end that", "send",

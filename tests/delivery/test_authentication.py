@@ -61,6 +61,7 @@ RULES = [
     ("GET", "/v1/threads/{thread}", "read", "none"),
     ("POST", "/v1/threads/{thread}/messages", "send", "stored"),
     ("GET", "/v1/threads/{thread}/messages/{message}/files/{file}", "read", "none"),
+    ("POST", "/v1/threads/{thread}:answering", "send", "none"),
     ("POST", "/v1/threads/{thread}:read", "send", "none"),
     ("POST", "/v1/threads/{thread}:mute", "send", "none"),
     ("POST", "/v1/threads/{thread}:hide", "send", "none"),

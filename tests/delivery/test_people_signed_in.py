@@ -171,6 +171,7 @@ OPEN_TO_PEOPLE = {
     ("GET", "/v1/threads/{thread}"),
     ("POST", "/v1/threads/{thread}/messages"),
     ("GET", "/v1/threads/{thread}/messages/{message}/files/{file}"),
+    ("POST", "/v1/threads/{thread}:answering"),
     ("POST", "/v1/threads/{thread}:read"),
     ("POST", "/v1/threads/{thread}:mute"),
     ("POST", "/v1/threads/{thread}:hide"),

@@ -1,5 +1,6 @@
 """Threads over HTTP: who reads which inbox, answers, reasons."""
 
+import asyncio
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
@@ -115,6 +116,27 @@ async def test_an_answer_after_that_of_a_colleague_is_sent_only_if_its_author_wa
     refused = await colleague.call("POST", where, {"text": "No"})
     assert (refused.status, refused.code) == (409, "ANSWERED_ALREADY")
     assert (await colleague.call("POST", where, {"text": "No", "again": True})).status == 201
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_readers_of_an_office_see_who_is_answering_and_an_answer_meanwhile_is_refused(
+    api: Api, courier: Couriers
+) -> None:
+    await courier("sms")
+    await api.services.core.directory.groups.create("default", Group("dean"), [1, 3])
+    added = await written(api, inbox=Inbox("office", "dean"))
+    where, first, second = f"/v1/threads/{added.thread}", await as_person(api, 1), await as_person(api, 3)
+    assert (await first.call("POST", f"{where}:answering", {})).json == {"colleague": None}
+    seen = {"id": "1", "name": "P1"}
+    assert (await second.call("POST", f"{where}:answering", {})).json == {"colleague": seen}
+    (listed,) = (await second.call("GET", "/v1/threads?inbox=office:dean")).json["threads"]
+    assert listed["answering"] == (await second.call("GET", where)).json["thread"]["answering"] == seen
+    refused = await second.call("POST", f"{where}/messages", {"text": "No"})
+    assert (refused.status, refused.code) == (409, "ANSWERING_NOW")
+    await first.call("POST", f"{where}:answering", {"ended": True})
+    assert (await second.call("GET", where)).json["thread"]["answering"] is None
+    both = await asyncio.gather(*(one.call("POST", f"{where}/messages", {"text": "Yes"}) for one in (first, second)))
+    assert sorted(one.status for one in both) == [201, 409], "of two at once one is told"
 
 
 @pytest.mark.usefixtures("people")

@@ -310,6 +310,9 @@ async def _call_answer_verbs(stack: Stack) -> None:
     added = await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(1), way, "", "event", message)
     await threads.mark_read(await threads.find(TENANT, added.thread), 1)
     await threads.mark(await threads.find(TENANT, added.thread), "mute")
+    await threads.merge(TENANT, 2, 1)
+    office = await threads.add_of_person(TENANT, Inbox("office", "a"), Correspondent(1), way, "", "event", message)
+    await threads.claim_answer(await threads.find(TENANT, office.thread), 7)
     await threads.forget(TENANT, 1)
     await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(2), way, "", "event", message)
 

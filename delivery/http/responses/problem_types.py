@@ -126,6 +126,7 @@ CODES = {
     "THREAD_NOT_FOUND": ProblemType(404, "No such thread"),
     "THREAD_UNREACHABLE": ProblemType(409, "The person cannot be written to"),
     "ANSWERED_ALREADY": ProblemType(409, "A colleague has answered already"),
+    "ANSWERING_NOW": ProblemType(409, "A colleague is answering at this moment"),
     "ADDRESS_IN_TEXT": ProblemType(409, "The other side would see an address"),
     "INBOX_MISSING": ProblemType(400, "The inbox is missing"),
     "INBOX_MALFORMED": ProblemType(400, "The name of the inbox is malformed"),

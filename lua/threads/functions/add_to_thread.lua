@@ -8,14 +8,6 @@
 -- EVENTS  none
 -- INVARIANT I31 a message is in one thread, once
 
-local EVENTS_KEPT_MS = 3600000
-
-local function announce(thread, tenant, inbox, number, side)
-  local entry = { 'tenant', tenant, 'inbox', inbox, 'thread', thread, 'number', number, 'side', side }
-  redis_call('XADD', Key.thread_events(), 'MAXLEN', '~', 1000, '*', unpack(entry))
-  redis_call('PEXPIRE', Key.thread_events(), EVENTS_KEPT_MS)
-end
-
 local function drop_message(thread, number)
   local stored = redis_call('HGET', thread, 'message:' .. number)
   if stored then redis_call('HDEL', thread, 'message:' .. number, 'event:' .. string.match(stored, '^%d+ %S+ (%S+)')) end
@@ -39,10 +31,15 @@ return function(id, tenant, inbox, event, side, message, facts, most)
     redis_call('ZADD', Key.unread_threads(tenant, inbox), now, id)
   elseif side ~= 'person' then
     redis_call('HSET', thread, 'unread', 0)
+    redis_call('HDEL', thread, 'answering')
     redis_call('ZREM', Key.unread_threads(tenant, inbox), id)
   end
   redis_call('ZADD', Key.inbox(tenant, inbox), now, id)
-  for _, key in ipairs({ thread, Key.inbox(tenant, inbox), Key.unread_threads(tenant, inbox) }) do redis_call('PEXPIRE', key, kept_ms) end
-  announce(id, tenant, inbox, number, side)
+  for _, list in ipairs({ Key.inbox(tenant, inbox), Key.unread_threads(tenant, inbox) }) do
+    redis_call('ZREMRANGEBYSCORE', list, '-inf', now - kept_ms) -- of threads that are over
+    redis_call('PEXPIRE', list, kept_ms)
+  end
+  redis_call('PEXPIRE', thread, kept_ms)
+  ThreadEvents.announce(id, tenant, inbox, number, side)
   return { 'added', number, string.format('%.0f', now), muted }
 end

@@ -44,6 +44,7 @@ from core.threads.incoming import IncomingReplies
 from core.threads.limits import ReplyLimits
 from core.threads.metadata import without_metadata
 from core.threads.relay import Written
+from core.threads.threads import ThreadMessage
 from core.updates.events import Event, Events, encode
 from core.updates.reachability import OptOuts
 from core.uploads import Uploads
@@ -159,6 +160,12 @@ class School:
         """Return the id at the provider of the last message to a person."""
         address = user.contacts[BOT][0]
         return str(max(n for n, one in enumerate(self.courier.attempted, 1) if one.address == address))
+
+    def button(self) -> str:
+        """Return the data of the first button of the last message."""
+        content = self.courier.attempted[-1].content
+        assert content
+        return content.inline[0][0].data
 
     def files_of(self, message: Message) -> Sequence[Attachment]:
         return message.content.attachments if message.content else ()
@@ -301,6 +308,23 @@ async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(sc
     await school.write(MARIA, "So what?")
     await school.write(OLGA, "Come", quoted=school.last_to(OLGA))
     assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nCome"
+
+
+async def test_a_second_answer_with_an_address_in_it_is_asked_about_both(school: School) -> None:
+    await school.core.directory.groups.add_members(TENANT, "dean", [7])
+    await school.write(MARIA, "May I come?", quoted=await school.send(replies="dean"))
+    (thread,) = await school.threads(OFFICE)
+    await school.core.threads.claim_answer(thread, 8)
+    await school.write(ANNA, "Call +7 912 345-67-89", quoted=school.last_to(ANNA))
+    assert school.got(ANNA)[-1] == "Olga сейчас отвечает этому человеку. Отправить и ваш ответ?"
+    second = school.button()
+    await school.press(ANNA, second)
+    assert "В сообщении есть контакты: +7 912 345-67-89" in school.got(ANNA)[-1]
+    addresses = school.button()
+    await school.press(ANNA, second)  # once more: it is no answer to the other question
+    assert "отвечает" not in school.got(MARIA)[-1]
+    await school.press(ANNA, addresses)
+    assert school.got(MARIA)[-1] == "Anna Petrova (Dean's office) отвечает:\nCall +7 912 345-67-89"
 
 
 async def test_who_replies_where_replies_are_off_is_told_so_once(school: School) -> None:
@@ -701,6 +725,27 @@ async def test_a_thread_lives_for_its_own_setting_after_the_last_message(school:
     key = KEYS["thread"].at(0, thread.id)
     days = int(await school.core.store.command("PTTL", key)) / timedelta(days=1).total_seconds() / 1000
     assert 89 < days <= 90
+    school.stack.advance_clock(timedelta(days=80))
+    await school.core.threads.add_of_staff(thread, "a", ThreadMessage(0, "staff", 0, 7, "Yes"))
+    owner = await school.core.store.command("PTTL", KEYS["threads_of"].at(0, TENANT, "1"))
+    assert owner > await school.core.store.command("PTTL", key), "it is found with its person as long as it lives"
+    school.stack.advance_clock(timedelta(days=91))
+    await school.write(BORIS, "two", quoted=await school.send(to=BORIS))
+    await school.core.store.command("DEL", key)  # as the server does, whose clock stands
+    assert [one.person.id for one in await school.threads()] == [2]
+    assert await school.core.threads.count_unread(TENANT, ANNAS) == 1
+
+
+async def test_the_thread_of_a_merged_person_is_answered_over_the_contacts_of_the_one_that_stays(
+    school: School,
+) -> None:
+    await school.write(MARIA, "Hello", quoted=await school.send())
+    (thread,) = await school.threads()
+    await school.core.directory.users.merge(TENANT, 2, 1)
+    await school.core.threads.merge(TENANT, 2, 1)
+    await school.write(ANNA, "Hi", quoted=school.last_to(ANNA))
+    assert [one.address for one in school.courier.attempted][-1] == "100001"
+    assert await school.core.threads.of_person(TENANT, 2) == [thread.id]
 
 
 async def test_a_webhook_learns_of_a_reply_without_its_words(school: School) -> None:

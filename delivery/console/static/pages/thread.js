@@ -6,12 +6,15 @@ import { api, randomKey } from "../lib/api.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { submits, toast, withStates } from "../lib/page.js";
-import { nameOf } from "./inbox.js";
+import { colleagueOf, nameOf } from "./inbox.js";
 
 const ASKED = {
   ADDRESS_IN_TEXT: { flag: "with_addresses", title: "inbox.address", text: "inbox.address_text" },
   ANSWERED_ALREADY: { flag: "again", title: "inbox.second", text: "inbox.second_text" },
+  ANSWERING_NOW: { flag: "again", title: "inbox.both", text: "inbox.both_text" },
 };
+// The server forgets after a minute who is answering.
+const NOTED_EVERY = 20000, FORGOTTEN_AFTER = 61000;
 
 export default {
   title: "page.inbox",
@@ -41,9 +44,17 @@ export default {
       if (!text.trim()) return form.elements.text.focus();
       if (!await answers(text)) return;
       form.elements.text.value = "";
+      notedAt = 0;
       toast(t("inbox.sent"));
       await show();
     });
+    let notedAt = 0, forgotten = 0;
+    const note = (text) => { // colleagues of an office see who is answering
+      const ended = !text.trim();
+      if (ended ? !notedAt : Date.now() < notedAt + NOTED_EVERY) return;
+      notedAt = ended ? 0 : Date.now();
+      api.post(`${path}:answering`, { ended }).catch(() => { notedAt = 0; });
+    };
     const mark = async (what, body) => {
       await api.post(`${path}:${what}`, body);
       await show();
@@ -59,13 +70,17 @@ export default {
     });
     const show = withStates(root, load, ({ thread, messages, next }) => {
       context.title(nameOf(thread));
+      const colleague = colleagueOf(thread, context.me);
+      clearTimeout(forgotten);
+      if (colleague) forgotten = setTimeout(() => !context.signal.aborted && show(), FORGOTTEN_AFTER);
       return [
         h("h1", {}, nameOf(thread)),
         h("p", { class: "quiet" }, t("inbox.way", { channel: word("channel", thread.channel) }), " ",
           thread.delivery && h("a", { href: `#/message/${encodeURIComponent(thread.delivery)}` }, t("inbox.about"))),
         next && h("p", { class: "quiet" }, t("inbox.older")),
         h("ol", { class: "thread", "aria-live": "polite" }, [...messages].reverse().map((one) => bubble(one, thread, context.me))),
-        h("form", { class: "thread-answer", onsubmit: send }, h("label", { for: place }, t("inbox.answer")),
+        h("p", { class: "quiet", role: "status" }, colleague && t("inbox.answering", { name: colleague })),
+        h("form", { class: "thread-answer", onsubmit: send, oninput: (event) => thread.inbox.startsWith("office:") && note(event.target.value) }, h("label", { for: place }, t("inbox.answer")),
           h("textarea", { id: place, name: "text", rows: 3, maxlength: 4096, dir: "auto" }),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("inbox.send")), h("a", { class: "button", href: "#/inbox" }, t("inbox.back")))),
         h("p", { class: "actions" },
