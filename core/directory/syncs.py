@@ -6,14 +6,15 @@ open until a result says that it answers it.
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from core.directory.records import limit_reached
 from core.errors import Conflict, NotFound
+from core.model.field_types import PRINTABLE
 from core.model.json_form import compact_json
 from core.model.people import ACCOUNTS
 from core.redis.store import Store
@@ -30,6 +31,11 @@ _DRY_RUN = "="
 SyncFault = Literal["not_found", "unfinished", "unreadable", "empty", "halved", "leaving", "refused", "failed"]
 
 
+SyncCount = Annotated[int, Meta(ge=0, le=250_000)]
+SyncText = Annotated[str, Meta(max_length=512)]
+SyncName = Annotated[str, Meta(min_length=1, max_length=128, pattern=PRINTABLE)]
+
+
 class SyncChange(Struct, frozen=True):
     """A person that a dry run would change: the fields, without their values."""
 
@@ -38,30 +44,35 @@ class SyncChange(Struct, frozen=True):
     fields: Sequence[str] = ()
 
 
-class SyncResult(Struct, frozen=True, omit_defaults=True):
-    """A run. `place`: what was read, without secrets. `ended`: Unix ms. `every`: seconds between two runs, 0 if nothing
-    watches the source. `answers`: when it was asked for, 0 if it was not. `fault`: why nothing was changed, with its
-    `detail`. `missing`, `of`: people of the source that are not in the file, of all. `disagreements`: `<person>
-    <column>` where another source has said something else before, whose value stays. `columns`, `groups`: what the
-    source has named.
+class ReportedSync(Struct, frozen=True, omit_defaults=True):
+    """What the program that runs a sync says of it. `place`: what was read, without secrets. `answers`: the time `at`
+    of the run that was asked for, 0 for another run. `every`: seconds between two runs, 0 if nothing watches the
+    source. `fault`: why nothing was changed, with its `detail`. `missing`, `of`: people of the source that are not in
+    the file, of all. `disagreements`: `<person> <column>` where another source has said something else before, whose
+    value stays. `columns`, `groups`: what the source has named; a failed run keeps the former ones.
     """
 
-    place: str
-    ended: int = 0
-    every: int = 0
-    answers: int = 0
+    place: SyncText
+    answers: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    every: Annotated[int, Meta(ge=0, le=31_536_000)] = 0
     fault: SyncFault | None = None
-    detail: str = ""
-    created: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    left: int = 0
-    missing: int = 0
-    of: int = 0
-    changes: Sequence[SyncChange] = ()
-    disagreements: Sequence[str] = ()
-    columns: Sequence[str] = ()
-    groups: Sequence[str] = ()
+    detail: SyncText = ""
+    created: SyncCount = 0
+    updated: SyncCount = 0
+    unchanged: SyncCount = 0
+    left: SyncCount = 0
+    missing: SyncCount = 0
+    of: SyncCount = 0
+    changes: Annotated[Sequence[SyncChange], Meta(max_length=20)] = ()
+    disagreements: Annotated[Sequence[SyncText], Meta(max_length=20)] = ()
+    columns: Annotated[Sequence[SyncText], Meta(max_length=500)] = ()
+    groups: Annotated[Sequence[SyncName], Meta(max_length=5000)] = ()
+
+
+class SyncResult(ReportedSync, frozen=True, omit_defaults=True):
+    """A run that was noted. `ended`: Unix ms."""
+
+    ended: int = 0
 
 
 class SyncRequest(Struct, frozen=True):

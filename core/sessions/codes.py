@@ -1,12 +1,10 @@
-"""Codes that are mailed to sign a person in, and links that the bot sends for the same.
+"""Codes that are mailed to sign a person in.
 
-Guarantees of a code: it is valid for 24 minutes and signs in once; only its hash is stored; after 5 wrong guesses it is
+Guarantees: a code is valid for 24 minutes and signs in once; only its hash is stored; after 5 wrong guesses it is
 void; in an hour at most 5 are mailed to one address. No response reveals whether an address has a person: the
 responses, their time and the limits are the same, because the mail is sent after the answer (docs/decisions/0102).
 
-Guarantees of a link: 256 random bits, stored as a hash; it signs in once, within 10 minutes.
-
-The id of a code and a link name the shard of their tenant, in which their record stands.
+The id of a code names the shard of its tenant, in which its record stands.
 """
 
 import asyncio
@@ -15,10 +13,8 @@ import secrets
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-import msgspec
 from msgspec import Struct
 
-from core.admission.api_keys import hash_of
 from core.directory import Directory
 from core.directory.linking import (
     CODES,
@@ -34,16 +30,14 @@ from core.directory.linking import (
 from core.directory.records import raise_first
 from core.errors import Conflict, Forbidden, StoreError, TooMany
 from core.model.clock import from_ms
-from core.model.history_key import Id
-from core.model.people import canonical_email, faults_of_email, id_text
+from core.model.people import canonical_email, faults_of_email
 from core.redis.installation_secrets import InstallationSecret
-from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sessions.links import Proven
 from core.sessions.sessions import new_secret, shard_in
 
 log = logging.getLogger(__name__)
 
-LINK_LIFETIME = timedelta(minutes=10)
 _MS = timedelta(milliseconds=1)
 
 
@@ -52,13 +46,6 @@ class CodeRequest(Struct, frozen=True):
 
     id: str
     expires_at: datetime
-
-
-class Proven(Struct, frozen=True):
-    """A person that has proved its identity."""
-
-    tenant: str
-    person: str
 
 
 class SignInCodes:
@@ -118,27 +105,3 @@ class SignInCodes:
             detail = f"The code is wrong or no longer valid. After {MOST_GUESSES} wrong codes request a new one."
             raise Forbidden("CODE_WRONG", detail, "code")
         return Proven(reply[1], reply[2])
-
-
-class SignInLinks:
-    """The links of all tenants. A link needs no further proof."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def create(self, tenant: str, person: Id) -> str:
-        """Return the secret of a new link for a person."""
-        secret = new_secret(self._store.shard_of_tenant(tenant), 32)
-        stored = msgspec.json.encode(Proven(tenant, id_text(person))).decode()
-        await self._store.command("SET", self._key_of(secret), stored, "PX", LINK_LIFETIME // _MS)
-        return secret
-
-    async def use(self, secret: str) -> Proven:
-        """Use the link up; return whose it was. Raises Forbidden LINK_USED."""
-        stored = await self._store.command("GETDEL", self._key_of(secret))
-        if stored is None:
-            raise Forbidden("LINK_USED", "The link was used or has expired. Ask the bot for a new one.", "link")
-        return msgspec.json.decode(stored, type=Proven)
-
-    def _key_of(self, secret: str) -> str:
-        return KEYS["signinlink"].at(shard_in(secret, self._store.shards), hash_of(secret))

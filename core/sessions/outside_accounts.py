@@ -21,7 +21,7 @@ from core.errors import Forbidden, Invalid
 from core.model.people import ACCOUNTS, User, UserChange
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sessions.codes import Proven
+from core.sessions.links import Proven
 from core.sessions.sessions import LIFETIME_OF_PEOPLE, NewSession, OutsideLogin, Sessions
 
 LINK_LIFETIME = timedelta(minutes=30)

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import Forbidden
 from core.model.field_types import ShortText
-from core.sessions.codes import Proven
+from core.sessions.links import Proven
 from core.sessions.sessions import NewSession
 from delivery.api.me import Me, describe
 from delivery.http.authentication import SESSION_COOKIE, came_from_elsewhere

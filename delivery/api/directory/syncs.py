@@ -5,9 +5,17 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
-from core.directory.syncs import SourceState, SyncChange, SyncFault, SyncRequest, SyncResult
+from core.directory.syncs import (
+    ReportedSync,
+    SourceState,
+    SyncChange,
+    SyncFault,
+    SyncName,
+    SyncRequest,
+    SyncResult,
+    SyncText,
+)
 from core.model.clock import from_ms, write_time
-from core.model.field_types import PRINTABLE
 from core.model.people import is_source
 from delivery.http.context import Request, Response, no_content
 from delivery.http.fields import RequestModel
@@ -15,41 +23,23 @@ from delivery.http.input.reading import part
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
-_Count = Annotated[int, Meta(ge=0, le=250_000)]
-_Text = Annotated[str, Meta(max_length=512)]
-_Name = Annotated[str, Meta(min_length=1, max_length=128, pattern=PRINTABLE)]
 
-
-class SyncChangeModel(RequestModel, frozen=True):
+class SyncChangeModel(SyncChange, RequestModel, frozen=True):
     """A person that a dry run would change: the names of the fields, without values."""
 
-    id: _Name
+    id: SyncName
     created: bool
-    fields: Annotated[Sequence[_Text], Meta(max_length=100)] = ()
+    fields: Annotated[Sequence[SyncText], Meta(max_length=100)] = ()
 
 
-class SyncReport(RequestModel, frozen=True):
+class SyncReport(ReportedSync, RequestModel, frozen=True):
     """The result of a run. `answers`: the time `at` of the run that was asked for, 0 for another run. `every`: seconds
     between two runs, 0 if nothing watches the source. `fault`: why nothing was changed. `columns`, `groups`: what the
     source has named; a failed run keeps the former ones.
     """
 
-    place: _Text
-    answers: Annotated[int, Meta(ge=0, le=2**53)] = 0
     dry_run: bool = False
-    every: Annotated[int, Meta(ge=0, le=31_536_000)] = 0
-    fault: SyncFault | None = None
-    detail: _Text = ""
-    created: _Count = 0
-    updated: _Count = 0
-    unchanged: _Count = 0
-    left: _Count = 0
-    missing: _Count = 0
-    of: _Count = 0
     changes: Annotated[Sequence[SyncChangeModel], Meta(max_length=20)] = ()
-    disagreements: Annotated[Sequence[_Text], Meta(max_length=20)] = ()
-    columns: Annotated[Sequence[_Text], Meta(max_length=500)] = ()
-    groups: Annotated[Sequence[_Name], Meta(max_length=5000)] = ()
 
 
 class SyncRunRequest(RequestModel, frozen=True):
@@ -117,9 +107,8 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
 async def report(request: Request[SyncReport, NoParameters]) -> Response:
     """Note the result of a run."""
     given = structs.asdict(request.body)
-    changes = [SyncChange(one.id, one.created, one.fields) for one in given.pop("changes")]
     dry_run = given.pop("dry_run")
-    result = SyncResult(changes=changes, **given)
+    result = SyncResult(**given)
     syncs = request.services.core.directory.syncs
     return Response(
         SyncResultView.of_result(await syncs.report(request.tenant, _source(request), result, dry_run=dry_run))
