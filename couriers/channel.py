@@ -18,6 +18,8 @@ from typing import Any, Protocol
 import couriers
 from core.errors import SetupError
 from core.model.contacts.addresses import AddressForm
+from core.model.content import Content, Feature
+from core.model.display import Display, KeyboardLimits, Limits
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
@@ -107,6 +109,8 @@ class Channel:
     people, in the form of `core.directory.importing.headers.normal`. `samples`: the addresses of the people of
     `./ada demo`, whose numbers are 1 to 5, at the simulated provider.
     `library`: the module of an extra that its courier needs, `pip install 'ada[<name>]'`.
+    `shows`: what it shows besides a plain text; `as_text`: what becomes lines of the text, with the buttons if
+    `keyboard`, unless it is None, cannot have them.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
     names them.
     """
@@ -134,6 +138,13 @@ class Channel:
     library: str = ""
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
+    shows: frozenset[Feature] = frozenset(Feature)
+    as_text: frozenset[Feature] = frozenset()
+    keyboard: KeyboardLimits | None = None
+
+    def written_as_text(self, content: Content) -> frozenset[Feature]:
+        """Return the features that become lines of the text in this content."""
+        return Display(self.shows, self.as_text, Limits(keyboard=self.keyboard)).written_as_text(content)
 
     @property
     def settings_of_account(self) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class Queue:
         worker finds full pages. Raises Invalid.
         """
         check_texts("task", tube=tube)
-        row = task.row(self.ids.next())
+        row = task.row(self.ids.next(self._store.clock_offset_ms))
         place = self._shard_for(task, self._shard_of_batch() if shard is None else shard)
         await self.puts.add((place, tube), row)
         return f"{place}.{row[0]}"
@@ -92,7 +92,7 @@ class Queue:
         whether it was added. It stands in the shard of its lane, without one in that of the name. Raises Invalid.
         """
         check_texts("task", tube=tube, source=source, name=name)
-        row = task.row(self.ids.next())
+        row = task.row(self.ids.next(self._store.clock_offset_ms))
         shard = self._store.shard_of(task.lane or name)
         return bool(await self._store.run("put_once", shard, source, name, tube, *row) != "known")
 
@@ -104,7 +104,7 @@ class Queue:
         check_texts("task", tube=tube)
         first = random.randrange(self._store.shards)
         places = [(first + n // _PUTS) % self._store.shards if shard is None else shard for n in range(len(tasks))]
-        made = [task.row(self.ids.next()) for task in tasks]
+        made = [task.row(self.ids.next(self._store.clock_offset_ms)) for task in tasks]
         rows = [(self._shard_for(task, place), row) for place, task, row in zip(places, tasks, made, strict=True)]
         by_shard: dict[int, list[Row]] = defaultdict(list)
         for place, row in rows:

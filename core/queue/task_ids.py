@@ -25,9 +25,9 @@ class TaskIds:
     client: str = field(default_factory=lambda: secrets.token_hex(4))
     last_ns: int = 0
 
-    def next(self) -> str:
-        """Return a new id, without a shard."""
-        self.last_ns = max(self.last_ns + 1, time.time_ns())
+    def next(self, offset_ms: int = 0) -> str:
+        """Return a new id, without a shard. `offset_ms`: of the store's clock."""
+        self.last_ns = max(self.last_ns + 1, time.time_ns() + offset_ms * 1_000_000)
         return f"{_base36(self.last_ns)}.{self.client}"
 
 

@@ -12,6 +12,7 @@ CHANNEL = Channel(
     courier="couriers.apprise.courier",
     place=7,
     title="Apprise",
+    shows=frozenset(),
     account="ADA_APPRISE_ROOMS",
     no_account=frozenset({"ADA_APPRISE_TIMEOUT"}),
     library="apprise",

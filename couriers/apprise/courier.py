@@ -15,11 +15,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from couriers.apprise.channel import CHANNEL as RECORD
 from couriers.exchanges import noted_call
 from couriers.sending import (
     NEVER,
     Deferred,
-    Feature,
     Message,
     Outcome,
     Reason,
@@ -69,7 +69,7 @@ class AppriseCourier:
     batch = 1
     parcel = 100
     remembers = NEVER
-    shows = frozenset[Feature]()
+    shows = RECORD.shows
 
     def __init__(self, settings: Settings, urls: Mapping[str, str], services: Mapping[str, str]) -> None:
         self._settings, self._urls, self._services = settings, urls, services

@@ -1,11 +1,18 @@
 """The record of the channel: E-mail."""
 
 from core.model.contacts.addresses import EMAIL_ADDRESS
+from core.model.content import EVERY_FEATURE, Feature
+from core.model.display import KeyboardLimits
 from couriers.channel import Channel
 
 CHANNEL = Channel(
     name="email",
     title="E-mail",
+    shows=EVERY_FEATURE - {Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE},
+    as_text=frozenset({Feature.REPLY}),
+    keyboard=KeyboardLimits(
+        inline_rows=100, inline_buttons=100, reply_rows=0, reply_buttons=0, width=100, label=256, data=0
+    ),  # a mail has buttons with addresses only
     courier="couriers.email.courier",
     place=6,
     account="ADA_SMTP_URL",

@@ -26,17 +26,16 @@ from couriers.email import (
     html_of_marked,
     sender_address,
 )
+from couriers.email.channel import CHANNEL
 from couriers.email.outcomes import EmailLimits as MailLimits
 from couriers.email.outcomes import outcome_of, remedy
 from couriers.sending import (
     BEGINNING,
-    EVERY_FEATURE,
     NEVER,
     Attachment,
     Content,
     Feature,
     FileNotLoaded,
-    KeyboardLimits,
     Limits,
     Message,
     MessageFiles,
@@ -54,10 +53,6 @@ from couriers.sending import (
 
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
 _MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")
-KEYBOARD = KeyboardLimits(
-    inline_rows=100, inline_buttons=100, reply_rows=0, reply_buttons=0, width=100, label=256, data=0
-)
-"""A mail has buttons with addresses only."""
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not an e-mail address")
 
 
@@ -139,16 +134,16 @@ class Email:
     remembers = NEVER
     announces: Literal[True] = True
     links_preferences: Literal[True] = True
-    shows = EVERY_FEATURE - {Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
+    shows = CHANNEL.shows
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: EmailTemplates, files: MessageFiles) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates
         self._files, self._mail_files, self._limits = files, MailFiles(files), MailLimits()
-        self.limits = Limits(subject=self._filled("any@example.org", "", BEGINNING).subject, keyboard=KEYBOARD)
+        self.limits = Limits(subject=self._filled("any@example.org", "", BEGINNING).subject, keyboard=CHANNEL.keyboard)
         self.account = mailer.server.account
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        return frozenset({Feature.REPLY} if KEYBOARD.fits(content) else {Feature.INLINE, Feature.REPLY})
+        return CHANNEL.written_as_text(content)
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

@@ -1,6 +1,7 @@
 """The record of the channel: MAX."""
 
 from core.model.contacts.addresses import PERSON_OR_GROUP
+from core.model.content import EVERY_FEATURE, Feature
 from couriers.channel import Channel, ChannelWebhook, Receiving
 
 CHANNEL = Channel(
@@ -8,6 +9,7 @@ CHANNEL = Channel(
     courier="couriers.max.courier",
     place=3,
     title="MAX",
+    shows=EVERY_FEATURE | {Feature.ANSWER},
     account="ADA_MAX_TOKEN",
     no_account=frozenset({"ADA_MAX_CA", "ADA_MAX_TIMEOUT", "ADA_MAX_MOST_FILE_MB"}),
     of_installation=frozenset({"ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"}),

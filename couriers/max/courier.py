@@ -12,13 +12,13 @@ from typing import Any, Literal
 from couriers.announcing_connector import announcing
 from couriers.max import outcomes
 from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused, MaxUploads
+from couriers.max.channel import CHANNEL as RECORD
 from couriers.max.client import FAILURES, MaxClient, Settings, check_token
 from couriers.max.content import LIMITS as KEYBOARD
 from couriers.max.content import LONGEST, Body, MaxDraft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
 from couriers.sending import (
-    EVERY_FEATURE,
     NEVER,
     Content,
     Deferred,
@@ -57,7 +57,7 @@ class Max:
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
-    shows = EVERY_FEATURE | {Feature.ANSWER}
+    shows = RECORD.shows
     limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=KEYBOARD)
 
     def __init__(self, account: str, client: MaxClient, files: MessageFiles, dialogs: KnownIds) -> None:

@@ -7,7 +7,6 @@ from typing import Literal
 import aiohttp
 
 from couriers.sending import (
-    EVERY_FEATURE,
     NEVER,
     Content,
     Feature,
@@ -36,7 +35,7 @@ class SmsCourier(ABC):
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
-    shows = frozenset[Feature]()
+    shows = CHANNEL.shows
     account: str
 
     def __init__(
@@ -49,7 +48,7 @@ class SmsCourier(ABC):
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return all features: SMS shows buttons and files as text."""
-        return EVERY_FEATURE
+        return CHANNEL.as_text
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

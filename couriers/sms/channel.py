@@ -1,6 +1,7 @@
 """The record of the channel: SMS."""
 
 from core.model.contacts.addresses import PHONE_NUMBER
+from core.model.content import EVERY_FEATURE
 from couriers.channel import Callback, Channel, Receiving
 
 CHANNEL = Channel(
@@ -8,6 +9,8 @@ CHANNEL = Channel(
     courier="couriers.sms.courier",
     place=4,
     title="SMS",
+    shows=frozenset(),
+    as_text=EVERY_FEATURE,
     no_account=frozenset(
         {
             *("ADA_SMS_PROFILE", "ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),

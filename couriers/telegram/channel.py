@@ -1,6 +1,7 @@
 """The record of the channel: Telegram over MTProto."""
 
 from core.model.contacts.addresses import ACCOUNT
+from core.model.content import EVERY_FEATURE, Feature
 from couriers.channel import Channel
 
 CHANNEL = Channel(
@@ -8,6 +9,7 @@ CHANNEL = Channel(
     courier="couriers.telegram.sign_in",
     place=1,
     title="Telegram",
+    shows=EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT},  # of an account; a bot shows all
     no_account=frozenset({"ADA_TELEGRAM_TIMEOUT"}),
     account_settings=(
         *("ADA_TELEGRAM_API_ID", "ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_TELEGRAM_SESSION"),

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 from telethon.tl import functions, types
 
-from couriers.sending import EVERY_FEATURE, Content, Feature, Message, Span, cut_text, spans, split_text
+from couriers.sending import Content, Feature, Message, Span, cut_text, spans, split_text
 
 LONGEST_TEXT = 4096  # UTF-16 code units
 LONGEST_CAPTION = 1024
-USER_FEATURES = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT}
-"""Only a bot's messages have buttons."""
 
 _ENTITIES = {
     "bold": types.MessageEntityBold,

@@ -34,11 +34,11 @@ from couriers.sending import (
     SetupError,
 )
 from couriers.telegram import outcomes
+from couriers.telegram.channel import CHANNEL
 from couriers.telegram.connection import FAILURES, TelegramConnection
 from couriers.telegram.content import (
     LONGEST_CAPTION,
     LONGEST_TEXT,
-    USER_FEATURES,
     TelegramRequests,
     edit_request,
     remove_request,
@@ -77,7 +77,7 @@ class Telegram:
         self._connection, self._peers, self._session = connection, peers, session
         self._marks, self._texts = marks, texts
         self._uploads = TelegramUploads(connection.request)
-        self.shows = EVERY_FEATURE if is_bot else USER_FEATURES
+        self.shows = EVERY_FEATURE if is_bot else CHANNEL.shows
         keyboard = KEYBOARD if is_bot else None
         self.limits = Limits(
             text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=keyboard, follows_group=True

@@ -1,6 +1,7 @@
 """The record of the channel: Telegram's Bot API."""
 
 from core.model.contacts.addresses import BOT_CHAT
+from core.model.content import EVERY_FEATURE, Feature
 from couriers.channel import Channel, ChannelWebhook, Receiving
 
 CHANNEL = Channel(
@@ -8,6 +9,7 @@ CHANNEL = Channel(
     courier="couriers.telegram_bot.sign_in",
     place=5,
     title="Telegram",
+    shows=EVERY_FEATURE | {Feature.ANSWER},
     section="bot",  # ADA_TELEGRAM_BOT_TOKEN is a setting of `telegram`
     account="ADA_BOT_TOKEN",
     no_account=frozenset({"ADA_BOT_TIMEOUT"}),

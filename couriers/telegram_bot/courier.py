@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from couriers.announcing_connector import announcing
 from couriers.sending import (
-    EVERY_FEATURE,
     NEVER,
     Content,
     Feature,
@@ -24,6 +23,7 @@ from couriers.sending import (
 )
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram_bot import outcomes
+from couriers.telegram_bot.channel import CHANNEL as RECORD
 from couriers.telegram_bot.client import FAILURES, BotClient, TopicNotMade
 from couriers.telegram_bot.library import exceptions, methods
 from couriers.telegram_bot.requests import (
@@ -57,7 +57,7 @@ class TelegramBot:
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
-    shows = EVERY_FEATURE | {Feature.ANSWER}
+    shows = RECORD.shows
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD, follows_group=True)
 
     def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds, topics: KnownIds) -> None:

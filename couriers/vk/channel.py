@@ -1,6 +1,7 @@
 """The record of the channel: VK."""
 
 from core.model.contacts.addresses import PEER
+from core.model.content import EVERY_FEATURE, Feature
 from couriers.channel import Callback, Channel, Receiving
 
 CHANNEL = Channel(
@@ -8,6 +9,7 @@ CHANNEL = Channel(
     courier="couriers.vk.courier",
     place=2,
     title="VK",
+    shows=EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT} | {Feature.ANSWER},
     account="ADA_VK_TOKEN",
     no_account=frozenset({"ADA_VK_LONG_POLL", "ADA_VK_TIMEOUT", "ADA_VK_MOST_FILE_MB"}),
     is_per_bot=True,

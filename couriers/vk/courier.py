@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from couriers.sending import (
-    EVERY_FEATURE,
     Content,
     Feature,
     Limits,
@@ -25,6 +24,7 @@ from couriers.sending import (
 )
 from couriers.vk import outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
+from couriers.vk.channel import CHANNEL as RECORD
 from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkUnavailable, find_community
 from couriers.vk.content import LIMITS as KEYBOARD
 from couriers.vk.content import LONGEST_TEXT, Contents, VkDraft
@@ -56,7 +56,7 @@ class Vk:
     parcel = batch
     most_texts = MAX_CALLS
     remembers = timedelta(hours=1)
-    shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT} | {Feature.ANSWER}
+    shows = RECORD.shows
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=KEYBOARD)
 
     def __init__(self, client: VkClient, community: int, files: MessageFiles, *, long_poll: bool = False) -> None:

@@ -4,6 +4,7 @@ import re
 from importlib.util import find_spec
 
 from core.model.contacts.addresses import AddressForm
+from core.model.content import Feature
 from couriers.channel import Channel
 
 _DIGEST = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -13,6 +14,7 @@ CHANNEL = Channel(
     courier="couriers.web_push.courier",
     place=8,
     title="Web Push",
+    shows=frozenset({Feature.INLINE}),
     account="ADA_WEB_PUSH_CONTACT",
     no_account=frozenset(
         {

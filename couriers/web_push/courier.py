@@ -34,6 +34,7 @@ from couriers.sending import (
     origin_of,
     plain_socket,
 )
+from couriers.web_push.channel import CHANNEL as RECORD
 from couriers.web_push.content import KEYBOARD, LIMITS, notification
 from couriers.web_push.outcomes import outcome_of, outcome_of_error
 
@@ -81,7 +82,7 @@ class WebPush:
     remembers = NEVER
     announces: Literal[True] = True
     links_preferences: Literal[True] = True
-    shows = frozenset({Feature.INLINE})
+    shows = RECORD.shows
     limits = LIMITS
 
     def __init__(self, settings: Settings, key: "Vapid02", subscribe_key: str) -> None:

@@ -42,7 +42,7 @@ class JobTest:
         self._crashes = crashes
         self._outside = outside
         self._patches = ExitStack()
-        self._queue = SteppedQueue(core.store)
+        self._queue = SteppedQueue(core.store, core.queue)
         self.deploy(*kinds)
 
     def deploy(self, *kinds: type[Job]) -> None:

@@ -81,8 +81,8 @@ class Process:
 
     async def open(self) -> None:
         """Create the tubes. Raises StoreError."""
-        for tube in (events.scenarios_tube(), schedules_tube(), statuses_tube(), *slow_tubes(self._types)):
-            await self._core.client.tubes.create(tube)
+        tubes = (events.scenarios_tube(), schedules_tube(), statuses_tube(), *slow_tubes(self._types))
+        await asyncio.gather(*(self._core.client.tubes.create(tube) for tube in tubes))
         for calls in bot_calls_by_channel(self._core.client, "").values():
             await calls.open()
 

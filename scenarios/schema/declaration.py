@@ -53,8 +53,9 @@ class ActionType(Struct, frozen=True):
     `alias_of`: the action of which this is the name in Coreness.
 
     `rehearse`: what it does in a dry run; by default it returns what the author wrote under the names of its results,
-    otherwise `samples`. `outside`: it asks a service outside of Ada, so it does the same in a test of a bot; or
-    `simulate`: of the context, the attributes and what the test says that it returns, None for nothing. `from_person`:
+    otherwise `samples`. `outside`: of the attributes, whether it asks a service outside of Ada; then it does
+    the same in a test, or `simulate`: of the context, the attributes and what the test says that it returns, None for
+    nothing. `from_person`:
     the results that a person, or a model for a person, has written.
     """
 
@@ -73,16 +74,15 @@ class ActionType(Struct, frozen=True):
     samples: Mapping[str, str | int] = {}
     from_person: tuple[str, ...] = ()
     interaction: Interaction | None = None
-    outside: bool = False
+    outside: Callable[[Any], bool] | None = None
     simulate: Execute | None = None
     tube: str = ""
     needs: tuple[str, ...] = ()
     alias_of: str = ""
 
-    @property
-    def is_outside(self) -> bool:
+    def is_outside(self, written: Attributes) -> bool:
         """Return whether it asks a service outside of Ada: also the Bot API, or a model."""
-        return self.outside or bool(self.needs or self.tube)
+        return bool(self.needs or self.tube or (self.outside and self.outside(written)))
 
     @property
     def fields(self) -> tuple[Field, ...]:

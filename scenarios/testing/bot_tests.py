@@ -39,8 +39,8 @@ from scenarios.schema.variables import VariableFault, change_of
 from scenarios.stores.forms import ROW, Forms
 from scenarios.stores.variables import Variables
 from scenarios.testing.conversation import ACTS, Conversation, NoSuchButton
-from scenarios.testing.played_bot import TENANT, PlayedBot, SaidMessage, open_store
-from scenarios.words import SentenceError
+from scenarios.testing.played_bot import TENANT, PlayedBot, Prepare, SaidMessage, open_store, unprepared
+from scenarios.words import SentenceError, Text
 
 FOLDER = "tests"
 PERSON = "7"
@@ -51,19 +51,26 @@ _EXPECTED = {"contains": "contains", "matches": "regex", "starts_with": "starts_
 
 
 class BotTestVerdict(Struct, frozen=True):
-    """The result of a test. `problem`: why it failed, "" if it passed; `place`: of the step."""
+    """The result of a test. `problem`: why it failed, with the actions that failed, "" if it passed; `place`: of the
+    step. `samples`: the places of actions that have returned a sample, because the test does not say what they return.
+    """
 
     name: str
     place: Place
     problem: str = ""
+    samples: Mapping[Place, Text] = {}
 
 
 class _Failed(SentenceError):
     """The bot did not do what the step says."""
 
 
-async def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[BotTestVerdict], list[Problem]]:
-    """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files."""
+async def run_tests(
+    folder: Path, bot: Bot, zone: tzinfo = UTC, prepare: Prepare = unprepared
+) -> tuple[list[BotTestVerdict], list[Problem]]:
+    """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `prepare`: of
+    `PlayedBot.open`.
+    """
     problems, verdicts = Problems(), []
     active = ActiveBot(folder, loaded=Checked(bot, ()))
     async with open_store() as store:
@@ -72,7 +79,7 @@ async def run_tests(folder: Path, bot: Bot, zone: tzinfo = UTC) -> tuple[list[Bo
             root = compose(decoded(path, folder), file, problems, lambda text, place: text)
             for name, node in root.pairs if isinstance(root, MapNode) else ():
                 if isinstance(node, MapNode):
-                    verdicts.append(await _Test(active, name.text, file, node, zone).verdict(store))
+                    verdicts.append(await _Test(active, name.text, file, node, zone).verdict(store, prepare))
                 else:
                     at = Place(file, name.line, name.column)
                     verdicts.append(BotTestVerdict(name.text, at, "a test is a mapping"))
@@ -93,17 +100,26 @@ class _Test:
         self._at = Place(file, node.line, node.column)
         self._heard = 0
 
-    async def verdict(self, store: Store) -> BotTestVerdict:
+    async def verdict(self, store: Store, prepare: Prepare) -> BotTestVerdict:
         try:
             given = plain_mapping(self._node)
             _known(given, FIELDS, "a test")
-            async with PlayedBot.open(store, self._active, self._begin(given), self._zone) as bot:
+            async with PlayedBot.open(store, self._active, self._begin(given), self._zone, prepare) as bot:
                 self._talk = Conversation(bot)
-                await self._prepare(given)
-                await self._play_all()
-        except (_Failed, NoSuchButton, VariableFault, Refused) as reason:
+                problem = await self._problem(given)
+                failures = await bot.new_failures() if problem else ()
+                return BotTestVerdict(self._name, self._at, "; ".join([problem, *failures]), bot.samples)
+        except _Failed as reason:
             return BotTestVerdict(self._name, self._at, str(reason))
-        return BotTestVerdict(self._name, self._at)
+
+    async def _problem(self, given: Mapping[str, Any]) -> str:
+        """Play the test; return how it fails, "" if it does not."""
+        try:
+            await self._prepare(given)
+            await self._play_all()
+        except (_Failed, NoSuchButton, VariableFault, Refused) as reason:
+            return str(reason)
+        return ""
 
     def _begin(self, given: Mapping[str, Any]) -> datetime:
         if (at := given.get("at")) is None:

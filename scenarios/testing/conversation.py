@@ -1,5 +1,6 @@
 """A conversation with a played bot: people write and press, time passes, the bot answers (C-99)."""
 
+import re
 from collections.abc import Mapping
 
 from core.model.clock import to_ms
@@ -13,8 +14,14 @@ from scenarios.testing.played_directory import address_of
 
 ACTS = ("user", "photo", "contact", "reply", "press")
 """What a person does: writes, sends a photo or its contact, replies to the bot's last message in the chat, presses."""
+_NUMBERED = re.compile(r"^([0-9]+)\. (.+)$", re.MULTILINE)
 PHONE = "+79990000007"
 """The number that people of a conversation share."""
+
+
+def numbers_of(text: str) -> dict[str, str]:
+    """Return the numbers that people write for the buttons that a text shows, by label."""
+    return {label: number for number, label in _NUMBERED.findall(text)}
 
 
 class NoSuchButton(Exception):
@@ -61,6 +68,8 @@ class Conversation:
                 return await self._write(person, "", attachments=[{"type": "contact", "phone": PHONE, "is_own": True}])
             if any(label in row for row in said.message.reply or ()):
                 return await self._write(person, label)
+            if number := numbers_of(said.message.text).get(label):
+                return await self._write(person, number)
         raise NoSuchButton(f"no message has the button {label!r}")
 
     def _said_to(self, person: str) -> list[SaidMessage]:

@@ -1,5 +1,5 @@
-"""The actions of a played bot: those of the running one. What asks a service outside of Ada gets a sample, or what the
-test says that it returns; and a test may let actions fail.
+"""The actions of a played bot: those of the running one, with those of packages and files. What asks a service outside
+of Ada gets what the test says that it returns, otherwise a sample, which is noted; and a test may let actions fail.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,7 @@ from typing import Any, Protocol
 from msgspec import structs
 
 from core.model.clock import from_ms
-from scenarios.action_files import actions_of_files
-from scenarios.actions import installed_actions, own_actions
+from scenarios.actions import own_actions
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending, Values
@@ -18,7 +17,6 @@ from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep, play
 from scenarios.rehearsal.outcomes import Outcomes
 from scenarios.schema import ActionType, Attributes
-from scenarios.words import sentence
 
 
 class Player(Protocol):
@@ -32,16 +30,22 @@ class Player(Protocol):
     async def after_action(self, written: Any, found: Ending | Waiting | Asking) -> None:
         """Deliver what an action has ordered."""
 
+    def note_sample(self, context: Context) -> None:
+        """Note that an action returns a sample, because nothing says what it returns."""
+
 
 class PlayedTypes(Mapping[str, ActionType]):
-    """The installed action types, as a played bot executes them."""
+    """The action types, as a played bot executes them. `added`: those of packages and files, which really run."""
 
-    def __init__(self, player: Player) -> None:
-        self._types = installed_actions().types
+    def __init__(self, player: Player, added: Mapping[str, ActionType]) -> None:
+        self._own = own_actions()
+        self._added = added
         self._player = player
 
     def __getitem__(self, name: str) -> ActionType:
-        kind = self._types[name]
+        kind = self._own[name] if name in self._own else self._added[name]
+        if kind.execute is None:
+            return kind
 
         async def execute(context: Context, written: Attributes) -> Ending | Waiting | Asking:
             return await self._execute(kind, context, written)
@@ -49,34 +53,32 @@ class PlayedTypes(Mapping[str, ActionType]):
         return structs.replace(kind, execute=execute)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._types)
+        return iter({**self._added, **self._own})
 
     def __len__(self) -> int:
-        return len(self._types)
+        return len({**self._added, **self._own})
 
     async def _execute(self, kind: ActionType, context: Context, written: Any) -> Ending | Waiting | Asking:
         outcomes = self._player.outcomes
         if (set_by_test := outcomes.of(context.step)) is not None:
             return set_by_test
         given = outcomes.returned(context.step)
-        if given is not None or kind.is_outside or kind.execute is None or _is_of_package(kind):
+        is_outside = kind.name in self._own and kind.is_outside(written)
+        if given is None and is_outside:
+            self._player.note_sample(context)
+        if given is not None or is_outside:
             return await _sample(kind, context, written, given)
         await self._player.before_action(context, written)
+        assert kind.execute is not None
         found: Ending | Waiting | Asking = await kind.execute(context, written)
         await self._player.after_action(written, found)
         return replace(found, is_new=False) if isinstance(found, Waiting) else found
-
-
-def _is_of_package(kind: ActionType) -> bool:
-    return kind.name not in own_actions() and kind.name not in actions_of_files()
 
 
 async def _sample(kind: ActionType, context: Context, written: Any, given: Mapping[str, Data] | None) -> Ending:
     if kind.simulate:
         ending: Ending = await kind.simulate(context, written, given)
         return ending
-    if given is None and kind.rehearse is None and kind.name not in own_actions():
-        context.warn(sentence("installed_package_did_not", name=kind.name))
     now, zone = from_ms(context.services.now_ms()), context.services.timezone
     step = RehearsedStep(context.bot, kind, context.step, context.event, context.prepared, now, zone)
     ending = play(step) or completed()

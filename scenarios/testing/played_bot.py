@@ -6,40 +6,52 @@ Guarantee: engine, actions, stores, queue and pipeline are those of the running 
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from core.model.content import Button, Content, Feature, ParseMode
+from core.deliveries.choice_store import Choices
+from core.model.content import Button, Content, ParseMode
+from core.model.display import Limits
 from core.queue.workers.stepping import SteppedQueue, server_url
 from core.redis.store import Store
+from core.services import Services
 from core.updates.events import Events
-from couriers.channel import channels
+from couriers.channel import Channel, channels
 from couriers.sending.interface import FOREVER, Message, Outcome, Sent
 from couriers.sending.runtime import EVERY_TENANT, Runtime
 from providers.models import FileCache
+from scenarios.actions import Actions, installed_actions, own_actions
+from scenarios.bot import Place
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.check.reloading import ActiveBot
-from scenarios.context import Asking, Context, ScenarioServices, Waiting
+from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import FAULTS
 from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
-from scenarios.rehearsal.outcomes import Outcomes
+from scenarios.plugins import Platform, started
+from scenarios.rehearsal.outcomes import Outcomes, node_of
 from scenarios.sending.addressees import listed, people_of
 from scenarios.sending.message import BotMessage
 from scenarios.testing.played_actions import PlayedTypes
 from scenarios.testing.played_directory import PlayedDirectory
+from scenarios.words import Text, sentence
 
 TENANT = "played"
+Prepare = Callable[[Services], Awaitable[None]]
 _PUBLIC_URL = "https://ada.example.org"
 _OPTIONS = ProcessOptions(lease=timedelta(seconds=30), patience=0, is_stepped=True)
+
+
+async def unprepared(core: Services) -> None:
+    """Store nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +81,18 @@ class _Broadcast:
         return any(people_of(one) is not None for one in listed(self.to))
 
 
-@dataclass
 class PlayedCourier:
-    """A courier whose provider takes every message."""
+    """A courier whose provider takes every message, and shows what the record of its channel says."""
 
-    channel: str
-    bot: "PlayedBot"
-    account: str = "played"
-    batch: int = 1
-    parcel: int = 100
-    remembers: timedelta = FOREVER
-    shows: frozenset[Feature] = frozenset(Feature)
+    account = "played"
+    batch = 1
+    parcel = 100
+    remembers = FOREVER
+
+    def __init__(self, record: Channel, bot: "PlayedBot") -> None:
+        self.channel, self.shows, self.bot = record.name, record.shows, bot
+        self.as_text = record.written_as_text
+        self.limits = Limits(in_sms=record.in_sms, numbers=bool(record.receiving and record.receiving.numbers))
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [Sent(self.bot.deliver(self.channel, one)) for one in messages]
@@ -89,18 +102,22 @@ class PlayedCourier:
 
 
 class PlayedBot:
-    """`active`: the bot. `said`: all that it has said. `outcomes`: of its actions, as far as they are set."""
+    """`active`: the bot. `platform`: what packages and files add to it. `said`: all that it has said. `outcomes`: of
+    its actions, as far as they are set. `samples`: which actions have returned a sample, by their place.
+    """
 
-    def __init__(self, active: ActiveBot, services: ScenarioServices, queue: SteppedQueue) -> None:
+    def __init__(self, active: ActiveBot, platform: Platform, queue: SteppedQueue) -> None:
+        services = platform.services
         core = services.core
         self.active = active
         self.services = services
         self.outcomes = Outcomes()
         self.said: list[SaidMessage] = []
+        self.samples: dict[Place, Text] = {}
         self._queue = queue
-        self._process = Process(core, PlayedTypes(self), _OPTIONS)
+        self._process = Process(core, PlayedTypes(self, platform.types), _OPTIONS)
         self._couriers = {channel: Runtime(core.store, channel) for channel in channels()}
-        self._events = Events(core.client, TENANT)
+        self._events = Events(core.client, TENANT, Choices(core.store))
         self._directory = PlayedDirectory(core.directory, TENANT, active.bot)
         self._broadcasts: dict[str, _Broadcast] = {}  # by the id of the delivery
         self._people: dict[tuple[str, str], str] = {}  # by channel and address
@@ -110,16 +127,22 @@ class PlayedBot:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo) -> AsyncIterator["PlayedBot"]:
-        """Open a bot on a store, which is emptied. `at`: when its clock begins; `zone`: unless the bot has its own."""
+    async def open(
+        cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo, prepare: Prepare = unprepared
+    ) -> AsyncIterator["PlayedBot"]:
+        """Open a bot on a store, which is emptied. `at`: when its clock begins; `zone`: unless the bot has its own.
+        `prepare`: stores what the bot needs beside its files, such as the kinds of jobs.
+        """
         await store.command("FLUSHALL")
-        queue = SteppedQueue(store)
-        queue.begin_at(at)
         with tempfile.TemporaryDirectory(prefix="ada-played-") as folder:
             pictures = FileCache(Path(folder), 10**8, timedelta(days=1))
             options = ScenarioOptions(TENANT, zone, pictures=pictures, public_url=_PUBLIC_URL)
-            async with open_services(store, options) as services:
-                bot = cls(active, services, queue)
+            async with open_services(store, options) as services, AsyncExitStack() as stack:
+                queue = SteppedQueue(store, services.core.queue)
+                queue.begin_at(at)
+                await prepare(services.core)
+                platform = await stack.enter_async_context(started(services, active.bot.settings, _added()))
+                bot = cls(active, platform, queue)
                 await bot._start()
                 try:
                     yield bot
@@ -128,7 +151,7 @@ class PlayedBot:
 
     async def _start(self) -> None:
         await self._process.open()
-        await asyncio.gather(*(one.add(PlayedCourier(name, self)) for name, one in self._couriers.items()))
+        await asyncio.gather(*(one.add(PlayedCourier(channels()[name], self)) for name, one in self._couriers.items()))
         await self._process.add(self.services, self.active)
         couriers = {name: one.step for name, one in self._couriers.items()}
         self._queue.steps = couriers | {worker.tube: worker.step for worker in self._process.workers()}
@@ -187,6 +210,11 @@ class PlayedBot:
             self._broadcasts |= dict.fromkeys(_ordered(found), broadcast)
         await self._queue.run_only(self._couriers)
 
+    def note_sample(self, context: Context) -> None:
+        """Note that an action returns a sample, because nothing says what it returns."""
+        action, node = context.step.action, node_of(context.step)
+        self.samples[action.place] = sentence("sample_used", name=action.type, node=node)
+
     def deliver(self, channel: str, message: Message) -> str:
         """Take a message that was delivered; return its id."""
         known = (one for delivery, one in self._broadcasts.items() if message.seed.startswith(f"{delivery}:"))
@@ -201,6 +229,12 @@ class PlayedBot:
             broadcast.is_shown = True
             self.said.append(replace(said, chat="", to=broadcast.to, channels=broadcast.channels))
         return number
+
+
+def _added() -> Actions:
+    """Return the actions of packages and files."""
+    found, own = installed_actions(), own_actions()
+    return Actions({name: kind for name, kind in found.types.items() if name not in own}, found.broken)
 
 
 def _ordered(found: Ending | Waiting | Asking) -> list[str]:

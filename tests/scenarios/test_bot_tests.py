@@ -41,6 +41,11 @@ give_back:
     - {type: send, text: "Free: {promo_code}", chain: completed}
     - {type: send, text: "{reason|fallback:}{error}", chain: [failed, drop]}
 broken: {actions: [{type: modify_promo, promo_id: 77}]}
+web:
+  actions:
+    - {type: http_request, url: "https://example.org"}
+    - {type: job, operation: start, kind: hunt, chain: true}
+    - {type: send, text: "{error|fallback:}", chain: true}
 bookings:
   actions:
     - {type: ask, text: Slot?, form: wash, field: slot, row: "{event_text}"}
@@ -74,7 +79,7 @@ phone:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
     - {type: send, text: "{answer}", chain: completed}
 """
-PASSES = """
+PASSES = r"""
 all goes well:
   at: 2026-12-01 09:00
   steps:
@@ -163,7 +168,7 @@ times of today and days that are over are not offered, and no answer:
 people send photos and contacts, reply in a group, write in another channel and press an old button:
   steps:
     - {user: /desk, bot: A photo?}
-    - {user: /help, as: 8, channel: sms, bot: {text: Help, chat: "sms:8"}}
+    - {user: /help, as: 8, channel: sms, bot: {text: "Help\n1. Go", chat: "sms:8", buttons: []}}
     - {photo: F1, bot: A phone?}
     - {contact: "+79990000001", bot: "+79990000001"}
     - {user: hi, in: -100, bot: {text: -100 -, chat: "telegram-bot:-100"}}
@@ -231,7 +236,7 @@ def folder(tmp_path: Path) -> BotFolder:
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken, /later: s.later,"
-        " /off: s.off},"
+        " /off: s.off, /web: s.web},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
@@ -260,6 +265,21 @@ async def test_a_failure_names_its_place_and_the_difference(
     folder.write("tests/a.yaml", f"t:\n  steps: {steps}\n")
     (verdict,), _ = await run_tests(folder.folder, load(folder.folder).bot)
     assert (verdict.problem, verdict.place.file, verdict.place.line) == (problem, "tests/a.yaml", line)
+
+
+async def test_what_asks_a_service_outside_is_named_unless_the_test_says_what_it_returns(folder: BotFolder) -> None:
+    steps = "{user: /web, bot: {contains: no kind of job}}"
+    folder.write(
+        "tests/a.yaml",
+        f"a: {{steps: [{steps}]}}\nb: {{steps: [{steps}], returns: {{http_request: {{response_data: 1}}}}}}\n"
+        f"c: {{steps: [{steps}], fail: [s.web:1]}}\nd: {{steps: [{{user: /web, bot: x}}]}}",
+    )
+    verdicts, _ = await run_tests(folder.folder, load(folder.folder).bot)
+    assert [len(one.samples) for one in verdicts] == [1, 0, 0, 1]
+    ((place, said),) = verdicts[0].samples.items()
+    assert (place.file, "returns: {s.web:1: {…}}" in str(said)) == ("scenarios/s.yaml", True)
+    assert [one.problem for one in verdicts[:3]] == ["", "", ""]
+    assert "expected 'x'; s.web:2 job failed: There is no kind of job" in verdicts[3].problem, "what failed is named"
 
 
 def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -309,7 +329,7 @@ def test_a_chat_has_several_people_groups_channels_files_and_old_buttons(
     answered = [line.removeprefix("» ") for line in printed if line.startswith("»")]
     assert answered == [
         *("Help", "A photo?", "A phone?", "+79990000001", "<b>Your name?</b>"),
-        *("-100 -", "-100 -100 -", "Help"),
+        *("-100 -", "-100 -100 -", "Help", "1. Go"),
     ]
     assert sum(line.startswith(":wait 1d") for line in printed) == 2, "the help, again after what is no command"
 

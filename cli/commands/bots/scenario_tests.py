@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -14,12 +15,14 @@ from cli.command import FAILURE, SUCCESS
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.characters import counted
+from core.services import Services
+from jobs.registry import installed
 from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check
 from scenarios.check.reloading import ActiveBot, Fingerprint, fingerprint
 from scenarios.testing.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
 from scenarios.testing.conversation import Conversation, NoSuchButton
-from scenarios.testing.played_bot import PlayedBot, open_store
+from scenarios.testing.played_bot import PlayedBot, Prepare, open_store
 
 _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D ends. More:
 :as 8           another person writes from now on      :in -1001       in a group; :in alone ends it
@@ -30,9 +33,12 @@ _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D en
 
 def test_bot(arguments: Namespace) -> int:
     """Play the tests of a bot; fail if one of them does."""
-    verdicts, problems = asyncio.run(run_tests(arguments.folder, load_bot(arguments.folder)))
+    bot = load_bot(arguments.folder)
+    verdicts, problems = asyncio.run(run_tests(arguments.folder, bot, prepare=_with_jobs()))
     for problem in problems:
         print_warning(f"{arguments.folder / problem.file}:{problem.line}:{problem.column}: {problem.message}")
+    for place, said in {place: said for one in verdicts for place, said in one.samples.items()}.items():
+        print_warning(f"{arguments.folder / place.file}:{place.line}:{place.column}: {said}")
     failed = [one for one in verdicts if one.problem]
     for one in verdicts if arguments.json else failed:
         print(_as_json(one) if arguments.json else _as_text(arguments.folder, one))
@@ -40,6 +46,18 @@ def test_bot(arguments: Namespace) -> int:
         none = "" if verdicts else f"; tests are YAML files in {arguments.folder / FOLDER}"
         print(f"{counted(len(verdicts) - len(failed), 'test')} passed, {len(failed)} failed{none}")
     return FAILURE if failed or problems else SUCCESS
+
+
+def _with_jobs() -> Prepare:
+    """Return what stores the kinds of jobs of packages and of ADA_JOBS, so that a bot can start them. Raises
+    SetupError.
+    """
+    registry = installed(os.environ.get("ADA_JOBS", "").replace(",", " ").split())
+
+    async def prepare(core: Services) -> None:
+        await core.jobs.kinds.publish(registry.schedules, registry.queries, registry.signals)
+
+    return prepare
 
 
 def _as_text(folder: Path, one: BotTestVerdict) -> str:
@@ -61,15 +79,16 @@ def chat(arguments: Namespace) -> int:
 async def _chat(folder: Path) -> int:
     active = ActiveBot(folder, loaded=_checked(folder))
     seen = fingerprint(active.folder)
-    async with open_store() as store, PlayedBot.open(store, active, datetime.now(UTC), UTC) as bot:
+    async with open_store() as store, PlayedBot.open(store, active, datetime.now(UTC), UTC, _with_jobs()) as bot:
         terminal = _Terminal(Conversation(bot))
         print(_HELP)
         for line in _lines():
             seen = _reload(active, seen)
             before = len(bot.said)
             await terminal.act(line)
-            for failure in await bot.new_failures():
+            for failure in [*map(str, bot.samples.values()), *await bot.new_failures()]:
                 print_warning(failure)
+            bot.samples.clear()
             for said in bot.said[before:]:
                 to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else terminal.elsewhere(said.chat)
                 print("\n".join(message_lines(msgspec.to_builtins(said.message))) + to)

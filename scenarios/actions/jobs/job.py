@@ -253,7 +253,7 @@ ACTION = ActionType(
         "sign_in_url": "`sign_in`: the address at which the person signs in, for ten minutes and once",
         "signed_out": "`sign_out`: whether the person was signed in",
     },
-    outside=True,
+    outside=lambda written: written.operation in ("sign_in", "sign_out"),
     execute=execute,
     rehearse=rehearse,
     failure=failure,

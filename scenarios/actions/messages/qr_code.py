@@ -81,7 +81,7 @@ ACTION = ActionType(
         "qr_file": "the picture, for the `attachment` of the next `send`",
         "qr_text": "what the code says: with `start` the address of the bot",
     },
-    outside=True,
+    outside=lambda written: bool(written.start),
     execute=execute,
     samples={"qr_file": "qr.png"},
 )

@@ -8,7 +8,7 @@ from aiohttp import ClientSession
 from core.model.contacts.addresses import is_group
 from core.model.display import Display, KeyboardLimits, Limits
 from core.model.question import AnswerKind, Option, Question
-from couriers.email.courier import KEYBOARD as MAIL_KEYBOARD
+from couriers.email.channel import CHANNEL as MAIL
 from couriers.sending import Content, Feature, ParseMode, plain_text
 from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, with_link
 from couriers.sending.content.shown import Shown, display_of, shown_in
@@ -62,7 +62,7 @@ def test_the_parts_of_an_sms_are_counted_with_two_digits() -> None:
     [(2, [f"{URL}…?o=1", f"{URL}…?o=2"]), (5, [f"{URL}…?o={n}" for n in range(1, 6)]), (6, [f"{URL}…"])],
 )
 def test_a_mail_has_a_button_with_a_link_for_each_of_few_options(options: int, buttons: list[str]) -> None:
-    mail = Display(frozenset({Feature.INLINE}), frozenset({Feature.REPLY}), Limits(keyboard=MAIL_KEYBOARD), URL)
+    mail = Display(frozenset({Feature.INLINE}), frozenset({Feature.REPLY}), Limits(keyboard=MAIL.keyboard), URL)
     shown = seen(mail, question(*(f"o{n}" for n in range(options))))
     assert [one.url for row in shown.buttons for one in row] == buttons
     assert (shown.answer_by, shown.not_shown, shown.messages[0].text) == ("link", (), "Придёте?")
