@@ -10,8 +10,10 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.answers import Answers
+from core.directory import Directory
 from core.model.delivery import Accepted, Strategy
 from core.model.history_key import Id
+from core.model.people import User, UserChange
 from core.model.question import AnswerKind, Escalate, Option, Question, Remind
 from core.model.states import Reason, Status
 from core.queue import QueueClient
@@ -199,6 +201,30 @@ async def test_a_person_is_reminded_once_in_the_first_channel_that_has_reached_i
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: [(1, Status.SENT, None)]}))
     assert [len(texts(courier, "p1")) for courier in couriers] == [2, 1]
     await stack.audit()
+
+
+async def test_who_has_opted_out_or_is_blocked_gets_no_reminder(stack: Stack) -> None:
+    users = Directory(stack.store).users
+    for number in (1, 2, 3):
+        await users.create(TENANT, User(number, "Anna"))
+    await stack.courier(FakeCourier())
+    accepted = await stack.deliver(person(1), person(2), person(3), question=PLAIN)
+    await stack.finished(accepted.key)
+    await users.update(TENANT, 1, UserChange(opt_out=("echo",)))
+    await users.update(TENANT, 2, UserChange(blocked=True))
+    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    await until(lambda: is_reminded(stack, accepted, {3: [(1, Status.SENT, None)]}))
+
+
+async def test_a_reminder_that_could_not_be_sent_ends_with_its_question(stack: Stack) -> None:
+    runtime = await stack.courier(FakeCourier())
+    until_ms = round((stack.now() + timedelta(hours=2)).timestamp() * 1000)
+    accepted = await stack.deliver(person(1), question=msgspec.structs.replace(PLAIN, until=until_ms))
+    await stack.finished(accepted.key)
+    await stack.stop(runtime)
+    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    await pass_time(stack, hours=2, minutes=1)
+    assert await stack.take("echo") == []
 
 
 async def test_a_deleted_person_gets_no_reminder(stack: Stack) -> None:

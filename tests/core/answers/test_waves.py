@@ -1,11 +1,12 @@
 """Questions that need a number of confirmations: people are asked wave by wave, in their order."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
 
+from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.answers import Answers
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, Need, Option, Question
@@ -13,6 +14,7 @@ from core.model.states import Status
 from core.redis.constants import AWAITING_MS
 from core.redis.keys import KEYS
 from tests.core.answers.test_answers import BOT, SHOWS, Asked, asking, respond
+from tests.core.answers.test_reminders import pass_time
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
@@ -87,6 +89,15 @@ async def test_each_wave_asks_as_many_as_are_missing(asked: Asked) -> None:
     await waves.answers.close(waves.accepted.key, TENANT)
     assert await waves.answers.ask_next(waves.accepted.key, TENANT, 3) == ("closed", 0)
     await asked.stack.finished(waves.accepted.key)
+
+
+async def test_quiet_hours_move_a_wave(stack: Stack) -> None:
+    accepted = await stack.deliver(*[person(number, BOT) for number in (1, 2, 3, 4)], channels=(BOT,), question=NEEDED)
+    begin, end = (stack.now() + timedelta(minutes=minutes) for minutes in (30, 120))
+    quiet = TenantQuietHours(QuietHours(begin.time(), end.time(), UTC))
+    for time, asked in ({"hours": 1, "minutes": 1}, "2"), ({"hours": 1, "minutes": 10}, "4"):
+        await pass_time(stack, quiet, **time)
+        assert await stack.store.command("HGET", str(accepted.key), "answers_asked") == asked
 
 
 async def test_who_is_about_to_be_asked_is_left_out_when_enough_have_confirmed(stack: Stack) -> None:

@@ -141,7 +141,10 @@ async def test_a_repeated_step_makes_no_second_link(club: Bench) -> None:
 async def test_the_links_in_the_text_are_revoked(club: Bench) -> None:
     links = [(await club.results(LINK, IN_GROUP, run=str(n)))["invite_link"] for n in range(2)]
     unknown = "https://t.me/+unknown"
-    event = {**IN_GROUP, "event_text": f"Убрать {links[0]}, {links[1].removeprefix('https://')} и {unknown}!"}
+    event = {
+        **IN_GROUP,
+        "event_text": f"Убрать {links[0]}, {links[1].removeprefix('https://')}, {links[0]} и {unknown}!",
+    }
     ending = await club.play({**LINK, "cleanup": True}, event, run="c")
     assert ending.returned.results == {"invite_links_deleted": links, "invite_links_failed": [unknown]}
     assert str(ending.state) == "completed"

@@ -103,6 +103,16 @@ async def test_an_administrator_who_changes_the_job_of_somebody_else_by_a_bot_is
     assert (one.target, one.count, one.why) == ("/v1/jobs/hunt.6:pause", 1, "repairs")
 
 
+async def test_a_list_of_jobs_says_whether_there_are_more(hunting: Bench) -> None:
+    core = hunting.services.core
+    await core.directory.users.create(TENANT, User(5, "Anna", role="admin", contacts={"telegram-bot": [str(ANNA)]}))
+    for user in "567":
+        await core.jobs.start(JobId(TENANT, "hunt", user))
+    for limit, (listed, more) in {2: (2, True), 3: (3, False)}.items():
+        results = await hunting.results(job("list", limit=limit), PRIVATE)
+        assert (results["jobs_listed"], results["text"].endswith("…")) == (listed, more)
+
+
 async def test_a_person_signs_out_itself_and_nobody_else(hunting: Bench) -> None:
     store = hunting.services.core.store
     tokens = Tokens(store, Vault([new_key()]), {})

@@ -161,3 +161,13 @@ async def test_a_state_that_cannot_be_set_fails_with_the_reason(bench: Bench) ->
     assert "no user_state" in await bench.error({"type": "user"}, PRIVATE)
     wrong = {"type": "user", "user_state": "x", "expire": "soon"}
     assert "'soon' is not a duration" in await bench.error(wrong, PRIVATE)
+
+
+async def test_a_repeated_step_deletes_a_row_of_a_form_once(bench: Bench) -> None:
+    row = {"type": "form", "form": "wash", "row": "6 am"}
+    await bench.results({**row, "values": {"paid": "no"}}, PRIVATE, run="1")
+    for _ in range(2):
+        assert (await bench.results({**row, "delete": True}, PRIVATE, run="2"))["count"] == 0
+    await bench.results({**row, "values": {"paid": "yes"}}, PRIVATE, run="3")
+    assert (await bench.results({**row, "delete": True}, PRIVATE, run="2"))["count"] == 1, "a repeat deletes no new row"
+    assert "no row" in await bench.error({**row, "row": "7 am", "delete": True}, PRIVATE, run="4")
