@@ -19,10 +19,11 @@ _SETTLE = 5.0
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to measure (60)")
+    parser.add_argument("--shards", type=int, default=1, help="ADA_SHARDS (1)")
 
 
 async def measure(arguments: Namespace, rows: Rows) -> None:
-    async with environment() as env:
+    async with environment(shards=arguments.shards) as env:
         fleet = await start_fleet(env)
         await asyncio.sleep(min(_SETTLE, arguments.seconds))
         before, began = process_usage(), time.monotonic()

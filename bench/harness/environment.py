@@ -33,7 +33,7 @@ class Environment:
     that the counters leave its commands out.
     """
 
-    def __init__(self, directory: Path, program: Path | None = None) -> None:
+    def __init__(self, directory: Path, program: Path | None = None, shards: int = 1) -> None:
         self.directory = directory
         server = embedded_valkey.prepare(directory / "valkey")
         self._server_command = server.command(program)
@@ -44,6 +44,7 @@ class Environment:
         )
         self.variables = {
             "ADA_REDIS_URL": self.url,
+            "ADA_SHARDS": str(shards),
             "ADA_DATA": str(directory),
             "ADA_API_KEY": API_KEY,
             "ADA_HTTP": "127.0.0.1:0",
@@ -58,7 +59,7 @@ class Environment:
         )
         self._children.append(server)
         await server.facts(START_TIMEOUT)
-        await _sign_layout(self.url)
+        await _sign_layout(self.url, int(self.variables["ADA_SHARDS"]))
         self._syncing = asyncio.create_task(fsync_periodically(self.directory / "valkey"))
 
     async def start(
@@ -91,9 +92,9 @@ class Environment:
         return self._children[0]
 
 
-async def _sign_layout(url: str) -> None:
+async def _sign_layout(url: str, shards: int) -> None:
     """Writes the layout number, as the first start of Ada does: without it later processes refuse the data."""
-    store = await Store.open(url)
+    store = await Store.open(url, shards)
     try:
         await sign_layout(store)
     finally:
@@ -101,10 +102,10 @@ async def _sign_layout(url: str) -> None:
 
 
 @asynccontextmanager
-async def environment(program: Path | None = None) -> AsyncIterator[Environment]:
+async def environment(program: Path | None = None, shards: int = 1) -> AsyncIterator[Environment]:
     """Open a fresh environment with its server running. `program`: a server other than the embedded one."""
     with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
-        env = Environment(Path(directory), program)
+        env = Environment(Path(directory), program, shards)
         try:
             await env.start_server()
             yield env

@@ -1,8 +1,9 @@
 """The mark of the installation in the store: it shows whether the data are those with which a process began.
 
 A server that was emptied, or has started without its data or with old ones, answers as before. Every process looks at
-the mark of each shard every few seconds, and begins anew if it is another one (`cli.processes.noted_process`), so that
-all that a start writes is there again. The loss is noted for operators until one accepts it.
+the mark every few seconds, in a cluster at that of each shard, and begins anew if it is another one
+(`cli.processes.noted_process`), so that all that a start writes is there again. The loss is noted for operators until
+one accepts it.
 """
 
 import asyncio
@@ -84,20 +85,22 @@ class InstallationMark:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: Sequence[_InstallationMark] = [_InstallationMark("", 0)] * store.shards
+        marked = store.shards if store.shard_map.cluster else 1  # without a cluster all shards are lost together
+        self._keys = [KEYS["installation"].at(shard) for shard in range(marked)]
+        self._known: Sequence[_InstallationMark] = [_InstallationMark("", 0)] * marked
 
     async def begin(self) -> None:
         """Mark the shards that have no mark, and take the data that are there for ours."""
         new = secrets.token_hex(8)
         with suppress(StoreRefuses):  # on a full server a later start does it
-            for shard, key in enumerate(self._keys()):
+            for shard, key in enumerate(self._keys):
                 if await self._store.command("HSETNX", key, "id", new):
                     await self._store.command("HSET", key, "at", await self._now(shard))
         self._known = await self._read()
 
     async def move(self) -> None:
         """Write that a process is there now, where the data are those that it knows."""
-        for shard, (key, known, found) in enumerate(zip(self._keys(), self._known, await self._read(), strict=True)):
+        for shard, (key, known, found) in enumerate(zip(self._keys, self._known, await self._read(), strict=True)):
             now = await self._now(shard)
             if found.id and found.at < now and _loss(known, found) is None:
                 with suppress(StoreRefuses):
@@ -123,15 +126,12 @@ class InstallationMark:
         """Note a loss for operators; mark older data as noticed, so that the other processes notice it, too."""
         text = msgspec.json.encode(loss).decode()
         await self._store.command("SET", KEYS["data_loss"].at(0), text, "PX", in_ms(KEPT))
-        for key, old, new in zip(self._keys(), self._known, await self._read(), strict=True):
+        for key, old, new in zip(self._keys, self._known, await self._read(), strict=True):
             if _loss(old, new) is LossKind.OLDER and old.id == new.id:
                 await self._store.command("HSET", key, "id", f"{new.id}.{new.at}", "at", loss.at)
 
-    def _keys(self) -> Sequence[str]:
-        return [KEYS["installation"].at(shard) for shard in range(self._store.shards)]
-
     async def _read(self) -> Sequence[_InstallationMark]:
-        found = await asyncio.gather(*(self._store.read_hash(key, "id", "at") for key in self._keys()))
+        found = await asyncio.gather(*(self._store.read_hash(key, "id", "at") for key in self._keys))
         return [_InstallationMark(name or "", int(at or 0)) for name, at in found]
 
     async def _now(self, shard: int) -> int:

@@ -1,6 +1,7 @@
 """From which shard a worker claims next. Pure.
 
-A shard is due when its bell has rung, something falls due in it, or `max_sleep` has passed. It is hungry if its last
+A shard is due when its bell has rung or something falls due in it. It rests while another worker keeps its timer: it is
+looked at every `max_sleep`, all that rest at once, and due if the look shows that. It is hungry if its last
 claim took as much as there was room for; while there is room it is due. Of the due shards the one whose last claim is
 longest ago goes first. So a worker takes full pages: some of one shard, then of the one that has waited longest.
 
@@ -19,6 +20,7 @@ class ClaimSchedule:
 
     def __init__(self, shards: int) -> None:
         self._due = [0.0] * shards
+        self._look = [math.inf] * shards
         self._claimed = [0.0] * shards
         self._turns = [0] * shards
         self._hungry: set[int] = set()
@@ -32,9 +34,11 @@ class ClaimSchedule:
         self._due[shard], self._claimed[shard], self._turns[shard] = math.inf, now, 0
         self._hungry.discard(shard)
 
-    def end(self, shard: int, due: float) -> None:
-        """Note that a claim has ended, and when the next one is due; a shard that rang meanwhile stays due."""
-        self._due[shard] = min(self._due[shard], due)
+    def end(self, shard: int, due: float, look: float = math.inf) -> None:
+        """Note that a claim or a look has ended, and when the next ones are due; a shard that rang meanwhile stays
+        due.
+        """
+        self._due[shard], self._look[shard] = min(self._due[shard], due), look
 
     def note_hunger(self, shard: int, *, is_hungry: bool) -> None:
         (self._hungry.add if is_hungry else self._hungry.discard)(shard)
@@ -44,11 +48,18 @@ class ClaimSchedule:
         due = [shard for shard, moment in enumerate(self._due) if moment <= now or (has_room and shard in self._hungry)]
         return sorted(due, key=lambda shard: self._claimed[shard])
 
+    def to_look_at(self, now: float) -> list[int]:
+        """Return all shards that rest, if one of them is to be looked at now."""
+        if min(self._look) > now:
+            return []
+        return [shard for shard, look in enumerate(self._look) if look < math.inf and self._due[shard] > now]
+
     def next_moment(self, *, has_room: bool, aside: Collection[int] = ()) -> float:
-        """Return when the next shard is due, except those `aside`."""
+        """Return when the next shard is due or to be looked at, except those `aside`."""
         if has_room and not self._hungry <= set(aside):
             return 0.0
-        return min((moment for shard, moment in enumerate(self._due) if shard not in aside), default=math.inf)
+        moments = map(min, self._due, self._look)
+        return min((moment for shard, moment in enumerate(moments) if shard not in aside), default=math.inf)
 
     def takes_turn(self, shard: int) -> bool:
         """Return whether a worker without room takes the next page from this shard, too."""

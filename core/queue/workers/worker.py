@@ -6,19 +6,22 @@
                      timer) · a throttle ends · max_sleep
 
 `max_sleep` bounds every sleep, whatever events arrive: a lost event costs seconds, and an idle worker sends one command
-in that time. The bell is a key that exists while a worker of the tube sleeps; deleting it wakes the worker.
+in that time for all shards of a primary, and a claim for each shard whose timer it keeps. The bell is a key that exists
+while a worker of the tube sleeps; deleting it wakes the worker.
 
 Used by `core.queue.client` and `couriers.sending.runtime`. Calls the handler and settles what it returns.
 """
 
 import asyncio
 import logging
+import math
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from core.errors import StoreError
 from core.queue.batcher import Batcher
@@ -27,6 +30,7 @@ from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.queue.workers.claim_schedule import ClaimSchedule
 from core.queue.workers.heartbeat import Heartbeat, OnExtension
+from core.queue.workers.resting_shards import resting_shards
 from core.queue.workers.tasks_in_progress import TasksInProgress
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
@@ -115,6 +119,7 @@ class Worker:
         self._schedule = ClaimSchedule(store.shards)
         self._claiming: dict[Topology, asyncio.Task[None]] = {}
         self._requested = 0  # tasks of the claims underway
+        self._clock_ahead = 0.0  # seconds, of the server's clock before that of the event loop
         self._faults: dict[int, str] = {}  # why the last claim of a shard failed; each cause is logged once
         self.claims = 0
 
@@ -195,19 +200,31 @@ class Worker:
         self._wake.set()
 
     async def _claim_due(self) -> None:
-        """Claim in the shard that is due and has waited longest; at several primaries side by side, because one that
-        does not answer delays no other (S-09).
+        """Make the next call of each primary; at several primaries side by side, because one that does not answer
+        delays no other (S-09).
         """
-        due = self._schedule.due_now(asyncio.get_running_loop().time(), has_room=self._tasks.has_room)
+        calls = self._due_calls(asyncio.get_running_loop().time())
         if len(self._store.shard_map.primaries()) == 1:
-            if due:
-                await self._claim_from(due[0])
+            for call in calls.values():
+                await call()
             return
-        for shard in due:
-            primary = self._store.shard_map.of(shard)
+        for primary, call in calls.items():
             if primary not in self._claiming:
-                self._claiming[primary] = asyncio.create_task(self._claim_from(shard), name=f"claim of {self.tube}")
+                self._claiming[primary] = asyncio.create_task(call(), name=f"claim of {self.tube}")
                 self._claiming[primary].add_done_callback(partial(self._end_claim, primary))
+
+    def _due_calls(self, now: float) -> dict[Topology, Callable[[], Coroutine[Any, Any, None]]]:
+        """Return the next call of each primary: the claim of the shard that is due and has waited longest, else a look
+        at those that rest.
+        """
+        calls: dict[Topology, Callable[[], Coroutine[Any, Any, None]]] = {}
+        for shard in self._schedule.due_now(now, has_room=self._tasks.has_room):
+            calls.setdefault(self._store.shard_map.of(shard), partial(self._claim_from, shard))
+        resting = self._schedule.to_look_at(now)
+        for primary, homes in self._store.shard_map.primaries().items() if resting else ():
+            if shards := [shard for shard in resting if shard in homes]:
+                calls.setdefault(primary, partial(self._look_at, shards))
+        return calls
 
     def _end_claim(self, primary: Topology, _: "asyncio.Task[None]") -> None:
         del self._claiming[primary]
@@ -221,8 +238,20 @@ class Worker:
     async def _claim_from(self, shard: int) -> None:
         clock = asyncio.get_running_loop().time
         self._schedule.begin(shard, clock())
-        seconds = await self._try_claim(shard)
-        self._schedule.end(shard, clock() + seconds if seconds > 0 else 0.0)
+        seconds, most = await self._try_claim(shard), self._options.max_sleep.total_seconds()
+        look = clock() + most if seconds > most else math.inf
+        self._schedule.end(shard, clock() + seconds if seconds > 0 else 0.0, look)
+
+    async def _look_at(self, shards: Sequence[int]) -> None:
+        """Have those shards claimed in which a claim may have something to do."""
+        try:
+            moments = await resting_shards(self._store, self.tube, self.owner, shards)
+        except StoreError:  # the claims report it
+            moments = {}
+        look = asyncio.get_running_loop().time() + self._options.max_sleep.total_seconds()
+        for shard in shards:
+            due = _after_the_keeper(moments[shard]) / 1000 - self._clock_ahead if shard in moments else 0.0
+            self._schedule.end(shard, due, look)
 
     async def _try_claim(self, shard: int) -> float:
         """Claim as `_claim` does, and log a fault. Returns after how many seconds the shard is due again."""
@@ -273,15 +302,18 @@ class Worker:
     def _start_all(self, shard: int, claim: Claim, asked: float) -> None:
         self.claims += 1
         (self._kept_timers.add if claim.keeper else self._kept_timers.discard)(shard)
+        self._clock_ahead = claim.clock / 1000 - asyncio.get_running_loop().time()
         for task in claim.tasks:
             self._tasks.start(task, self._handle(task, claim), asked)
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
-        moments = [claim.opens_at] if claim.opens_at >= 0 else []
-        if claim.next_at >= 0:
-            moments.append(claim.next_at + (0 if claim.keeper else random.randint(*_AFTER_THE_KEEPER)))
-        waits = [(moment - claim.clock) / 1000 for moment in moments]
-        return min([*waits, self._options.max_sleep.total_seconds()])
+        """Return when the next claim is due by what this one has shown. If another worker keeps the timer, that may be
+        never: then the shard is looked at.
+        """
+        next_at = float(claim.next_at) if claim.keeper else _after_the_keeper(claim.next_at)
+        moments = [moment for moment in (next_at, float(claim.opens_at)) if moment >= 0]
+        most = self._options.max_sleep.total_seconds() if claim.keeper or claim.opens_at >= 0 else math.inf
+        return min([most, *((moment - claim.clock) / 1000 for moment in moments)])
 
     async def _handle(self, task: Task, claim: Claim) -> Settled | None:
         """Return the task's new state, None if the handler has settled it itself."""
@@ -313,3 +345,8 @@ class Worker:
     async def _drain(self) -> None:
         while ending := [*self._claiming.values(), *self._tasks.running]:
             await asyncio.wait(ending)
+
+
+def _after_the_keeper(next_at: int) -> float:
+    """Return when a worker that does not keep the timer claims, by the server's ms; infinite if nothing falls due."""
+    return next_at + random.randint(*_AFTER_THE_KEEPER) if next_at >= 0 else math.inf

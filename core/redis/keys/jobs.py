@@ -170,14 +170,14 @@ QUEUE = (
         "delivery:{s}:idle:<tube>",
         "string",
         Lifetime.TTL,
-        "the bell; exists only while a worker of it sleeps",
+        "the bell; exists only while a worker of it sleeps, and nothing of the tube can be claimed",
     ),
     Key(
         "timer",
         "queue:{s}:timer",
         "string",
         Lifetime.TTL,
-        "the worker that keeps the timer of the due index",
+        "the worker that keeps the timer of the due index, and the next moment in ms, -1 for none",
     ),
     Key(
         "reply", "reply:{s}:<client>", "stream", Lifetime.TTL, "ends of tasks for which this client waits, with results"

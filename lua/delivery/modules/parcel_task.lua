@@ -104,5 +104,7 @@ end
 
 -- Drops ended deliveries whose retention is over.
 function ParcelTask.drop_ended()
-  for _, member in ipairs(Due.overdue(Key.retained(), DROPS)) do drop_history(member) end
+  local ended = Due.overdue(Key.retained(), DROPS)
+  for _, member in ipairs(ended) do drop_history(member) end
+  return #ended == DROPS
 end

@@ -4,7 +4,7 @@
 -- EVENTS  del of the bells of every channel and of every tube that has had a task
 
 return function(owner)
-  if redis_call('GET', Key.timer()) ~= owner then return 0 end
+  if Timers.keeper() ~= owner then return 0 end
   redis_call('DEL', Key.timer())
   local tubes = {}
   for _, channel in ipairs(redis_call('HKEYS', Key.channels())) do tubes[channel] = true end

@@ -1,6 +1,9 @@
 -- claiming: gives ready tasks of a tube to a worker
 -- `request`, of a worker: tube, owner, account, limit, budget, lease_ms, max_sleep_ms.
 
+-- An idle shard drops page after page of what has been kept since its end, with this pause.
+local DROP_AGAIN_MS = 150
+
 -- Returns the ms until which the account is throttled, 0 if it is not.
 local function throttled_until(request)
   local key = Key.throttles(request.tube)
@@ -153,17 +156,22 @@ local function note_taken(tube, given)
   Counts.tally(tube, 'taken', given)
 end
 
--- The bell: while it exists, a worker of this tube sleeps. Its expiry is a second chance to wake, not the timing.
-local function set_bell(request, next_at)
-  local sleep_ms = next_at > now and math.min(next_at - now, 60000) or 60000
+-- The bell: while it exists, a worker of this tube sleeps, and nothing of the tube can be claimed. Its expiry is a second chance to wake,
+-- not the timing.
+local function set_bell(request, next_at, opens_at)
+  local sleep_ms = 60000
+  for _, moment in ipairs({ next_at, opens_at }) do
+    if moment > now then sleep_ms = math.min(sleep_ms, moment - now) end
+  end
   redis_call('SET', Key.bell(request.tube), request.owner, 'PX', math.max(1, math.floor(sleep_ms)))
 end
 
--- One worker of the shard keeps the timer on the head of the due index; if it dies, its key expires. Returns whether it is this one.
-local function keep_timer(request)
-  local keeper = redis_call('GET', Key.timer())
+-- One worker of the shard keeps the timer on the head of the due index; if it dies, its key expires. The key has the moment, too, for the
+-- workers that look at it instead of claiming. Returns whether it is this one.
+local function keep_timer(request, next_at)
+  local keeper = Timers.keeper()
   if keeper and keeper ~= request.owner then return false end
-  redis_call('SET', Key.timer(), request.owner, 'PX', request.max_sleep_ms * 2)
+  redis_call('SET', Key.timer(), string.format('%s %.0f', request.owner, next_at), 'PX', request.max_sleep_ms * 2)
   return true
 end
 
@@ -175,7 +183,8 @@ end
 
 -- Returns what a claim returns (claim.lua). What has fallen due happens in a paused tube too.
 function Claiming.claim_tasks(request)
-  local more, opens_at, tasks = Due.tick(), throttled_until(request), {}
+  local more, is_dropping = Due.tick()
+  local opens_at, tasks = throttled_until(request), {}
   local interval, is_paused = options_of(request.tube)
   if opens_at <= now and not is_paused then
     local most, opens = allowed_by_pace(request.tube, interval, request.limit)
@@ -187,8 +196,9 @@ function Claiming.claim_tasks(request)
   end
   local next_at = more and now or Timers.next_moment() or -1
   -- A put into a paused tube wakes no worker; `resume` does.
-  if #tasks == 0 and request.limit > 0 and not is_paused then set_bell(request, next_at) end
-  local keeper = keep_timer(request) and 1 or 0
+  if #tasks == 0 and request.limit > 0 and not is_paused and not more then set_bell(request, next_at, opens_at) end
+  if is_dropping then next_at = math.min(next_at < 0 and math.huge or next_at, now + DROP_AGAIN_MS) end
+  local keeper = keep_timer(request, next_at) and 1 or 0
   local throttles = redis_call('ZCARD', Key.throttles(request.tube))
   local reply = { now, clock[2] % 1000, next_at, keeper, throttles, opens_at > now and opens_at or -1 }
   for n, task in ipairs(tasks) do reply[n + 6] = task end

@@ -110,12 +110,12 @@ function Due.work_off(late, stale, ripe)
 end
 
 -- Every claim begins with a tick, so there is no scheduler process and no leader. A task that enters a lane ticks first if something due
--- would be overtaken. Returns whether a page was full, so that more may be due.
+-- would be overtaken. Returns whether a page was full, so that more may be due; and whether more may be left to drop, which has time.
 function Due.tick()
   local late, stale, ripe = Due.overdue(Key.lease(), Due.PAGE), Due.overdue(Key.expires(), Due.PAGE), Due.overdue(Key.due(), Due.PAGE)
   local more = (#late > 0 or #stale > 0 or #ripe > 0) and Due.work_off(late, stale, ripe)
-  Kinds.drop_ended()
-  return more or #late == Due.PAGE or #stale == Due.PAGE
+  local is_dropping = Kinds.drop_ended()
+  return more or #late == Due.PAGE or #stale == Due.PAGE, is_dropping
 end
 
 function Due.begin()

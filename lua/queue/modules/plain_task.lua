@@ -44,5 +44,7 @@ end
 
 -- Drops ended tasks that were kept for a while (K-34).
 function PlainTask.drop_ended()
-  for _, id in ipairs(Due.overdue(Key.finished(), Due.PAGE)) do drop(id) end
+  local ended = Due.overdue(Key.finished(), Due.PAGE)
+  for _, id in ipairs(ended) do drop(id) end
+  return #ended == Due.PAGE
 end

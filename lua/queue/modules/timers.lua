@@ -10,6 +10,12 @@ function Timers.next_moment()
   return first
 end
 
+-- Returns the owner of the worker that keeps the timer, or false.
+function Timers.keeper()
+  local text = redis_call('GET', Key.timer())
+  return text and (string.match(text, '^(.*) %-?%d+$') or text)
+end
+
 -- Call it before a moment enters an index: if it comes first, the timer's key is deleted, which wakes the worker that keeps the timer
 -- and no other.
 function Timers.new_moment(at)

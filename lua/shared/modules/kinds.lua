@@ -23,9 +23,10 @@ function Kinds.release(member) return ParcelTask.release_delivery(member) end
 -- Returns whether this call may still end tasks: to end a parcel may be much work. What is left is ended by the next call.
 function Kinds.may_end() return Parcels.may_close() end
 
+-- Returns whether more may be left to drop.
 function Kinds.drop_ended()
-  PlainTask.drop_ended()
-  ParcelTask.drop_ended()
+  local is_left = PlainTask.drop_ended()
+  return ParcelTask.drop_ended() or is_left
 end
 
 -- A new call, and each round of what is due, may end as many parcels again.

@@ -50,3 +50,18 @@ def test_a_worker_takes_some_pages_of_a_shard_and_then_those_of_another_that_wai
     assert not any(pages[pages.index(False) :]), "until the shard is claimed again"
     claimed(schedule, 0, 2.0, 5.0, is_hungry=True)
     assert schedule.takes_turn(0)
+
+
+def test_all_shards_that_rest_are_looked_at_together() -> None:
+    schedule = ClaimSchedule(4)
+    for shard, (due, look) in enumerate([(math.inf, 5.0), (math.inf, 6.0), (3.0, 7.0), (8.0, math.inf)]):
+        schedule.begin(shard, 1.0)
+        schedule.end(shard, due, look)
+    assert schedule.next_moment(has_room=True) == 3.0
+    assert (schedule.to_look_at(4.0), schedule.to_look_at(5.0)) == ([], [0, 1]), "the others are due or keep a timer"
+    schedule.ring(0)
+    assert schedule.to_look_at(5.0) == [1]
+    for shard in (1, 2):
+        schedule.begin(shard, 5.0)
+        schedule.end(shard, 9.0)
+    assert (schedule.to_look_at(7.0), schedule.next_moment(has_room=True, aside=[0])) == ([], 8.0)

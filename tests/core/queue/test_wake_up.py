@@ -7,11 +7,14 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from core.queue import Claim, NewTask, Task, Worker, WorkerOptions
+from core.model.clock import to_ms
+from core.queue import Claim, NewTask, Task, Tube, Tubes, Worker, WorkerOptions
+from core.queue.task import ClaimRequest
+from core.queue.workers.resting_shards import resting_shards
 from core.redis.keys import KEYS, bell
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
-from tests.support.stack import Stack
+from tests.support.stack import HOUR, LEASE, Stack
 from tests.support.waiting import stays, until
 
 pytestmark = on_both_servers
@@ -205,7 +208,7 @@ async def test_a_task_that_is_not_the_earliest_due_leaves_the_timer_alone(stack:
     await stack.queue.put("t", NewTask("a", due=stack.now() + timedelta(seconds=30)))
     await stack.claim(owner="keeper")
     await stack.queue.put("t", NewTask("b", due=stack.now() + timedelta(seconds=40)))
-    assert await stack.redis.get("queue:{0}:timer") == "keeper"
+    assert str(await stack.redis.get("queue:{0}:timer")).startswith("keeper ")
     await stack.queue.put("t", NewTask("c", due=stack.now() + timedelta(seconds=20)))
     assert await stack.redis.get("queue:{0}:timer") is None
 
@@ -217,6 +220,67 @@ async def test_without_any_event_a_task_is_found_within_max_sleep(stack: Stack, 
     await stack.queue.put("t", NewTask("a"))
     await until(lambda: workers.got)
     assert workers.got[0][1] - put_at < 10, "0.4 s on an idle machine"
+
+
+async def test_a_shard_rests_while_its_bell_and_the_timer_of_another_worker_exist(stack: Stack) -> None:
+    await stack.queue.put("u", NewTask("later", due=stack.now() + timedelta(seconds=30)))
+
+    async def claim(account: str = "") -> Claim:
+        return await stack.queue.claim(0, ClaimRequest("t", "a", 1, LEASE, HOUR, account))
+
+    async def resting(tube: str = "t", owner: str = "b") -> dict[int, int]:
+        return await resting_shards(stack.store, tube, owner, [0])
+
+    assert await resting() == {}
+    next_at = (await claim()).next_at
+    assert await resting() == {0: next_at}
+    assert (await resting(owner="a"), await resting("u")) == ({}, {}), "the keeper claims; nobody sleeps in u"
+    await stack.redis.delete(KEYS["timer"].at(0))
+    assert await resting() == {}, "the keeper has died"
+    await claim()
+    await stack.queue.put("t", NewTask("now"))
+    assert await resting() == {}
+    await stack.finish_all()
+    await stack.queue.throttle("t", "account:x", timedelta(seconds=5))
+    await claim("x")
+    assert 0 < await stack.redis.pttl(BELL) <= 5000, "then its account may claim, whoever knows of it"
+
+
+async def test_a_claim_that_leaves_work_is_followed_by_another_and_what_is_to_be_dropped_wakes_nobody(
+    stack: Stack,
+) -> None:
+    await Tubes(stack.store).create(Tube("t", keep=HOUR))
+    await stack.queue.put_many("t", [NewTask("a", due=stack.now() + HOUR)] * 101)
+    stack.advance_clock(HOUR)
+    claim = await stack.claim("u")
+    assert claim.next_at == claim.now
+    assert not await stack.redis.exists(bell(0, "u")), "not every task of the shard was looked at"
+    assert len(await stack.finish_all()) == 101
+    stack.advance_clock(2 * HOUR)
+    claim = await stack.claim("u")
+    assert 0 < claim.next_at - claim.now < 1000
+    assert await stack.redis.pttl(bell(0, "u")) > 1000
+    assert (await stack.claim("u")).next_at == -1
+
+
+async def test_a_worker_that_keeps_no_timer_claims_nothing_while_it_is_idle(stack: Stack, workers: Workers) -> None:
+    quick = WorkerOptions(max_sleep=timedelta(seconds=0.1))
+    keeper = Worker(stack.store, "other", workers._handle, options=quick)
+    keeping = asyncio.create_task(keeper.run())
+    await until(lambda: keeper.claims >= 2)
+    idle = await workers.start(quick)
+    kept, before = keeper.claims, idle.claims
+    await until(lambda: keeper.claims >= kept + 4)
+    assert idle.claims == before
+    await stack.redis.config_set("notify-keyspace-events", "")
+    await stack.queue.put("t", NewTask("without an event"))
+    await until(lambda: workers.bodies == ["without an event"])
+    keeping.cancel()
+    await asyncio.wait([keeping])
+    due = stack.now() + timedelta(seconds=0.3)
+    await stack.queue.put("t", NewTask("without a keeper", due=due))
+    await stack.redis.set(KEYS["timer"].at(0), f"lost {to_ms(due)}", px=120_000)
+    await until(lambda: workers.bodies[1:] == ["without a keeper"])
 
 
 async def test_an_idle_worker_claims_once_per_max_sleep(stack: Stack, workers: Workers) -> None:
@@ -294,4 +358,4 @@ async def test_when_the_keeper_of_the_timer_stops_another_takes_over_at_once(sta
     await until(lambda: keeper.claims >= 3)
     keeper.stop()
     await until(lambda: other.claims >= 3)
-    assert await stack.redis.get(KEYS["timer"].at(0)) == other.owner
+    assert str(await stack.redis.get(KEYS["timer"].at(0))).startswith(other.owner)
