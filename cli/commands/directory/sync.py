@@ -68,7 +68,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
             f"the name of a source has small letters, digits and _, at most 27, and is not {ACCOUNTS}", WRONG_USAGE
         )
     every = _seconds(arguments)
-    place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private, every > 0)
+    place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private)
     if not every:
         return await SyncRun(api, arguments, place, dry_run=arguments.dry_run).report()
     if UP_PART in os.environ:

@@ -70,7 +70,6 @@ class SourcePlace:
     secret: str = ""
     mapping: str = ""
     allow_private: bool = False
-    is_watched: bool = False
 
     @property
     def is_url(self) -> bool:
@@ -131,16 +130,15 @@ async def _table_of(place: SourcePlace, source: str) -> SourceTable:
 
 async def _read(place: SourcePlace) -> bytes:
     try:
-        return await asyncio.to_thread(_read_settled, Path(place.name), is_watched=place.is_watched)
+        return await asyncio.to_thread(_read_settled, Path(place.name))
     except FileNotFoundError:
         raise SyncRefused("not_found", f"{place.name} does not exist; nothing was changed") from None
 
 
-def _read_settled(path: Path, *, is_watched: bool) -> bytes:
+def _read_settled(path: Path) -> bytes:
     """Return the content of a file, or of the newest file of a folder. Raises SyncRefused, CommandFailed."""
-    if path.is_dir():
-        path, is_watched = _newest(path), True
-    if is_watched:
+    path = _newest(path) if path.is_dir() else path
+    if path.is_file():  # and no pipe
         _settle(path)
     return read_input(str(path), Options().import_limit)
 
