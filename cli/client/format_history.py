@@ -112,11 +112,13 @@ def format_answer(answer: Mapping[str, Any]) -> str:
     """Return the state of the question for a recipient, and its answer."""
     said = answer.get("text") or answer.get("value")
     text = f": {shorten(said)}" if said else ""
-    changed = f", changed {len(answer['revisions'])} times" if answer.get("revisions") else ""
+    note = f" ({shorten(answer['note'])})" if answer.get("note") else ""
+    changes = len(answer.get("revisions") or ())
+    changed = f", changed {'once' if changes == 1 else f'{changes} times'}" if changes else ""
     waiting = ", waits for a place" if answer.get("waiting") else ""
     said_by = ", ".join(f"{one['name'] or one['who']}: {one['text']}" for one in answer.get("voices", ()))
     conflict = f", conflict ({said_by})" if answer.get("conflict") else ""
-    return f"{answer['state'].replace('_', ' ')}{text}{waiting}{changed}{conflict}"
+    return f"{answer['state'].replace('_', ' ')}{text}{note}{waiting}{changed}{conflict}"
 
 
 def recipient_lines(history: History) -> Iterator[str]:

@@ -81,12 +81,19 @@ class GuardedChild(NamedTuple):
 
 class Uninformed(Struct, frozen=True, omit_defaults=True):
     """A child about which no guardian gets a message, or not this one. `why`: no_guardian, or guardian_blocked: then
-    `guardian` is the id of the one that is blocked for this child.
+    `guardian` is the id of the one that is blocked for this child. `name`: of this guardian, else of the child, in the
+    directory; never stored.
     """
 
     child: Id
     why: str
     guardian: str = ""
+    name: str | None = None
+
+    @property
+    def who(self) -> str:
+        """Return the id of the person that gets nothing, or has nobody who gets it."""
+        return self.guardian or str(self.child)
 
 
 class Recipient(Struct, frozen=True):
@@ -157,7 +164,7 @@ class NewDelivery(Struct, frozen=True):
 
     `replies`: where replies go: sender, off (those who reply are told so), or the id of an office; "": they are not
     looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go. `uninformed`: of a
-    delivery to guardians, those that get nothing.
+    delivery to guardians, those that get nothing. `unfilled`: the marks that everybody gets as they are written.
     """
 
     tenant: str
@@ -185,6 +192,7 @@ class NewDelivery(Struct, frozen=True):
     follows: FollowUp | None = None
     texts: Mapping[str, str] = {}
     uninformed: Sequence[Uninformed] = ()
+    unfilled: Sequence[str] = ()
 
 
 class Repeat(Struct, frozen=True, gc=False):
@@ -200,7 +208,7 @@ class Repeat(Struct, frozen=True, gc=False):
 class Accepted(Struct, frozen=True):
     """The result of enqueuing or rescheduling. `moved_from`: the requested time, if it had passed or was in quiet
     hours. `repeated`: this is the first result again. `quota`: the sender's, if this delivery counts towards one.
-    `uninformed`: guardians that get nothing; empty in a repeat.
+    `uninformed`: guardians that get nothing; `unfilled`: marks of the text that nothing fills; both empty in a repeat.
     """
 
     key: HistoryKey
@@ -211,6 +219,7 @@ class Accepted(Struct, frozen=True):
     repeated: bool = False
     quota: QuotaState | None = None
     uninformed: Sequence[Uninformed] = ()
+    unfilled: Sequence[str] = ()
 
 
 class Cancelled(Struct, frozen=True):

@@ -233,6 +233,7 @@ class AnswerTotals(Struct, frozen=True):
     `waiting`: key → how many wait for a place, of the options that have places. `sum`: of the numbers that count, in
     hundredths; None for other kinds. `counted`: how many answers count.
     `withheld`: `options` is empty, because an anonymous question is not closed yet, or has too few answers.
+    `conflicts`: how many children have guardians that differ.
     """
 
     states: Mapping[AnswerState, int]
@@ -242,6 +243,7 @@ class AnswerTotals(Struct, frozen=True):
     sum: int | None = None
     counted: int = 0
     withheld: bool = False
+    conflicts: int = 0
 
 
 class Pressed(Struct, frozen=True):
@@ -316,6 +318,9 @@ def reached_field(number: int) -> str:
     return f"answers_reached:{number}"
 
 
+_COUNTED = ("answered", "late", "unreached", "conflict")
+
+
 def counter_fields(question: Question | None) -> list[str]:
     """Return the fields that count answers."""
     if question is None:
@@ -323,7 +328,7 @@ def counter_fields(question: Question | None) -> list[str]:
     options = [f"answers:option:{one.key}" for one in question.options]
     waiting = [f"answers:waiting:{one.key}" for one in question.options if one.places]
     numbers = ["answers:sum"] if question.kind is AnswerKind.NUMBER else []
-    return ["answers:answered", "answers:late", "answers:unreached", *options, *waiting, *numbers]
+    return [*(f"answers:{name}" for name in _COUNTED), *options, *waiting, *numbers]
 
 
 def channel_code(channel: str) -> int:
@@ -349,9 +354,7 @@ def totals(
     closed_at: int,
 ) -> AnswerTotals:
     """Return the totals. They add up to the recipients, as their states do. `counters`: `counter_fields`."""
-    answered, late, unreached = (
-        int(counters.get(f"answers:{name}") or 0) for name in ("answered", "late", "unreached")
-    )
+    answered, late, unreached, conflicts = (int(counters.get(f"answers:{name}") or 0) for name in _COUNTED)
     waiting = reached - (answered + late - unreached)
     rest = recipients - answered - late - waiting
     states = {
@@ -367,4 +370,6 @@ def totals(
     numbers = int(counters.get("answers:sum") or 0) if question.kind is AnswerKind.NUMBER else None
     counted = answered + (late if question.late is Late.COUNT else 0)
     is_withheld = question.is_anonymous and not (closed_at and answered >= FEWEST_ANONYMOUS)
-    return AnswerTotals(states, {} if is_withheld else options, closed_at, line, numbers, counted, is_withheld)
+    return AnswerTotals(
+        states, {} if is_withheld else options, closed_at, line, numbers, counted, is_withheld, conflicts
+    )

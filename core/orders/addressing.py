@@ -68,7 +68,8 @@ class Addressing:
         """Return each person once. Raises Invalid NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, VALUES_DIFFER."""
         recipients = each_once(mentions) if len(mentions) > 1 else mentions
         if not recipients:
-            raise Invalid("NOBODY_ADDRESSED", "The groups have no members.", "recipients")
+            detail = "Nobody is addressed: the groups have no members, or these people no guardians."
+            raise Invalid("NOBODY_ADDRESSED", detail, "recipients")
         if len(recipients) > self._max_recipients:
             detail = f"At most {self._max_recipients} recipients are allowed."
             raise Invalid("TOO_MANY_RECIPIENTS", detail, "recipients")

@@ -18,6 +18,7 @@ from core.model.field_types import (
     UploadId,
 )
 from core.model.people import Locale, User
+from core.model.text.personal import marks_in
 
 
 class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +90,15 @@ class Order(Struct, frozen=True):
     def is_personal(self) -> bool:
         has_rows = any(isinstance(one, Addressee) and (one.table or one.follow_up) for one in self.addressees)
         return self.has_values or has_rows or bool(self.delivery.texts) if self.personal is None else self.personal
+
+    @property
+    def unfilled(self) -> Sequence[str]:
+        """Return the marks of the text and the buttons that everybody gets as they are written, unless the author has
+        said that they are no marks.
+        """
+        if self.personal is not None or self.is_personal:
+            return ()
+        return marks_in(self.delivery.text, self.delivery.content)
 
 
 class Caller(Struct, frozen=True):

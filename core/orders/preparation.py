@@ -96,13 +96,7 @@ class Preparation:
         role = await self._role(given.sender, caller)
         sender = given.sender.id
         mentions, uninformed = await self._addressing.mentions(caller.tenant, addressees, sender, role, order.audience)
-        recipients = self._addressing.each_once(mentions)
-        recipients = [
-            replace(one, hours="")
-            if one.hours and (order.urgent or self._closes_before_hour(given, one.hours, deliver_at))
-            else one
-            for one in recipients
-        ]
+        recipients = self._due(order, self._addressing.each_once(mentions), deliver_at)
         check_people(given.question, len(recipients))
         if given.question and any(one.children for one in recipients):
             check_guardians(given.question, recipients)
@@ -118,11 +112,22 @@ class Preparation:
             moved_from=moved_from,
             replies=replies,
             uninformed=uninformed,
+            unfilled=order.unfilled,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
         if order.is_personal or delivery.texts:
             delivery = make_personal(delivery if order.is_personal else as_typed(delivery))
         return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
+
+    def _due(self, order: Order, people: Sequence[Recipient], deliver_at: datetime | None) -> Sequence[Recipient]:
+        """Return the recipients, without their own hours where the message does not wait for these."""
+        given = order.delivery
+        return [
+            replace(one, hours="")
+            if one.hours and (order.urgent or self._closes_before_hour(given, one.hours, deliver_at))
+            else one
+            for one in people
+        ]
 
     def _closes_before_hour(self, given: NewDelivery, hours: str, deliver_at: datetime | None) -> bool:
         """Return whether a question would be closed when it reaches a person who wants one message a day."""

@@ -227,11 +227,11 @@ class Sending:
 
 
 def _naming(result: R, delivery: NewDelivery) -> R:
-    """Return the result of storing a delivery with the guardians that get nothing; a repeat returns the first result as
-    it was stored.
+    """Return the result of storing a delivery with the guardians that get nothing and the marks that nothing fills; a
+    repeat returns the first result as it was stored.
     """
-    if delivery.uninformed and isinstance(result, Accepted) and not result.repeated:
-        return replace(result, uninformed=delivery.uninformed)
+    if (delivery.uninformed or delivery.unfilled) and isinstance(result, Accepted) and not result.repeated:
+        return replace(result, uninformed=delivery.uninformed, unfilled=delivery.unfilled)
     return result
 
 

@@ -84,8 +84,9 @@ def totals_lines(question: Question, totals: AnswerTotals, language: str) -> Seq
 
 
 def _state_lines(totals: AnswerTotals, shown: Iterable[AnswerState], language: str) -> Sequence[str]:
-    said = [(state, totals.states[state]) for state in shown if state in _NEEDS_ACTION_FIRST]
-    return [f"{say(f'totals_{state}', language)}: {n}" for state, n in said if n]
+    counted = [(str(state), totals.states[state]) for state in shown if state in _NEEDS_ACTION_FIRST]
+    counted.append(("conflicts", totals.conflicts))
+    return [f"{say(f'totals_{name}', language)}: {n}" for name, n in counted if n]
 
 
 def _value_lines(question: Question, totals: AnswerTotals, language: str) -> Sequence[str]:

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 import pytest
 
 from cli.command import CommandFailed
-from cli.commands.messages.deliveries import declare_send, new_delivery, unfilled_marks
+from cli.commands.messages.deliveries import declare_send, new_delivery
 
 
 def parsed(*options: str) -> Namespace:
@@ -37,11 +37,3 @@ def test_an_option_that_would_mean_nothing_is_refused(options: list[str], refusa
 @pytest.mark.parametrize("written", ["2m", "PT2M"])
 def test_a_duration_is_written_like_every_other_or_as_the_api_has_it(written: str) -> None:
     assert body_of("--strategy", "first", "--fallback-after", written)["wait"] == "PT2M"
-
-
-def test_a_mark_that_nothing_fills_is_named() -> None:
-    marked = ("--text", "Dear {{first_name}}, {{ or }}")
-    assert unfilled_marks(parsed(*marked)).startswith("{{first_name}} was sent as it is written; --personal")
-    assert not unfilled_marks(parsed(*marked, "--personal"))
-    assert not unfilled_marks(parsed(*marked, "--table", "people.csv"))
-    assert not unfilled_marks(parsed())

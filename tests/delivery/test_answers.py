@@ -357,7 +357,9 @@ async def test_two_guardians_differ_about_a_child_and_every_table_says_so(api: A
         assert (await api.call("POST", "/v1/users", user)).status == 201
     for child, name in ((161, "Ivan"), (162, "Vera")):
         await api.call("POST", "/v1/users", {"id": child, "name": name, "guardians": [7, 8]})
-    body = asking(**CHOICE, consent=True) | {"recipients": [{"id": 161}, {"id": 162}], "to": "guardians"}
+    body = asking(**CHOICE, consent=True) | {"recipients": [{"id": 161}, {"id": 162}], "audience": "guardians"}
+    twice = await api.call("POST", "/v1/deliveries", body | {"to": "guardians"})
+    assert (twice.code, twice.json["errors"][0]["path"]) == ("ONE_FIELD_WANTED", "to")
     made = await api.call("POST", "/v1/deliveries", body)
     where = made.headers["Location"]
     await finished(api, where)
@@ -373,7 +375,11 @@ async def test_two_guardians_differ_about_a_child_and_every_table_says_so(api: A
     assert (answers[161]["value"], answers[161]["who"], answers[161]["conflict"]) == ("no", "7", True)
     assert [(one["name"], one["text"]) for one in answers[161]["voices"]] == [("Olga", "No"), ("Pavel", "Yes")]
     assert (answers[7]["state"], page["answers"]["answered"], page["answers"]["open"]) == ("open", 1, 1)
-    assert "Ivan (161)  answered: No, changed 1 times, conflict (Olga: No, Pavel: Yes)" in re.sub(
+    assert page["answers"]["conflicts"] == 1
+    for listed in ("answers", "recipients"):
+        found = (await api.call("GET", f"{where}/{listed}?conflict=yes")).json["recipients"]
+        assert [one["id"] for one in found] == [161], listed
+    assert "Ivan (161)  answered: No, changed once, conflict (Olga: No, Pavel: Yes)" in re.sub(
         r"  +", "  ", format_answers(page)
     )
     table = (await api.call("GET", f"{where}/answers.csv")).body.decode()
@@ -384,6 +390,7 @@ async def test_two_guardians_differ_about_a_child_and_every_table_says_so(api: A
     assert (refused.status, refused.code) == (409, "ANSWER_OF_CHILDREN")
     entered = await api.call("POST", f"{where}/answers", {"recipient": 161, "value": "yes"})
     assert "conflict" not in entered.json["answer"]
+    assert "conflicts" not in (await api.call("GET", where)).json["answers"]
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,14 @@ async def test_guardians_are_named_listed_and_get_what_concerns_their_children(a
         "send", "--audience", "guardians", "--to", "1", "--to", "2", "--text", "x", "--channel", "telegram"
     )
     assert out.splitlines()[1:] == [
-        "  8 is blocked as a guardian of 1, and gets nothing",
-        "  2 has no guardian who gets it",
+        "  Pavel (8) is blocked as a guardian of 1, and gets nothing",
+        "  Gleb (2) has no guardian who gets it",
     ]
     (shown,) = await result(ada, "show", out.split()[0])
-    named = [{"child": 1, "why": "guardian_blocked", "guardian": "8"}, {"child": 2, "why": "no_guardian"}]
+    named = [
+        {"child": 1, "why": "guardian_blocked", "guardian": "8", "name": "Pavel"},
+        {"child": 2, "why": "no_guardian", "name": "Gleb"},
+    ]
     assert (shown["uninformed"], shown["recipients"][0]["children"]) == (named, [{"id": 1, "name": None}])
     await ada("user", "change", "1", "--guardian", "", "--blocked-guardian", "")
     assert "guardians" not in (await ada("user", "show", "1"))[1]

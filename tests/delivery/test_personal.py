@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cli.commands.messages.deliveries import unfilled_marks
 from core.deliveries.channels import ChannelFacts
 from core.model.display import Display, Limits
 from couriers.email.courier import Email
@@ -73,6 +74,28 @@ async def test_every_missing_value_is_named_and_nothing_is_sent(api: Api) -> Non
 async def test_wrong_values_are_refused(api: Api, asked: dict[str, Any], code: str, path: str) -> None:
     refused = await api.call("POST", "/v1/deliveries", asked)
     assert (refused.status, refused.code, refused.json["errors"][0]["path"]) == (400, code, path)
+
+
+async def test_marks_that_nothing_fills_are_named_in_every_answer_unless_they_are_said_to_be_none(api: Api) -> None:
+    button = {"inline": [[{"text": "{{ room }}", "url": "https://example.org"}]]}
+    asked = body(person(1), text="Dear {{name}}, {{name}}, {{", content=button)
+    series = {"message": asked, "when": "every Monday 8:00"}
+    made = (await api.call("POST", "/v1/series", series)).json
+    bulk = await api.call(
+        "POST", "/v1/deliveries/bulk", json.dumps(asked).encode(), headers={"Content-Type": "application/x-ndjson"}
+    )
+    for answer in (
+        (await api.call("POST", "/v1/deliveries", asked)).json,
+        (await api.call("POST", "/v1/deliveries/preview", asked)).json,
+        json.loads(bulk.body),
+        made,
+        (await api.call("PATCH", f"/v1/series/{made['id']}", {"message": asked})).json,
+    ):
+        assert answer["unfilled"] == ["{{name}}", "{{ room }}"]
+        assert unfilled_marks(answer).startswith("{{name}}, {{ room }} are sent as written; --personal")
+    said = (await api.call("POST", "/v1/deliveries", {**asked, "personal": False})).json
+    assert "unfilled" not in said
+    assert not unfilled_marks(said)
 
 
 async def test_a_preview_shows_the_text_of_each_person_and_counts_its_sms(api: Api) -> None:

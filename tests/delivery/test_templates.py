@@ -7,7 +7,12 @@ from tests.delivery.test_people_signed_in import as_person, people
 from tests.support.servers import several_shards
 
 __all__ = ["people", "several_shards"]
-MESSAGE = {"text": "Пары не будет", "content": {"inline": [[{"text": "Site", "url": "https://example.org"}]]}}
+MESSAGE = {
+    "text": "Пары не будет",
+    "texts": {"en": "No class"},
+    "answer": {"kind": "choice", "options": [{"key": "1", "text": "Да", "places": 2}, {"key": "2", "text": "Нет"}]},
+    "content": {"inline": [[{"text": "Site", "url": "https://example.org"}]]},
+}
 
 
 @pytest.mark.usefixtures("people")

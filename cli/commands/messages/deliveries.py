@@ -1,6 +1,5 @@
 """The verbs for deliveries: send, track, show, cancel, reschedule. They call a running Ada over HTTP."""
 
-import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,6 +13,7 @@ from cli.client.format_history import (
     format_exchanges,
     format_history,
     format_preview,
+    format_recipient,
     format_series,
 )
 from cli.client.http_client import HttpClient, JsonObject, quoted
@@ -169,6 +169,7 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     body = await body_of(api, arguments)
     if arguments.preview:
         seen = await api.call("POST", "/v1/deliveries/preview", body)
+        warn(unfilled_marks(seen))
         return print_result(arguments, seen, format_preview(seen))
     if arguments.every:
         return await repeat(api, body, arguments)
@@ -176,13 +177,18 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     no_one = "no recipient has a contact in one of the channels and wants messages, so it reaches no one"
     history = await api.call("GET", delivery_path(accepted["id"]), query={"limit": "1"})
     reaches = history["verdict"] != "nobody_to_reach"
-    for warning in filter(None, ("" if reaches else no_one, unfilled_marks(arguments), sms_in_parts(history))):
-        print(f"ada: warning: {warning}", file=sys.stderr)
+    warn("" if reaches else no_one, unfilled_marks(accepted), sms_in_parts(history))
     if arguments.wait:
         if not arguments.json:
             print(format_accepted(accepted), flush=True)
         return await follow(api, accepted["id"], arguments)
     return print_result(arguments, accepted, format_accepted(accepted))
+
+
+def warn(*warnings: str) -> None:
+    """Print those that are not empty."""
+    for warning in filter(None, warnings):
+        print(f"ada: warning: {warning}", file=sys.stderr)
 
 
 async def body_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
@@ -204,6 +210,7 @@ async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) ->
     given = {"when": arguments.every, "zone": arguments.zone, "until": arguments.last}
     new = {"message": body, **{name: value for name, value in given.items() if value is not None}}
     made = await api.call("POST", "/v1/series", new, idempotency_key=arguments.repeat_key)
+    warn(unfilled_marks(made))
     return print_result(arguments, made, format_series(made))
 
 
@@ -225,9 +232,10 @@ def format_accepted(accepted: JsonObject) -> str:
 
 
 def _format_uninformed(one: JsonObject) -> str:
+    who = format_recipient({"id": one.get("guardian") or one["child"], "name": one.get("name")})
     if one["why"] == "no_guardian":
-        return f"  {one['child']} has no guardian who gets it"
-    return f"  {one['guardian']} is blocked as a guardian of {one['child']}, and gets nothing"
+        return f"  {who} has no guardian who gets it"
+    return f"  {who} is blocked as a guardian of {one['child']}, and gets nothing"
 
 
 def sms_in_parts(history: Mapping[str, Any]) -> str:
@@ -266,7 +274,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "tags": arguments.tag,
         "answer": new_question(arguments),
         "replies": arguments.replies,
-        "to": arguments.audience,
+        "audience": arguments.audience,
         "texts": texts_by_language(arguments.text_in),
     }
     return {name: value for name, value in body.items() if value is not None}
@@ -285,12 +293,12 @@ def check_options(arguments: Namespace) -> None:
         )
 
 
-def unfilled_marks(arguments: Namespace) -> str:
-    """Return a warning that a mark in the text is sent as it is written; "" if none is."""
-    mark = re.search(r"\{\{\w+\}\}", arguments.text or "")
-    if not mark or arguments.personal or arguments.table:
+def unfilled_marks(accepted: JsonObject) -> str:
+    """Return a warning that marks of the text are sent as they are written; "" if none is."""
+    if not (marks := accepted.get("unfilled")):
         return ""
-    return f"{mark[0]} was sent as it is written; --personal puts a value of each recipient in its place"
+    verb = "is" if len(marks) == 1 else "are"
+    return f"{', '.join(marks)} {verb} sent as written; --personal puts a value of each recipient in place"
 
 
 def texts_by_language(given: list[str] | None) -> dict[str, str] | None:

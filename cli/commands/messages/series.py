@@ -8,6 +8,7 @@ from cli.client.format_history import format_series
 from cli.client.http_client import HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result, print_stream
 from cli.command import Command
+from cli.commands.messages.deliveries import unfilled_marks, warn
 
 
 def declare_series(parser: ArgumentParser) -> None:
@@ -33,6 +34,7 @@ async def series(api: HttpClient, arguments: Namespace) -> int:
         return print_result(arguments, {"removed": arguments.series}, f"removed {arguments.series}")
     changes = await series_changes(api, path, arguments)
     found = await (api.call("PATCH", path, changes) if changes else api.call("GET", path))
+    warn(unfilled_marks(found))
     return print_result(arguments, found, format_series(found))
 
 

@@ -160,6 +160,7 @@ def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collect
     for number, row in rows.items():
         counts[f"{_COUNTER}{row.state}"] += 1
         counts[f"{_COUNTER}unreached"] += number not in reached
+        counts[f"{_COUNTER}conflict"] += row.conflict
         if _is_counted(question, row):
             if question.is_anonymous:
                 continue

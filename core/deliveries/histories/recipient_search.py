@@ -38,7 +38,8 @@ STILL_COMING = ("waiting", "later")
 @dataclass(frozen=True, slots=True)
 class RecipientFilter:
     """None and "": all. `status`, `reason` and `channel` are of one outcome. `text`: a part of the name or id. `why`:
-    as `why_not_reached` says. `answer`, `option`: of the question of the delivery. `members`: also those of group chats
+    as `why_not_reached` says. `answer`, `option`: of the question of the delivery. `conflict`: children whose guardians
+    differ. `members`: also those of group chats
     who have answered, at the end of the list; `called`: the ids of those whose names have `text`, as a history has no
     names of members.
     """
@@ -51,12 +52,17 @@ class RecipientFilter:
     reached: bool | None = None
     answer: AnswerState | None = None
     option: str = ""
+    conflict: bool = False
     members: bool = False
     called: Collection[str] = ()
 
     @property
     def reads_outcomes(self) -> bool:
-        return bool(self.status or self.reason or self.channel or self.text or self.why or self.answer or self.option)
+        return bool(self.status or self.reason or self.channel or self.text or self.why or self._asks)
+
+    @property
+    def _asks(self) -> bool:
+        return bool(self.answer or self.option or self.conflict)
 
     def matches(self, record: RecipientRecord) -> bool:
         """Return whether a recipient is listed; `reached` is not looked at."""
@@ -64,7 +70,7 @@ class RecipientFilter:
             return False
         if self.why and why_not_reached(record) != self.why:
             return False
-        if (self.answer or self.option) and not self._is_answered(record.answer):
+        if self._asks and not self._is_answered(record.answer):
             return False
         outcomes = record.outcomes.items()
         return any(self._is_wanted(channel, outcome) for channel, outcome in outcomes)
@@ -74,8 +80,10 @@ class RecipientFilter:
         return is_named or (record.is_member and id_text(record.id) in self.called)
 
     def _is_answered(self, answer: RecipientAnswer | None) -> bool:
-        value = answer.row.value if answer and answer.row else ""
-        return answer is not None and self.answer in (None, answer.state) and self.option in ("", value)
+        row = answer.row if answer else None
+        value, differ = (row.value, row.conflict) if row else ("", False)
+        is_wanted = answer is not None and self.answer in (None, answer.state) and self.option in ("", value)
+        return is_wanted and (differ or not self.conflict)
 
     def _is_wanted(self, channel: str, outcome: OutcomeRecord) -> bool:
         return (

@@ -85,15 +85,22 @@ class AnswerPage(Struct):
 
 class AnswerFilterQuery(RequestModel, frozen=True):
     """Which recipients: `state` of the question, `option`: the key that they have chosen, `q`: a part of the name or
-    id.
+    id, `conflict`: children whose guardians differ.
     """
 
     state: AnswerState | UnsetType = UNSET
     option: Label | UnsetType = UNSET
     q: Label | UnsetType = UNSET
+    conflict: Literal["yes"] | UnsetType = UNSET
 
     def wanted(self) -> RecipientFilter:
-        return RecipientFilter(text=self.q or "", answer=self.state or None, option=self.option or "", members=True)
+        return RecipientFilter(
+            text=self.q or "",
+            answer=self.state or None,
+            option=self.option or "",
+            conflict=bool(self.conflict),
+            members=True,
+        )
 
 
 class AnswerExportQuery(AnswerFilterQuery, frozen=True):

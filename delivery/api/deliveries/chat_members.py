@@ -1,5 +1,5 @@
-"""The people in the answers to a delivery who are no recipients: members of group chats, children, and the guardians
-who have answered for them. Their names are in the directory only.
+"""The people in the answers to a delivery who are no recipients: members of group chats, children, the guardians
+who have answered for them, and those that get nothing. Their names are in the directory only.
 """
 
 import dataclasses
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from core.deliveries.histories.recipient_search import RecipientFilter
+from core.model.delivery import Uninformed
 from core.model.history import RecipientRecord
 from core.model.people import id_text
 from core.model.question import Voice
@@ -38,6 +39,14 @@ def _named(record: RecipientRecord, names: Mapping[str, str | None]) -> Recipien
     row = record.answer.row
     voices = [replace(one, name=names.get(one.who)) for one in row.voices]
     return replace(record, answer=replace(record.answer, row=replace(row, voices=voices)))
+
+
+async def with_names_of_uninformed(request: ApiRequest, found: Sequence[Uninformed]) -> Sequence[Uninformed]:
+    """Return those that get nothing with their names in the directory."""
+    ids = list(dict.fromkeys(one.who for one in found))
+    users = await request.services.core.directory.users.lookup(request.tenant, ids) if ids else []
+    names = {id_text(user.id): user.name for user in users if user}
+    return [replace(one, name=names.get(one.who)) for one in found]
 
 
 async def with_called(request: ApiRequest, wanted: RecipientFilter) -> RecipientFilter:

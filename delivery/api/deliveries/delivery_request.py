@@ -113,13 +113,15 @@ Replies = Annotated[
         " default: sender if a signed-in person sends, otherwise replies are not looked at",
     ),
 ]
-To = Annotated[
-    Literal["students", "guardians", "both"],
+AudienceName = Literal["students", "guardians", "both"]
+Audience = Annotated[
+    AudienceName,
     Meta(
         description="who gets it: the recipients themselves, their guardians in the directory, or both",
         extra_json_schema={"default": "students"},
     ),
 ]
+To = Annotated[AudienceName, Meta(description="another name of `audience`; only one of them is given")]
 OptionKey = Annotated[
     str, Meta(min_length=1, max_length=64, pattern=PRINTABLE, extra={"pattern": "NOT_PRINTABLE", "long": "TOO_LONG"})
 ]
@@ -243,6 +245,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     texts: Texts | UnsetType = UNSET
     answer: QuestionRequest | UnsetType = UNSET
     replies: Replies | UnsetType = UNSET
+    audience: Audience | UnsetType = UNSET
     to: To | UnsetType = UNSET
 
     def order(self, tenant: str, max_days_ahead: int) -> Order:
@@ -273,7 +276,9 @@ class DeliveryRequest(RequestModel, frozen=True):
         )
         recipients = [_read_line(one, n) if isinstance(one, str) else one for n, one in enumerate(self.recipients)]
         personal = None if isinstance(self.personal, UnsetType) else self.personal
-        audience = delivery.Audience(self.to or delivery.Audience.STUDENTS)
+        if self.audience and self.to:
+            raise invalid_field("to", "ONE_FIELD_WANTED", "audience and to are two names of one field: give one.")
+        audience = delivery.Audience(self.audience or self.to or delivery.Audience.STUDENTS)
         return Order(new, recipients, self.urgent is True, self.far is True, personal, audience)
 
 
@@ -328,7 +333,9 @@ class HistoryKeyResponse(Struct):
 
 class DeliveryAccepted(Struct):
     """A delivery was accepted. `moved_from`: the requested time, if `deliver_at` differs from it. `uninformed`: of a
-    delivery to guardians, those that get nothing; absent if there are none, and in a repeat.
+    delivery to guardians, those that get nothing. `unfilled`: the marks of the text and the buttons that are sent as
+    they are written, because nothing says whether the text is `personal`. Both are absent if there are none, and in a
+    repeat.
     """
 
     id: str
@@ -338,9 +345,10 @@ class DeliveryAccepted(Struct):
     moved_from: str | None
     recipients: int
     uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
+    unfilled: Sequence[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, accepted: delivery.Accepted) -> "DeliveryAccepted":
         key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
-        at, uninformed = write_time(accepted.deliver_at), accepted.uninformed or UNSET
-        return cls(key.id, str(key), accepted.state, at, moved_from, accepted.recipients, uninformed)
+        at, named = write_time(accepted.deliver_at), (accepted.uninformed or UNSET, accepted.unfilled or UNSET)
+        return cls(key.id, str(key), accepted.state, at, moved_from, accepted.recipients, *named)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from core.admission.quotas import ADMIN
 from core.deliveries.histories.sent_message import SentMessage
@@ -22,6 +22,7 @@ from core.model.text import characters
 from core.model.text.characters import nfc
 from core.sessions import Identity
 from core.uploads import not_found
+from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
@@ -304,6 +305,7 @@ async def show(request: Request[None, HistoryQuery]) -> Response:
         request.history_key, request.tenant, query.cursor or None, query.limit or 100
     )
     hidden = await is_hidden(request, "GET /v1/deliveries/{id}")
+    history = replace(history, uninformed=await with_names_of_uninformed(request, history.uninformed))
     return Response(HistoryResponse.of(history, is_hidden=hidden), headers=next_page_link(request.http, history.next))
 
 

@@ -18,6 +18,7 @@ from core.model.text.personal import LANGUAGE
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.content.shown import Shown, ShownText, shown_in
+from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest
 from delivery.http.context import Request, Response
@@ -159,7 +160,8 @@ class PreviewResponse(Struct):
     without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
     `text`, `content`: of this person, as they are written. `follow_up`: absent unless it is one.
     `languages`: how many people get each of the `texts`, and `text` (`base`); absent without texts by language.
-    `uninformed`: of a delivery to guardians, those that get nothing; absent if there are none.
+    `uninformed`: of a delivery to guardians, those that get nothing; `unfilled`: marks of the text that nothing fills;
+    absent if there are none.
     """
 
     people: int
@@ -181,6 +183,7 @@ class PreviewResponse(Struct):
     follow_up: PreviewFollowUp | UnsetType = UNSET
     languages: Mapping[str, int] | UnsetType = UNSET
     uninformed: Sequence[Uninformed] | UnsetType = UNSET
+    unfilled: Sequence[str] | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -217,6 +220,7 @@ class PreviewResponse(Struct):
             content=ContentResponse.of(content) if personal and content else UNSET,
             languages=found.languages or UNSET,
             uninformed=found.delivery.uninformed or UNSET,
+            unfilled=found.delivery.unfilled or UNSET,
             follow_up=PreviewFollowUp.of_people(found.followed) if found.followed else UNSET,
         )
 
@@ -275,7 +279,10 @@ async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     }
     shown = {name: shown_in(displays[name], *found.message_of(number or 0), found.delivery.question) for name in wanted}
     parts = _parts(found, displays) if found.delivery.personal else {}
-    return Response(PreviewResponse.of(found, shown, displays, number, parts))
+    said = PreviewResponse.of(found, shown, displays, number, parts)
+    if said.uninformed:
+        said.uninformed = await with_names_of_uninformed(request, said.uninformed)
+    return Response(said)
 
 
 def _number(found: Preview, query: PreviewQuery) -> int | None:

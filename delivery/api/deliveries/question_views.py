@@ -100,6 +100,7 @@ class AnswerCounts(Struct):
     """The numbers of recipients by state of the question. `options`: key → answers that count. `waiting`: key → how
     many wait for a place, of options that have places; absent if none has. `sum`, `mean`: of the numbers that count;
     absent if the question asks for none. `withheld`: true while the options of an anonymous question are not shown.
+    `conflicts`: how many children have guardians that differ; absent if none has.
     """
 
     not_asked: int
@@ -114,6 +115,7 @@ class AnswerCounts(Struct):
     sum: float | UnsetType = UNSET
     mean: float | UnsetType = UNSET
     withheld: bool | UnsetType = UNSET
+    conflicts: int | UnsetType = UNSET
 
     @classmethod
     def of(cls, totals: AnswerTotals) -> "AnswerCounts":
@@ -121,7 +123,7 @@ class AnswerCounts(Struct):
         not_asked, is_open, answered, silent, unreachable, late = (totals.states[state] for state in _STATES)
         states = not_asked, is_open, answered, silent, unreachable, late
         view = cls(*states, dict(totals.options), closed_at, dict(totals.waiting) or UNSET)
-        view.withheld = totals.withheld or UNSET
+        view.withheld, view.conflicts = totals.withheld or UNSET, totals.conflicts or UNSET
         if totals.sum is not None:
             view.sum = totals.sum / 100
             view.mean = round(view.sum / totals.counted, 2) if totals.counted else UNSET

@@ -50,8 +50,8 @@ _PERSON = ("people.id", "message.person", "page.groups", "message.why")
 
 class RecipientFilterQuery(RequestModel, frozen=True):
     """Which recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`: why
-    a person was not reached, as the list says it; `answer`: the state of the question, then the members of group chats
-    who have answered are listed as well.
+    a person was not reached, as the list says it; `answer`: the state of the question, `conflict`: children whose
+    guardians differ; then the members of group chats who have answered, and children, are listed as well.
     """
 
     status: Status | UnsetType = UNSET
@@ -61,6 +61,7 @@ class RecipientFilterQuery(RequestModel, frozen=True):
     why: ShortText | UnsetType = UNSET
     reached: Literal["yes", "no"] | UnsetType = UNSET
     answer: AnswerState | UnsetType = UNSET
+    conflict: Literal["yes"] | UnsetType = UNSET
 
     def wanted(self) -> RecipientFilter:
         reached = self.reached == "yes" if self.reached else None
@@ -72,7 +73,8 @@ class RecipientFilterQuery(RequestModel, frozen=True):
             self.why or "",
             reached,
             self.answer or None,
-            members=bool(self.answer),
+            conflict=bool(self.conflict),
+            members=bool(self.answer or self.conflict),
         )
 
 

@@ -16,7 +16,7 @@ from core.model.delivery import QuotaState
 from core.model.display import Display
 from core.model.field_types import IdField, Label, Name
 from core.model.history_key import Id
-from core.model.people import User
+from core.model.people import User, id_text
 from core.monitoring.halts import Halt, halt_of
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
@@ -132,7 +132,7 @@ _MOST = 20
 
 
 class AddresseeQuery(RequestModel, frozen=True):
-    """Beginnings of words of the name of a person, in any case; of a group any part of its title."""
+    """Beginnings of words of the name of a person, in any case; of a group any part of its title, or its id."""
 
     name: Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -173,7 +173,8 @@ async def find(request: Request[None, AddresseeQuery]) -> Response:
     found = await core.sending.find_people(caller, name, _MOST)
     people = await asyncio.gather(*(_addressee(request, user) for user in found))
     wanted = name.strip().casefold()
-    titled = [one for one in await core.sending.groups_for(caller) if wanted in one.title.casefold()][:_MOST]
+    groups_for = await core.sending.groups_for(caller)
+    titled = [one for one in groups_for if wanted in one.title.casefold() or id_text(one.id) == name.strip()][:_MOST]
     groups, supergroups = ([one.id for one in titled if one.kind == kind] for kind in ("group", "supergroup"))
     return Response(
         AddresseeList(

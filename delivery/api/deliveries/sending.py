@@ -20,6 +20,7 @@ from typing import Annotated
 
 from aiohttp import hdrs, web
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
+from msgspec.structs import replace
 
 from core.errors import Refused, StoreRefuses, StoreUnavailable
 from core.model import delivery
@@ -29,6 +30,7 @@ from core.model.people import canonical_id
 from core.model.states import DeliveryState
 from core.model.text.characters import refusal
 from core.orders import Order
+from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.delivery_request import (
     DeliveryAccepted,
     DeliveryRequest,
@@ -75,7 +77,8 @@ async def enqueue(request: Request[DeliveryRequest, NoParameters]) -> Response:
     order = request.body.order(request.tenant, request.options.max_days_ahead)
     accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()
-    body = DeliveryAccepted.of(accepted)
+    named = await with_names_of_uninformed(request, accepted.uninformed)
+    body = DeliveryAccepted.of(replace(accepted, uninformed=named))
     replayed = REPLAYED_HEADERS if accepted.repeated else {}
     quota = quota_headers(accepted.quota) if accepted.quota else {}
     return Response(body, 202, {"Location": f"/v1/deliveries/{body.id}", **replayed, **quota})
@@ -102,7 +105,7 @@ class BulkLine(DeliveryRequest, frozen=True):
 
 class LineAccepted(Struct):
     """One line of a bulk request was accepted. `replayed`: the line is a repeat, and this is the first response.
-    `uninformed`: as in `DeliveryAccepted`.
+    `uninformed`, `unfilled`: as in `DeliveryAccepted`.
     """
 
     line: int
@@ -115,13 +118,14 @@ class LineAccepted(Struct):
     moved_from: str | None
     recipients: int
     uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
+    unfilled: Sequence[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, number: int, accepted: delivery.Accepted) -> "LineAccepted":
         key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
         at, state, recipients = write_time(accepted.deliver_at), accepted.state, accepted.recipients
-        uninformed = accepted.uninformed or UNSET
-        return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients, uninformed)
+        named = accepted.uninformed or UNSET, accepted.unfilled or UNSET
+        return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients, *named)
 
 
 BulkRequest = Request[None, NoParameters]

@@ -68,7 +68,8 @@ class MomentProblem(Struct, frozen=True):
 class SeriesView(Struct, frozen=True):
     """A series. `when`: as it was written; `cron`: what it means. `next`: its next moments, at most three, before quiet
     hours move them. `sent`: moments at which it was; `missed`: those at which no process was there. `problem`: of the
-    last moment; null if it was sent. Its deliveries have the tag `tag`.
+    last moment; null if it was sent. Its deliveries have the tag `tag`. `unfilled`: after a change of the message, its
+    marks that nothing fills; otherwise absent.
     """
 
     id: str
@@ -87,9 +88,10 @@ class SeriesView(Struct, frozen=True):
     created_at: str
     sender: Id
     message: JsonObject
+    unfilled: Sequence[str] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, one: Series) -> "SeriesView":
+    def of(cls, one: Series, unfilled: Sequence[str] = ()) -> "SeriesView":
         failed = one.problem
         problem = MomentProblem(failed.code, failed.detail, write_time(from_ms(failed.at))) if failed else None
         return cls(
@@ -109,6 +111,7 @@ class SeriesView(Struct, frozen=True):
             write_time(from_ms(one.created)),
             one.sender,
             dict(one.message),
+            unfilled or UNSET,
         )
 
 
@@ -147,7 +150,7 @@ async def list_all(request: Request[None, SeriesQuery]) -> Response:
 async def create(request: Request[NewSeries, NoParameters]) -> Response:
     """Keep a series, after its message was checked as a send would be."""
     body, now = request.body, request.services.core.sending.clock()
-    await _check(request, body.message)
+    unfilled = await _check(request, body.message)
     person, caller = _person(request), request.caller
     series = Series(
         tenant=request.tenant,
@@ -163,7 +166,7 @@ async def create(request: Request[NewSeries, NoParameters]) -> Response:
     )
     _refuse_without_moment(series.begun(now))
     made = await _store(request).create(series, now)
-    return Response(SeriesView.of(made), 201, {"Location": f"/v1/series/{made.id}"})
+    return Response(SeriesView.of(made, unfilled), 201, {"Location": f"/v1/series/{made.id}"})
 
 
 async def read(request: Request[None, NoParameters]) -> Response:
@@ -174,8 +177,7 @@ async def read(request: Request[None, NoParameters]) -> Response:
 async def change(request: Request[SeriesChange, NoParameters]) -> Response:
     """Change, stop or go on with a series."""
     body, now = request.body, request.services.core.sending.clock()
-    if body.message:
-        await _check(request, body.message)
+    unfilled = await _check(request, body.message) if body.message else ()
     changes = _changes(request)
 
     def changed(one: Series) -> Series:
@@ -188,7 +190,7 @@ async def change(request: Request[SeriesChange, NoParameters]) -> Response:
         return new
 
     series = await _store(request).change(request.tenant, _id(request), changed, _person(request))
-    return Response(SeriesView.of(series))
+    return Response(SeriesView.of(series, unfilled))
 
 
 def _changes(request: Request[SeriesChange, NoParameters]) -> dict[str, Any]:
@@ -211,8 +213,10 @@ async def delete(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
-async def _check(request: ApiRequest, message: DeliveryRequest) -> None:
-    """Refuse what a send would refuse, and what holds for one moment only. Raises Refused."""
+async def _check(request: ApiRequest, message: DeliveryRequest) -> Sequence[str]:
+    """Refuse what a send would refuse, and what holds for one moment only. Return its marks that nothing fills. Raises
+    Refused.
+    """
     for name in ("history_key", "deliver_at", "expires_at"):
         if getattr(message, name):
             raise _not_for_series(f"message.{name}")
@@ -226,7 +230,7 @@ async def _check(request: ApiRequest, message: DeliveryRequest) -> None:
     for number, attached in enumerate(attachments):
         if attached.file:
             raise _not_for_series(f"message.content.attachments.{number}.file")
-    await request.services.core.sending.preview(order, request.caller)
+    return (await request.services.core.sending.preview(order, request.caller)).delivery.unfilled
 
 
 def _not_for_series(path: str) -> Invalid:

@@ -9,7 +9,7 @@ from core.model.history_key import Id
 from core.model.json_form import JsonObject
 from core.orders.templates import MessageTemplate, MessageTemplates
 from delivery.api.deliveries.content import ContentRequest
-from delivery.api.deliveries.delivery_request import ChannelNames, Strategy, Text
+from delivery.api.deliveries.delivery_request import ChannelNames, QuestionRequest, Strategy, Text, Texts
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
@@ -19,6 +19,8 @@ class TemplateMessage(RequestModel, frozen=True):
     """The part of a delivery that a template keeps."""
 
     text: Text | UnsetType = UNSET
+    texts: Texts | UnsetType = UNSET
+    answer: QuestionRequest | UnsetType = UNSET
     content: ContentRequest | UnsetType = UNSET
     channels: ChannelNames | UnsetType = UNSET
     strategy: Strategy | UnsetType = UNSET

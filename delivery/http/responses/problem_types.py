@@ -112,7 +112,7 @@ CODES = {
     "RECIPIENT_MALFORMED": ProblemType(400, "A recipient given as text is malformed"),
     "RECIPIENT_WITHOUT_ID": ProblemType(400, "A recipient has no id"),
     "RECIPIENT_AMBIGUOUS": ProblemType(400, "A recipient is a person or a group, not both"),
-    "NOBODY_ADDRESSED": ProblemType(400, "The groups have no members"),
+    "NOBODY_ADDRESSED": ProblemType(400, "Nobody is addressed"),
     "NOBODY_LEFT": ProblemType(400, "Nobody is left whom the follow-up would go to"),
     "FOLLOWED_NOT_FOUND": ProblemType(400, "There is no delivery to follow up"),
     "FOLLOWED_ASKS_NOTHING": ProblemType(400, "The delivery that is followed asks nothing"),

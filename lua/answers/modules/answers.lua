@@ -16,7 +16,7 @@
 -- A delivery to guardians asks about children: `answers_children:<page>` has for each recipient of a page the numbers of the rows that it
 -- fills, `answers_children` how many rows there are, `answers_reached:<number>` how many people were reached about a child, and
 -- `answers_children_reached` about how many children somebody was. The row of a child has `voices`: what each of these people has said
--- last. What counts is the last voice, and of a consent a refusal; `conflict`: they differ.
+-- last. What counts is the last voice, and of a consent a refusal; `conflict`: they differ. `answers:conflict` counts these rows.
 
 local PEOPLE_OF_PAGE = 200
 local MOST_EVENTS, MOST_REVISIONS = 20, 100
@@ -198,6 +198,8 @@ end
 local function count(suffix, question, number, old, row)
   if old then count_value(suffix, question, old, -1) end
   count_value(suffix, question, row, 1)
+  local conflicts = (row.conflict and 1 or 0) - (old and old.conflict and 1 or 0)
+  if conflicts ~= 0 then add(suffix, 'conflict', conflicts) end
   if old and old.state ~= row.state then add(suffix, old.state, -1) end
   if not old or old.state ~= row.state then add(suffix, row.state, 1) end
   if old then return end

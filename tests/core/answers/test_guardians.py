@@ -56,7 +56,7 @@ async def states(asked: Asked, accepted: Accepted) -> dict[Any, str]:
 async def totals(asked: Asked, accepted: Accepted) -> dict[str, int]:
     found = (await asked.history(accepted)).answers
     assert found
-    counted = {str(state): n for state, n in found.states.items()} | dict(found.options)
+    counted = {str(state): n for state, n in found.states.items()} | dict(found.options) | {"!": found.conflicts}
     return {name: n for name, n in counted.items() if n}
 
 
@@ -87,7 +87,7 @@ async def test_two_answers_for_a_child_are_a_conflict_and_of_a_consent_no_counts
     await asked.press("pavel", asked.button("pavel", NO))
     await asked.press("olga", asked.button("olga", YES))
     assert (await states(asked, accepted))[161] == f"answered {counts} !"
-    assert await totals(asked, accepted) == {"answered": 1, "open": 1, counts: 1}
+    assert await totals(asked, accepted) == {"answered": 1, "open": 1, counts: 1, "!": 1}
     answer = (await listed(asked, accepted))[161].answer
     assert answer
     assert answer.row
@@ -95,6 +95,7 @@ async def test_two_answers_for_a_child_are_a_conflict_and_of_a_consent_no_counts
     assert asked.labels[:2] == ["✓ Иван: I come", "Иван: I do not"], "each sees its own answer"
     await asked.press("pavel", asked.button("pavel", YES))
     assert (await states(asked, accepted))[161] == "answered yes"
+    assert await totals(asked, accepted) == {"answered": 1, "open": 1, "yes": 1}
     answers = Answers(asked.stack.store)
     await asked.press("olga", asked.button("olga", NO))
     await answers.enter(accepted.key, TENANT, "161", "yes", "office", "e1")
@@ -187,5 +188,5 @@ async def test_a_child_that_is_asked_too_is_one_of_the_voices_and_a_link_answers
     linked = await links.open(token)
     assert (linked.chosen, linked.is_open) == ([options[1].key], True)
     assert await states(asked, accepted) == {161: "answered no !", 7: "open", "v": "open"}
-    assert await totals(asked, accepted) == {"answered": 1, "open": 1, "no": 1}
+    assert await totals(asked, accepted) == {"answered": 1, "open": 1, "no": 1, "!": 1}
     assert not any(isinstance(one, ButtonChange) and one.chat_id == "olga" for one in asked.shown)

@@ -66,12 +66,13 @@ async def test_writing_asks_for_an_answer_in_two_taps(person: Person, axe_source
     await person.keeps_picture("write-choice-en-390")
     await person.has_no_barrier_on_a_phone(axe_source, "write-choice")
     await person.chooses("Ответ", "confirm")
+    await person.chooses("Кто увидит, что ответил человек", "hidden")
     await person.presses("Проверить")
     await person.sees("I have read it")
     await person.presses("Отправить 1 человеку")
     await person.sees("пока без ответа: 1")
     (made,) = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"]
-    assert made["answer"]["kind"] == "confirm"
+    assert (made["answer"]["kind"], made["answer"]["visible"]) == ("confirm", "hidden")
     await person.presses("Повторить")
     await person.sees("Очистить всё")
     await person.chooses("Ответ", "choice")
@@ -81,6 +82,7 @@ async def test_writing_asks_for_an_answer_in_two_taps(person: Person, axe_source
     await person.sees("Еду: 0 из 20")
     (made, _) = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"]
     assert made["answer"]["options"] == [{"key": "1", "text": "Еду", "places": 20}, {"key": "2", "text": "Не еду"}]
+    assert made["answer"]["visible"] == "hidden", "as the message that is repeated"
 
 
 async def test_who_has_not_answered_is_found_with_one_tap_and_answered_for_by_keyboard(

@@ -130,12 +130,13 @@ async def test_a_secretary_s_day_on_a_phone(person: Person, tmp_path: Path) -> N
 
 async def test_a_repeat_keeps_whom_a_message_was_for(person: Person) -> None:
     group, call = await school(person), person.running.call
+    await call("PATCH", f"/v1/groups/{quote(group)}", {"title": f"Класс {group}"})
     body = {"sender": {"id": "office"}, "recipients": [{"group": group}, {"id": f"{group}-0"}], "text": group}
     made = await call("POST", "/v1/deliveries", {**body, "channels": ["sms"]})
     await person.visit(f"message/{made['id']}", language="ru", width=390)
     await person.presses("Повторить")
     await person.sees("3 получателя")
-    assert await person.browser.run(CHOSEN) == [group]
+    assert await person.browser.run(CHOSEN) == [f"Класс {group}"]
     assert await person.browser.run(TICKED) == 1
     known = [one["channel"] for one in (await call("GET", "/v1/channels"))["channels"]]
     made = await call("POST", "/v1/deliveries", {**body, "channels": known})
@@ -153,17 +154,22 @@ async def to_guardians(person: Person, group: str) -> None:
     await person.running.call("PATCH", f"/v1/users/{quote(f'{group}-1')}", child)
     select = "document.querySelector('[name=audience]')"
     await person.browser.run(f"{select}.value = 'guardians'; {select}.dispatchEvent(new Event('change'))")
-    await person.sees(f"Нет родителя, который получит: {group}-0, {group}-2")
-    await person.sees(f"Заблокированы как родители, не получат ничего: {group}-2")
+    await person.sees("Нет родителя, который получит: Аня <script>alert(1)</script>, ולד")
+    await person.sees("Заблокированы как родители, не получат ничего: ולד")
+    await person.chooses("Ответ", "choice")
+    await person.writes("Варианты", "Да\nНет")
+    await person.presses("Согласие: если один из родителей выбрал второй вариант, это отказ")
     await person.keeps_picture("write-guardians-ru-390")
     await person.presses("Проверить")
     await person.presses("Отправить 1 человеку")
     await person.sees("о ком: Боря")
-    await person.sees(f"Нет родителя, который получит: {group}-0, {group}-2")
+    await person.sees("Нет родителя, который получит: Аня <script>alert(1)</script>, ולד")
+    (made, *_) = (await person.running.call("GET", f"/v1/deliveries?text={quote(group)}"))["deliveries"]
+    assert made["answer"]["consent"]
     await person.keeps_picture("message-guardians-ru-390")
     await person.presses("Повторить")
-    await person.browser.wait_for(f"{select}?.value === 'guardians'")
-    assert await person.browser.run(CHOSEN) == [group]
+    await person.browser.wait_for(f"{select}?.value === 'guardians' && document.querySelector('#consent').checked")
+    assert await person.browser.run(CHOSEN) == [f"Класс {group}"]
 
 
 async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> None:

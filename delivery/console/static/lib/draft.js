@@ -5,9 +5,10 @@ import { plainOf } from "./page.js";
 import { t } from "./words.js";
 
 const PLACE = "ada.draft";
+const MOST_TITLES = 20;
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], to: "students", table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", answer: "", options: "", until: "" });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], to: "students", table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", answer: "", options: "", until: "", visible: "named", consent: false, terms: {} });
 
 export function readDraft() {
   try {
@@ -29,7 +30,7 @@ function audienceOf(rows) {
 
 /** Returns a line for each reason why guardians get nothing, with the ids of the children, or of the guardians. */
 export const uninformed = ({ uninformed: found = [] }) => Object.entries(Object.groupBy(found, (one) => one.why)).map(([why, some]) =>
-  t(`uninformed.${why}`, { names: [...new Set(some.map((one) => one.guardian || one.child))].join(", ") }));
+  t(`uninformed.${why}`, { names: [...new Set(some.map((one) => one.name || one.guardian || one.child))].join(", ") }));
 
 /**
  * Begins a draft with a message that was sent, to the same groups and people. All channels that there are mean all that people have.
@@ -42,10 +43,18 @@ export async function draftAgain(message, signal) {
     rows.push(...page.recipients);
     cursor = page.next;
   } while (cursor);
+  const groups = [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id }));
+  await Promise.all(groups.slice(0, MOST_TITLES).map((one) => titled(one, signal)));
   const named = rows.filter((one) => !one.origin.length).flatMap((one) => one.children || [one]);
   keepDraft({ ...fresh(), ...content, to: audienceOf(rows), channels: content.channels.length === all.length ? [] : content.channels, asTyped: isAsTyped(message),
-    groups: [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id })),
+    groups,
     people: [...new Map(named.map(({ id, name }) => [id, { id, name }])).values()] });
+}
+
+/** Gives a group of a history its title; a program that may not read the directory sees the id. */
+async function titled(group, signal) {
+  const found = await api.get("/v1/addressees", { name: group.id }, { signal, tries: 1 }).catch(() => ({ groups: [] }));
+  group.title = found.groups.find(({ id }) => String(id) === String(group.id))?.title || group.id;
 }
 
 /** Begins a draft to those whom a message did not reach, or who have not answered it, over channels that are chosen anew. */
@@ -54,11 +63,18 @@ export const draftFollowUp = (message, of) =>
 
 const isAsTyped = (message) => hasMarks(message) && !message.personal;
 
+/** Returns the question of a message for a draft, all but its closing. `terms`: what the page shows and keeps, and cannot set. */
+function askedIn({ answer = {} }) {
+  const { kind = "", options = [], visible = "named", consent = false, change, late, remind, escalate, need, wave } = answer;
+  const terms = { ...(change === false && visible !== "anonymous" && { change }), ...(late === "count" && { late }), ...(remind && { remind }), ...(escalate && { escalate }), ...(need && { need, wave }) };
+  return { answer: kind, visible, consent, terms, options: options.map(({ text, places }) => (places ? `${text}=${places}` : text)).join("\n") };
+}
+
 /** Returns the fields of a draft that a message or a template has. */
 export function contentOf(message) {
   const content = message.content || {};
   const texts = Object.fromEntries(Object.entries(message.texts || {}).map(([language, text]) => [language, marksOf(text, content.parse_mode)]));
-  return { text: marksOf(message.text, content.parse_mode), texts, channels: Object.keys(message.channels), order: message.strategy, answer: message.answer?.kind || "", options: (message.answer?.options || []).map(({ text, places }) => (places ? `${text}=${places}` : text)).join("\n"),
+  return { text: marksOf(message.text, content.parse_mode), texts, channels: Object.keys(message.channels), order: message.strategy, ...askedIn(message),
     buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
     uploads: (content.attachments || []).filter((one) => one.file).map(({ file, name, type }) => ({ id: file, name, type })),
     files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
@@ -98,8 +114,10 @@ function attachment(url) {
 const markedUp = (text) => MARKS.reduce((found, [pattern, tag]) => found.replace(pattern, tag), escaped(text));
 
 /** Returns the question of a draft. "Option=20" is an option with places. */
-const questionOf = ({ answer, options, until, every }, me) => ({
-  kind: answer,
+const questionOf = ({ answer, options, until, every, visible, consent, terms, to }, me) => ({
+  kind: answer, ...terms,
+  ...(visible !== "named" && { visible }),
+  ...(consent && answer === "choice" && to !== "students" && { consent }),
   ...(answer === "choice" && { options: options.split("\n").filter((line) => line.trim()).map((line, place) => {
     const [, text, places] = line.match(/^(.*?)(?:=(\d{1,6}))?$/);
     return { key: String(place + 1), text: text.trim(), ...(places && { places: Number(places) }) };
@@ -118,7 +136,7 @@ export function bodyOf(draft, me) {
   return {
     sender: { id: me.id, name: me.name || undefined },
     recipients: draft.followUp ? [{ follow_up: draft.followUp.id, of: draft.followUp.of }] : [...(draft.table ? [{ table: draft.table.id, sheet: draft.table.sheet }] : []), ...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
-    ...(draft.to !== "students" && !draft.followUp && { to: draft.to }),
+    ...(draft.to !== "students" && !draft.followUp && { audience: draft.to }),
     ...(draft.text.trim() && { text: sent(draft.text) }),
     ...(texts.length > 0 && { texts: Object.fromEntries(texts.map(([language, text]) => [language, sent(text)])) }),
     ...(Object.keys(content).length && { content }),

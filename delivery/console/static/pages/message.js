@@ -15,6 +15,8 @@ const PAINT_PAUSE = 500;
 const MOST_REMINDERS = 3;
 /** Of a question, first what needs action. */
 const STATES = ["open", "silent", "unreachable", "late", "not_asked", "answered"];
+/** Of the filter of answers: children whose guardians differ. */
+const CONFLICT = "conflict";
 
 export default {
   title: "page.message",
@@ -124,6 +126,8 @@ function answers(where, context, message, reread, choose) {
     h("ul", { class: "plain-list" },
       STATES.filter((state) => counts[state]).map((state) => h("li", {},
         h("button", { class: "plain", onclick: () => choose({ answer: state }) }, t("message.why_count", { why: word("answer_state", state), count: counts[state] })))),
+      counts.conflicts > 0 && h("li", {}, message.answer.visible === "hidden" ? t("message.conflicts", { count: counts.conflicts })
+        : h("button", { class: "plain", onclick: () => choose({ answer: CONFLICT }) }, t("message.conflicts", { count: counts.conflicts }))),
       counts.withheld ? h("li", { class: "quiet" }, t("message.withheld")) : options.map((one) => h("li", { class: "option", dir: "auto" }, chosen(one, counts))),
       ["sum", "mean"].filter((name) => name in counts).map((name) => h("li", {}, t(`message_numbers.${name}`, { number: number(counts[name]) }))),
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
@@ -171,7 +175,7 @@ function recipients(root, where, context, message, again) {
     filters: [
       { name: "q", label: t("message.search"), type: "search" },
       { name: "why", label: t("message.why"), options: whys },
-      ...(message.answers ? [{ name: "answer", label: t("message.answer"), options: [["", t("message.all")], ...STATES.map((one) => [one, word("answer_state", one)])] }] : []),
+      ...(message.answers ? [{ name: "answer", label: t("message.answer"), options: [["", t("message.all")], ...STATES.map((one) => [one, word("answer_state", one)]), ...(message.answer.consent !== undefined || message.answers.conflicts || context.query.answer === CONFLICT ? [[CONFLICT, t("message.conflict")]] : [])] }] : []),
     ],
     columns: [
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => [h("span", { dir: "auto" }, row.name || String(row.id)), row.children && h("div", { class: "quiet small", dir: "auto" }, t("message.about", { names: row.children.map((one) => one.name || one.id).join(", ") }))] },
@@ -180,8 +184,9 @@ function recipients(root, where, context, message, again) {
       ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => row.why && word("why", row.why) },
     ],
-    load: async ({ cursor, signal, ...filters }) => {
-      const page = await api.get(`${where}/recipients`, { ...filters, cursor, limit: 100 }, { signal });
+    load: async ({ cursor, signal, answer, ...filters }) => {
+      const asked = answer === CONFLICT ? { conflict: "yes" } : { answer };
+      const page = await api.get(`${where}/recipients`, { ...filters, ...asked, cursor, limit: 100 }, { signal });
       return { rows: page.recipients, next: page.next };
     },
     actions: mayChange(context, message) ? [

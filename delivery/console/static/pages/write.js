@@ -1,7 +1,7 @@
 /** Write a message: recipients, text, channels and time; then check what will become of it, and send it once. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { moment, t, word } from "../lib/words.js";
+import { has, moment, t, word } from "../lib/words.js";
 import { ApiError, NoResponse, api, watchConnection } from "../lib/api.js";
 import { clearToasts, explain, notice, toast } from "../lib/page.js";
 import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft, seriesOf } from "../lib/draft.js";
@@ -16,6 +16,7 @@ const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
 const LONGEST_TITLE = 60;
 const LANGUAGES = ["ru", "en"];
+const VISIBLE = ["named", "hidden", "anonymous"];
 const AUDIENCES = ["students", "guardians", "both"];
 const CHECK = "check";
 const NOTHING = { people: [], groups: [], supergroups: [] };
@@ -90,7 +91,7 @@ class Writing {
   preview(query) {
     const { me } = this;
     const body = bodyOf(this.draft, me);
-    if (!this.hasRecipients()) body.recipients = [me.kind === "person" ? { id: me.id } : { id: "0", contacts: {} }];
+    if (!this.hasRecipients()) Object.assign(body, { recipients: [me.kind === "person" ? { id: me.id } : { id: "0", contacts: {} }], audience: undefined });
     return api.post("/v1/deliveries/preview", body, { query, signal: this.context.signal });
   }
 
@@ -145,7 +146,7 @@ class Writing {
 
   /** Whether those who are chosen get it, or their guardians. */
   audience() {
-    return h("div", { key: "audience" }, field({ label: t("write.audience") }, h("select", { id: "audience", name: "audience", onchange: ({ target }) => this.changed({ to: target.value }) },
+    return h("div", { key: "audience" }, field({ label: t("write.audience") }, h("select", { id: "audience", name: "audience", onchange: ({ target }) => { this.changed({ to: target.value }); this.paintForm(); } },
       AUDIENCES.map((one) => h("option", { value: one, selected: one === this.draft.to }, t(`write_audience.${one}`))))));
   }
 
@@ -266,11 +267,19 @@ class Writing {
 
   /** What everybody is asked. */
   question() {
-    const { answer, options, until, every } = this.draft;
+    const { answer, options, until, every, visible, consent, terms, to, followUp } = this.draft;
+    const kept = Object.keys(terms).map((one) => has(`write_terms.${one}`) && t(`write_terms.${one}`, { count: terms.need })).filter(Boolean);
     return [
       field({ label: t("message.answer") }, h("select", { id: "answer", onchange: ({ target }) => { this.changed({ answer: target.value }); this.paintForm(); } },
         ["", "confirm", "choice", "text", "number", "date", "file"].map((kind) => h("option", { value: kind, selected: kind === answer }, t(`write_answer.${kind || "none"}`))))),
       answer === "choice" && field({ label: t("write.options"), hint: t("write.options_hint") }, h("textarea", { id: "options", rows: 3, dir: "auto", value: options, oninput: ({ target }) => this.changed({ options: target.value }) })),
+      answer && followUp && h("p", { key: "anew", class: "quiet small" }, t("write.asked_anew")),
+      answer === "choice" && to !== "students" && !followUp && h("p", { key: "consent" }, h("label", { class: "check" },
+        h("input", { id: "consent", type: "checkbox", checked: consent, onchange: ({ target }) => this.changed({ consent: target.checked }) }), h("span", {}, t("write.consent")))),
+      answer && h("div", { key: "visible" }, field({ label: t("write.visible") }, h("select", { id: "visible", onchange: ({ target }) => this.changed({ visible: target.value }) },
+        VISIBLE.map((one) => h("option", { value: one, selected: one === visible }, t(`write_visible.${one}`)))))),
+      answer && kept.length > 0 && h("div", { key: "terms", class: "actions" }, h("span", { class: "quiet small" }, t("write.terms", { terms: kept.join(", ") })),
+        h("button", { type: "button", class: "plain small", onclick: () => { this.changed({ terms: {} }); this.paintForm(); } }, t("write.terms_drop"))),
       answer && !every && field({ label: t("write.until") }, h("input", { id: "until", type: "datetime-local", value: until, onchange: ({ target }) => this.changed({ until: target.value }) })),
     ];
   }
@@ -400,7 +409,7 @@ class Writing {
   /** A trial of the same content has the same key, so it is sent once, too. */
   async sendToMyself() {
     const { text, content } = this.said, own = text === undefined ? {} : { text, content, personal: undefined };
-    const body = { ...bodyOf({ ...this.draft, when: "" }, this.me), ...own, recipients: [{ id: this.me.id }], kind: "trial", tags: ["test"] };
+    const body = { ...bodyOf({ ...this.draft, when: "", to: "students" }, this.me), ...own, recipients: [{ id: this.me.id }], kind: "trial", tags: ["test"] };
     await this.once(async () => {
       const sent = await api.post("/v1/deliveries", body, { idempotencyKey: `${this.draft.key}-${hashOf(JSON.stringify(body))}` });
       return sent.moved_from ? t("write.moved", { at: moment(sent.deliver_at) }) : t("write.sent_to_myself");

@@ -26,11 +26,11 @@ function use(writing, { message }) {
 
 async function save(writing) {
   if (!hasContent(writing.draft)) return toast(t("templates.empty"), "bad");
-  const { text, content, channels, strategy } = bodyOf(writing.draft, writing.me);
+  const { text, texts, content, channels, strategy, answer } = bodyOf({ ...writing.draft, until: "" }, writing.me);
   const saved = await ask({
     title: t("templates.save"), action: t("templates.save"),
     fields: [field({ label: t("templates.name") }, h("input", { name: "title", required: true, maxlength: 128, autocomplete: "off" }))],
-    submit: ({ title }) => api.post("/v1/templates", { title, message: { text, content, channels, strategy } }),
+    submit: ({ title }) => api.post("/v1/templates", { title, message: { text, texts, content, channels, strategy, answer } }),
   });
   if (saved) await again(writing);
   return undefined;
