@@ -61,7 +61,7 @@ IN_ONE_INSTALLATION = (
     Guide("docs/replies.md"),
     Guide("docs/scim.md"),
     Guide("docs/keys-and-scopes.md", found={"ada_…": r"\bada_[\w-]{20,}", "ID": r"\b[0-9a-f]{12}\b(?=.*school)"}),
-    Guide("docs/integrate.md", found={"ada_…": r"\bada_[\w-]{20,}"}),
+    Guide("docs/integrate.md", found={"ada_…": r"\bada_[\w-]{20,}", "adap_…": r"\badap_\d+\.[\w-]{20,}"}),
     Guide("docs/webhooks.md", found={"ID": r"\bwh_[0-9a-f]+"}),
     Guide("docs/queue.md", found={"ID": r"(?<=put )\S+"}),
     Guide("docs/add-a-courier.md"),
