@@ -101,7 +101,8 @@ class Channel:
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
     `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
     answers an address only so often, because a machine may answer there. `takes_replies_by_mail`: its messages are
-    mails, and a reply to one comes to ADA_INBOUND_MAIL. `address`: the form of its addresses, None if every text is
+    mails, and a reply to one comes to ADA_INBOUND_MAIL. `has_topics`: an office can answer in a group chat of it, with
+    a topic for each person. `address`: the form of its addresses, None if every text is
     one. `bot_place`: as `place`, for a bot that writes
     to a person by itself and chooses the channel; without it a channel in which people write is among the last.
     `is_known_at_start`: deliveries that name no channel are planned for it also before its courier has run once.
@@ -129,6 +130,7 @@ class Channel:
     simulator: str = ""
     limits_replies: bool = False
     takes_replies_by_mail: bool = False
+    has_topics: bool = False
     address: AddressForm | None = None
     bot_place: int | None = None
     is_known_at_start: bool = False
@@ -185,6 +187,11 @@ def receiving() -> Mapping[str, Receiving]:
 def mailed_channel() -> str:
     """Return the first channel whose messages are mails; "" if there is none."""
     return next((name for name, one in channels().items() if one.takes_replies_by_mail), "")
+
+
+def topics_channel() -> str:
+    """Return the first channel whose group chats have topics; "" if there is none."""
+    return next((name for name, one in channels().items() if one.has_topics), "")
 
 
 def courier_module(channel: Channel) -> Any:

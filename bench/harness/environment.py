@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from bench.harness.child_process import ChildProcess, ParseLine, python
 from cli.commands.start.installation import valkey_is_ready
 from cli.processes import embedded_valkey
-from cli.processes.aof_fsync import fsync_periodically
+from cli.processes.embedded_valkey import fsync_periodically
 from cli.processes.supervisor import Announcement, read_announcement
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.server_checks import sign_layout

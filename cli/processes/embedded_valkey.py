@@ -4,11 +4,17 @@
 `socket`, which Ada's own processes connect to. The port is for the user's tools.
 
 Guarantees: at most one server per directory. What the server acknowledged survives kill -9, and a power cut except for
-about the last second; `cli.processes.aof_fsync` must run beside the server for that.
+the time since the last fsync began, about a second: `fsync_periodically` must run in a process beside the server for
+that (docs/decisions/0021).
+
+    server: write() to the kernel, then reply          `fsync_periodically`: fsync() once a second
+
 Called by `./ada up`, which starts the server as the first child of `cli.processes.supervisor`.
 """
 
+import asyncio
 import fcntl
+import logging
 import os
 import random
 import re
@@ -30,7 +36,7 @@ READY = "Ready to accept connections"
 SETTINGS: Mapping[str, str] = {
     "bind": "127.0.0.1",
     "appendonly": "yes",
-    "appendfsync": "no",  # the server writes before it replies; `cli.processes.aof_fsync` calls fsync once a second
+    "appendfsync": "no",  # the server writes before it replies; Ada calls fsync once a second
     "save": '""',  # the append-only file is enough; snapshots would only cost forks
     "maxmemory-policy": "noeviction",  # an evicted order key is a lost message
     "notify-keyspace-events": "Kgx",  # del and expired events wake the couriers
@@ -47,6 +53,12 @@ ENVIRONMENT: Mapping[str, str] = {
 """Environment of the server process: keeps freed memory in the thread cache, where scripts reuse it
 (docs/decisions/0022; other C libraries ignore the variable), and asks for no locale that the machine may not have.
 """
+
+_reserved: set[int] = set()
+"""By this process, whose own locks do not refuse it a port a second time."""
+log = logging.getLogger(__name__)
+_INTERVAL = 1.0
+"""Seconds between two rounds."""
 
 
 class DirectoryInUse(Exception):
@@ -196,10 +208,6 @@ def _reservations() -> int:
     return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
-_reserved: set[int] = set()
-"""By this process, whose own locks do not refuse it a port a second time."""
-
-
 def running_server(directory: Path) -> EmbeddedValkey | None:
     """Return the server that runs in the directory now; None if there is none. For verbs beside `./ada up`."""
     port, password = last_port_and_password(directory / "valkey.conf")
@@ -212,3 +220,52 @@ def running_url(directory: Path) -> str | None:
     """Return the address of `running_server` for Ada's own processes."""
     server = running_server(directory)
     return server.url if server else None
+
+
+async def fsync_periodically(directory: Path) -> None:
+    """Run until it is cancelled. `directory` is the server's. Logs a disk error once and keeps trying."""
+    files, last_error = AppendOnlyFiles(directory), ""
+    while True:
+        await asyncio.sleep(_INTERVAL)
+        try:
+            await asyncio.to_thread(files.fsync)
+            last_error = ""
+        except OSError as error:
+            if str(error) != last_error:
+                log.error("fsync of the append-only file failed: %s", error)
+            last_error = str(error)
+
+
+class AppendOnlyFiles:
+    """The append-only files of one server. Remembers the size of each file at its last fsync."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "appendonlydir"
+        self._synced_sizes: dict[Path, int] = {}
+
+    def fsync(self) -> int:
+        """Call fsync on every file whose size has changed; return their number. Raises OSError."""
+        changed = [(file, size) for file, size in self._sizes().items() if size != self._synced_sizes.get(file)]
+        for file, size in changed:
+            self._fsync(file)
+            self._synced_sizes[file] = size
+        return len(changed)
+
+    def _sizes(self) -> dict[Path, int]:
+        """Return the files that exist now. An AOF rewrite creates files and removes others."""
+        try:
+            sizes = {Path(entry.path): entry.stat().st_size for entry in os.scandir(self._directory)}
+        except FileNotFoundError:  # the server has not created its directory yet, or has just removed a file
+            return {}
+        self._synced_sizes = {file: size for file, size in self._synced_sizes.items() if file in sizes}
+        return sizes
+
+    def _fsync(self, file: Path) -> None:
+        try:
+            descriptor = os.open(file, os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -13,6 +13,7 @@ from core.errors import SetupError
 from core.orders import OfficeChat, SendingPolicy
 from core.redis.store import Store
 from core.sessions import SignInCodes
+from couriers.channel import topics_channel
 from couriers.email import EmailTemplates, LinkCodeMailer, Mailer, MailServer
 
 
@@ -36,7 +37,7 @@ def _office_chat(settings: Settings) -> OfficeChat | None:
         raise SetupError(
             "ADA_OFFICE_CHAT is the id of a group in Telegram, such as -1001234567890, and needs ADA_OFFICE"
         )
-    return OfficeChat(settings.bot_tenant, settings.office, "telegram-bot", settings.office_chat)
+    return OfficeChat(settings.bot_tenant, settings.office, topics_channel(), settings.office_chat)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ CHANNEL = Channel(
     of_installation=frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"}),
     is_per_bot=True,
     is_simulated=True,
+    has_topics=True,
     address=BOT_CHAT,
     readers={
         "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),

@@ -14,7 +14,7 @@ from scenarios.engine.beside import TEACHER_SECTION
 from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.plugins.plugin import installed_plugins
+from scenarios.plugins import installed_plugins
 from scenarios.schema import ActionType
 from scenarios.schema.attributes import Field
 from scenarios.schema.declaration import COMMON_FIELDS, ENABLED

@@ -24,8 +24,7 @@ from scenarios.engine.results import failed, skipped
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
 from scenarios.placeholders.attributes import prepare
-from scenarios.rehearsal import RehearsedStep, play
-from scenarios.rehearsal.outcomes import Outcomes, node_of
+from scenarios.rehearsal import Outcomes, RehearsedStep, node_of, play
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import unmet
 from scenarios.schema.variables import defaults, scopes_of

@@ -2,6 +2,9 @@
 
 Pure: both return a new run and its effects. Every move is in the table of states.py, and the moves of one call belong
 together: the caller stores them in one atomic step (C-21, C-29).
+
+A guard limits how many actions one event may start, and how deep scenarios may splice in others (C-90). Its complaint
+names the loop, so that an author finds it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,12 +12,47 @@ from dataclasses import replace
 from typing import Any
 
 from scenarios.bot import Action, Scenario
-from scenarios.engine import guard
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
-from scenarios.words import Text
+from scenarios.words import Text, sentence
 
 _NO_VALUES = Values()
+
+
+def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: RunLimits) -> Text:
+    """Return why this `scenario` action may not splice; empty if it may."""
+    for scenario in splice.scenarios:
+        names = [*ancestors(steps, step), scenario.name]
+        if len(names) > limits.depth + 1:
+            return sentence("scenarios_splice_others_most", text=describe(names), most=limits.depth)
+    if complaint := too_many(len(steps), splice.scenarios, limits):
+        return sentence(
+            "and_also", first=complaint, second=describe([*ancestors(steps, step), splice.scenarios[0].name])
+        )
+    return ""
+
+
+def too_many(present: int, scenarios: Sequence[Scenario], limits: RunLimits) -> Text:
+    """Return a complaint if these scenarios would make more actions than one event may start."""
+    wanted = present + sum(len(scenario.actions) for scenario in scenarios)
+    if wanted <= limits.actions:
+        return ""
+    names = ", ".join(scenario.name for scenario in scenarios)
+    return sentence("one_event_would_start", names=names, count=wanted, most=limits.actions)
+
+
+def ancestors(steps: Mapping[Path, Step], step: Step) -> list[str]:
+    """Return the scenarios from the event to this action, each spliced in by the one before."""
+    return [steps[step.path[:length]].scenario for length in range(2, len(step.path) + 1, 2)]
+
+
+def describe(names: Sequence[str]) -> Text:
+    """Return the loop that the last name closes, or, without a loop, the whole way."""
+    *way, last = names
+    if last not in way:
+        return sentence("spliced_into_each_other", names=" → ".join(names))
+    loop = way[len(way) - 1 - way[::-1].index(last) :]
+    return sentence("loop_scenarios", names=" → ".join([*loop, last]))
 
 
 class IllegalMove(Exception):
@@ -29,7 +67,7 @@ def begin(scenarios: Sequence[Scenario], limits: RunLimits = DEFAULT_LIMITS, at:
     """
     moves = _Moves(Run(limits=limits), at)
     for number, scenario in enumerate(scenarios):
-        if complaint := guard.too_many(moves.size, (scenario,), limits):
+        if complaint := too_many(moves.size, (scenario,), limits):
             moves.complaints.append(complaint)
         else:
             moves.insert(scenario, (number,))
@@ -87,12 +125,12 @@ class _Moves:
         """Return the ending, or a failure in place of a splice that the loop guard refuses (C-90); a handler that it
         refuses is left out.
         """
-        if ending.handler and (complaint := guard.refusal(self._steps, step, as_splice(ending), self._run.limits)):
+        if ending.handler and (complaint := refusal(self._steps, step, as_splice(ending), self._run.limits)):
             self.complaints.append(complaint)
             ending = replace(ending, handler=None)
         if ending.splice is None:
             return ending
-        if complaint := guard.refusal(self._steps, step, ending.splice, self._run.limits):
+        if complaint := refusal(self._steps, step, ending.splice, self._run.limits):
             self.complaints.append(complaint)
             return Ending(State.FAILED, error=complaint)
         return ending

@@ -9,7 +9,7 @@ from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot.data import Data
-from scenarios.context.conversations import Said
+from scenarios.context import Said
 from scenarios.engine import State, Step
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.versions import Versions

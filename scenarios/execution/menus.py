@@ -20,7 +20,7 @@ from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
 from scenarios.bot import BotCommand
 from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
-from scenarios.context.telegram import Telegram
+from scenarios.context import Telegram
 from scenarios.engine.beside import has_teacher_beside, menu_beside
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,7 @@ from core.services import Services
 from core.services import open_services as open_core
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
-from scenarios.context import ScenarioServices
-from scenarios.context.telegram import Telegram
+from scenarios.context import ScenarioServices, Telegram
 from scenarios.execution.conversations import StoredConversations
 
 

@@ -2,39 +2,115 @@
 
 Guarantees: an event has one run; an action ends once, also if two processes execute it at the same time; what was
 recorded survives every crash.
+
+A run is stored as its beginning, and one entry for each action that has ended, in order. The engine makes the run of
+these again: the same beginning and the same endings give the same steps, results and moves. So a step costs one small
+entry, whatever it releases.
 """
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from core.model.history_key import own_name
-from core.model.json_form import compact_json
+from core.model.json_form import JsonObject, compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store, shard_of_name
 from scenarios import engine
+from scenarios.bot import Bot, Scenario
 from scenarios.bot.event_fields import Event, with_derived
-from scenarios.engine import Effects, Ending, Path, Run, State
-from scenarios.execution import entries
+from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end, handled
 from scenarios.execution.versions import Version, Versions
 from scenarios.execution.waiting import waits
 from scenarios.execution.waiting.waits import Waits
+from scenarios.words import Sentence, sentence
+
+LARGEST_ENTRY = 256 * 1024
+"""Bytes. An action that returns more has failed."""
 
 log = logging.getLogger(__name__)
-
 KEPT = 1000
 """Runs of one person that are listed."""
-
 FAULTS = (State.FAILED, State.UNKNOWN)
 _WAITS = "waits:"
 _DROPPED = 100
 """Runs that one script call drops."""
+
+
+class RunEntry(Struct, frozen=True, array_like=True):
+    """One ending. `at`: ms. `scenarios`: the full names of those that it splices in; None without a splice."""
+
+    path: Path
+    state: State
+    at: int
+    results: JsonObject = {}
+    variables: JsonObject = {}
+    from_person: tuple[str, ...] = ()
+    error: str = ""
+    scenarios: tuple[str, ...] | None = None
+    parallel: bool = False
+    given: tuple[JsonObject, ...] = ()
+    said: Sentence | None = None
+    collect: tuple[str, ...] | None = None
+    at_once: int = 0
+
+
+def encode(path: Path, ending: Ending, at: int) -> str:
+    """Return the entry of an ending, in the form in which it is stored."""
+    content = _encoded(path, ending, at)
+    if len(content) > LARGEST_ENTRY:
+        error = sentence("action_returned_bytes", size=len(content), most=LARGEST_ENTRY)
+        content = _encoded(path, Ending(State.FAILED, error=error), at)
+    return content.decode()
+
+
+def _encoded(path: Path, ending: Ending, at: int) -> bytes:
+    returned, splice = ending.returned, ending.splice
+    names = tuple(scenario.name for scenario in splice.scenarios) if splice else None
+    from_person = tuple(sorted(returned.from_person))
+    values = returned.results, returned.variables, from_person, str(ending.error)
+    said = ending.error if isinstance(ending.error, Sentence) else None
+    parallel, given = (splice.parallel, splice.given) if splice else (False, ())
+    waits = (splice.collect, splice.at_once) if splice else (None, 0)
+    entry = RunEntry(path, ending.state, at, *values, names, parallel, given, said, *waits)
+    return msgspec.json.encode(entry, enc_hook=str)
+
+
+def decode(stored: str) -> RunEntry:
+    return msgspec.json.decode(stored, type=RunEntry)
+
+
+def apply(run: Run, entry: RunEntry, bot: Bot) -> tuple[Run, Effects]:
+    """Return the run after an ending."""
+    ending = handled(_ending(entry, bot), run.steps[entry.path].action, bot.scenarios)
+    return end(run, entry.path, ending, entry.at)
+
+
+def replay(names: Iterable[str], began: int, entries: Iterable[RunEntry], bot: Bot) -> Run:
+    """Return the run that scenarios and endings have made."""
+    run, _ = begin(found(names, bot), at=began)
+    for entry in entries:
+        run, _ = apply(run, entry, bot)
+    return run
+
+
+def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
+    """Return the scenarios with these full names, as far as there are such."""
+    return [bot.scenarios[name] for name in names if name in bot.scenarios]
+
+
+def _ending(entry: RunEntry, bot: Bot) -> Ending:
+    returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
+    named = None if entry.scenarios is None else tuple(found(entry.scenarios, bot))
+    splice = None if named is None else Splice(named, entry.parallel, entry.given, entry.collect, entry.at_once)
+    return Ending(entry.state, returned, entry.said or entry.error, splice)
 
 
 class RunGone(Exception):
@@ -96,7 +172,7 @@ class Runs:
         if len(reply) > 1:
             return await self._read(run, dict(zip(reply[::2], reply[1::2], strict=True)))
         began = int(reply[0])
-        engine_run, effects = engine.begin(entries.found(scenarios, version.bot), at=began)
+        engine_run, effects = engine.begin(found(scenarios, version.bot), at=began)
         _report(run, effects)
         return StoredRun(run, task, self._tenant, with_derived(event), version, scenarios, began, engine_run, 0)
 
@@ -111,7 +187,7 @@ class Runs:
         version = await self._versions.get(fields["version"]) if fields else None
         if version is None:
             raise RunGone(f"the run {run} or its version of the bot is not stored any more")
-        ended = [entries.decode(fields[str(number)]) for number in range(int(fields["entries"]))]
+        ended = [decode(fields[str(number)]) for number in range(int(fields["entries"]))]
         scenarios = msgspec.json.decode(fields["scenarios"], type=tuple[str, ...])
         began = int(fields["began"])
         return StoredRun(
@@ -122,7 +198,7 @@ class Runs:
             version,
             scenarios,
             began,
-            entries.replay(scenarios, began, ended, version.bot),
+            replay(scenarios, began, ended, version.bot),
             len(ended),
             _waits(fields),
             int(fields["ended"]) if "ended" in fields else None,
@@ -136,9 +212,9 @@ class Runs:
         Raises RunGone.
         """
         while not (stored.is_dropped or stored.run.steps[path].is_over):
-            text = entries.encode(path, ending, self.now())
-            entry = entries.decode(text)
-            run, effects = entries.apply(stored.run, entry, stored.version.bot)
+            text = encode(path, ending, self.now())
+            entry = decode(text)
+            run, effects = apply(stored.run, entry, stored.version.bot)
             arguments = stored.id, stored.entries, int(run.is_over), int(entry.state in FAULTS), text
             reply = await self._store.run("save_run", _shard(stored.id), *arguments)
             if reply == "saved":

@@ -12,8 +12,7 @@ from core.errors import Conflict
 from couriers.telegram_bot import CHANNEL
 from couriers.telegram_bot.errors import BotCallFailed, CallThrottled
 from scenarios.bot.data import Data
-from scenarios.context import Context
-from scenarios.context.telegram import Telegram
+from scenarios.context import Context, Telegram
 from scenarios.words import Text, sentence
 
 LONGEST_WAIT = 5

@@ -33,7 +33,7 @@ from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
 from scenarios.loader.problem import Problem, Problems
 from scenarios.placeholders.values import as_moment, as_text
-from scenarios.rehearsal.outcomes import Outcomes
+from scenarios.rehearsal import Outcomes
 from scenarios.schema.validator import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
 from scenarios.stores.forms import ROW, Forms

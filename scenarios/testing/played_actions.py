@@ -14,8 +14,7 @@ from scenarios.bot.data import Data
 from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending, Values
 from scenarios.engine.results import completed
-from scenarios.rehearsal import RehearsedStep, play
-from scenarios.rehearsal.outcomes import Outcomes
+from scenarios.rehearsal import Outcomes, RehearsedStep, play
 from scenarios.schema import ActionType, Attributes
 
 

@@ -37,7 +37,7 @@ from scenarios.execution.runs import FAULTS
 from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
 from scenarios.plugins import Platform, started
-from scenarios.rehearsal.outcomes import Outcomes, node_of
+from scenarios.rehearsal import Outcomes, node_of
 from scenarios.sending.addressees import listed, people_of
 from scenarios.sending.message import BotMessage
 from scenarios.testing.played_actions import PlayedTypes

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from cli.processes import aof_fsync
-from cli.processes.aof_fsync import AppendOnlyFiles, fsync_periodically
+from cli.processes import embedded_valkey
+from cli.processes.embedded_valkey import AppendOnlyFiles, fsync_periodically
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -77,7 +77,7 @@ async def test_a_failing_disk_is_logged_once_and_tried_again(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", failing)
-    monkeypatch.setattr(aof_fsync, "_INTERVAL", 0.01)
+    monkeypatch.setattr(embedded_valkey, "_INTERVAL", 0.01)
     task = asyncio.create_task(fsync_periodically(own_server.place.directory))
     await until(lambda: len(tries) >= 3)
     task.cancel()

@@ -7,7 +7,7 @@ import pytest
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
 from scenarios.engine import Ending, Splice, State, begin, end
-from scenarios.execution import entries
+from scenarios.execution import runs
 from scenarios.loader import load
 from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.engine.play import action, ending, scenario
@@ -116,5 +116,5 @@ def test_a_loop_that_collects_is_stored_and_read_again_and_nothing_follows_too_e
         )
         assert effects.released == ((0, 1),)
         assert after.steps[(0, 1)].values.results["results"] == [{"outcome": "completed"}] * count
-    entry = entries.decode(entries.encode((0, 0), Ending(State.COMPLETED, splice=Splice((), True, (), ("a",), 2)), 1))
+    entry = runs.decode(runs.encode((0, 0), Ending(State.COMPLETED, splice=Splice((), True, (), ("a",), 2)), 1))
     assert (entry.collect, entry.at_once) == (("a",), 2)

@@ -14,7 +14,7 @@ from core.sentence import Sentence, Text, add_list, placed, sentence, sentences
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.engine.results import failed
-from scenarios.execution import entries
+from scenarios.execution import runs
 from scenarios.schema.types import WHOLE
 from scenarios.words import in_language, together, translations
 from tests.support.paths import ROOT
@@ -147,8 +147,8 @@ def test_a_sentence_has_a_text_in_each_language(
 def test_a_run_keeps_the_sentence_of_an_error_and_its_english_text(error: Text) -> None:
     action = Action("send", {}, Place("a.yaml"))
     scenario = Scenario("a.b", "b", (action,), Place("a.yaml"))
-    entry = entries.decode(entries.encode((0, 0), failed(error), 1))
-    run = entries.replay(["a.b"], 0, [entry], Bot({"a.b": scenario}))
+    entry = runs.decode(runs.encode((0, 0), failed(error), 1))
+    run = runs.replay(["a.b"], 0, [entry], Bot({"a.b": scenario}))
     ending = run.steps[0, 0].ending
     assert ending is not None
     assert (ending.error, entry.error, ending.returned.results) == (error, str(error), {"error": str(error)})

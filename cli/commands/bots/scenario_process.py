@@ -44,8 +44,7 @@ from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot, fingerprint
-from scenarios.context import ScenarioServices
-from scenarios.context.telegram import Telegram
+from scenarios.context import ScenarioServices, Telegram
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions

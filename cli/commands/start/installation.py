@@ -20,9 +20,8 @@ from pathlib import Path
 from cli.client.own_server import get_or_create_api_key
 from cli.command import CommandFailed
 from cli.processes import embedded_valkey
-from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
-from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
+from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port, fsync_periodically
 from cli.processes.forked_process import start_fork_server
 from cli.processes.parts import UpNoteWriter, follow_requests, take_requests
 from cli.processes.ports import check_is_free

@@ -9,8 +9,7 @@ from couriers.telegram_bot import BOT_API
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results

@@ -14,8 +14,7 @@ from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders import HTML
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.sending.attachments import resolve

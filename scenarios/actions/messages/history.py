@@ -6,12 +6,10 @@ from typing import Annotated
 
 from core.updates.events import person_of
 from scenarios.bot.data import Data
-from scenarios.context import Context
-from scenarios.context.conversations import Said
+from scenarios.context import Context, Said
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Count, Duration, Flag, Moment, Text
 

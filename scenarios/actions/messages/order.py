@@ -20,8 +20,7 @@ from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_moment, in_utc
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
 from scenarios.schema.attributes import Elements, Flag, Text, Verbatim
 from scenarios.sending import orders

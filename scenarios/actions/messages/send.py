@@ -24,8 +24,7 @@ from scenarios.engine import Ending, Step
 from scenarios.engine.results import completed, failed
 from scenarios.engine.triggers import chat_kind
 from scenarios.placeholders.values import as_moment, as_text, in_utc
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
 from scenarios.sending import orders

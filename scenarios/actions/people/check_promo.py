@@ -10,8 +10,7 @@ from scenarios.actions.people.promo_attributes import FROM_PERSON, RETURNS, SAMP
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Text
 from scenarios.stores.promo import Promo, Promos, fault_of, results_of

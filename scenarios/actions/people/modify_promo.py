@@ -11,8 +11,7 @@ from scenarios.actions.people.promo_attributes import FROM_PERSON, RETURNS, SAMP
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Own, Seen
 from scenarios.schema.attributes import Duration, Text, Whole
 from scenarios.stores import step_results

@@ -9,8 +9,7 @@ from scenarios.actions.people.promo_attributes import SAMPLE
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
 from scenarios.schema.attributes import Moment, Text, TextOrEmpty, Whole
 from scenarios.stores.promo import Promo, Promos, listed

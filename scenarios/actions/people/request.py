@@ -6,8 +6,7 @@ from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders.values import is_list
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Anything, Text
 from scenarios.stores.requests import NewRequest, Requests

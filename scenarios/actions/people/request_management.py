@@ -9,8 +9,7 @@ from scenarios.actions.people.request import DEFAULT_NAME
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.rehearsal import RehearsedStep
-from scenarios.rehearsal.step import NUMBER
+from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Moment, Text, TextOrEmpty, Texts, Whole
 from scenarios.stores.requests import MOST_LISTED, PersonRequest, Requests, listed, shown

@@ -1,16 +1,96 @@
-"""Turns speech into text (C-75)."""
+"""Turns speech into text (C-75): a sound file of the bot's folder, one of Telegram by its id, or that of the event.
 
+A file of Telegram is downloaded to a temporary folder, at most 20 MB, which is Telegram's own limit for bots.
+"""
+
+import io
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
+from core.errors import Invalid, NotFound
+from core.model.user_files import inner_path
+from couriers.telegram_bot import CHANNELS_OF_IDS
+from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
+from providers.models import AiUnavailable
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Anything, Duration, Text
-from scenarios.telegram.recordings import recording
+from scenarios.words import sentence
+
+MOST_BYTES = 20 * 2**20
+_SPOKEN = ("voice", "audio", "video_note")
 
 MAX_AUDIO_DURATION = timedelta(minutes=10)
+
+
+@asynccontextmanager
+async def recording(context: Context, name: str, file_id: str, attachments: object) -> AsyncIterator[Path]:
+    """Yield the file, until the end of the block: the one with this name, or this id, or the first sound among the
+    attachments. Raises Invalid, NotFound, AiUnavailable.
+    """
+    if name:
+        yield _local(context, name)
+        return
+    file_id = file_id or _id_in(attachments)
+    with tempfile.TemporaryDirectory(prefix="ada-speech-") as directory:
+        file = Path(directory) / "recording"
+        await _download(context, file_id, file)
+        yield file
+
+
+def _local(context: Context, name: str) -> Path:
+    path = inner_path(context.folders[0] / name, *context.folders)
+    if path is None:
+        raise Invalid("AUDIO_FILE_OUTSIDE", sentence("outside_bot_folder", name=name), "audio_file")
+    if not path.is_file():
+        raise NotFound("AUDIO_FILE_NOT_FOUND", sentence("no_file_bot_folder", name=name), "audio_file")
+    if path.stat().st_size > MOST_BYTES:
+        raise _too_large()
+    return path
+
+
+def _id_in(attachments: object) -> str:
+    """Return the id of the first attachment that is a voice message or another sound."""
+    found = [one for one in attachments if isinstance(one, Mapping)] if isinstance(attachments, list) else []
+    spoken = [one for one in found if one.get("type") in _SPOKEN or str(one.get("mime_type")).startswith("audio/")]
+    if not spoken or not spoken[0].get("file_id"):
+        raise Invalid("AUDIO_MISSING", sentence("no_audio_file_no_audio_file_id"))
+    return str(spoken[0]["file_id"])
+
+
+async def _download(context: Context, file_id: str, target: Path) -> None:
+    telegram = context.services.telegram
+    if telegram is None or context.channel not in CHANNELS_OF_IDS:
+        raise Invalid("AUDIO_NOT_FETCHABLE", sentence("files_channel_cannot_fetched", channel=context.channel))
+    try:
+        found = await telegram.call("getFile", file_id=file_id)
+        if found.get("file_size", 0) > MOST_BYTES or not found.get("file_path"):
+            raise _too_large()
+        with _Bounded(target, "w") as file:
+            await telegram.download(found["file_path"], file)
+    except BotCallRefused:
+        raise NotFound("AUDIO_FILE_NOT_FOUND", sentence("telegram_has_no_file"), "audio_file_id") from None
+    except BotCallFailed:
+        raise AiUnavailable("AUDIO_UNAVAILABLE", sentence("telegram_did_not_send")) from None
+
+
+class _Bounded(io.FileIO):
+    """A file that does not grow beyond the limit."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > MOST_BYTES:
+            raise _too_large()
+        return super().write(data)
+
+
+def _too_large() -> Invalid:
+    return Invalid("AUDIO_TOO_LARGE", sentence("sound_file_larger_than", most=MOST_BYTES // 2**20))
 
 
 class FromSpeechAttributes(Attributes, frozen=True):

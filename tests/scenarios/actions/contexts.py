@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from providers.models import FileCache, Models
 from scenarios.bot import Action, Bot, Place
-from scenarios.context import Context, ScenarioServices
-from scenarios.context.telegram import Telegram
+from scenarios.context import Context, ScenarioServices, Telegram
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.placeholders.attributes import prepare
 from scenarios.schema import ActionType

@@ -19,7 +19,6 @@ from sandbox.state import Fault, Rule, SandboxState
 from scenarios.actions import own_actions
 from scenarios.actions.speech import completion, from_speech, to_speech
 from scenarios.engine import Ending, State
-from scenarios.telegram import recordings
 from tests.providers.models.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
 from tests.scenarios.actions.contexts import EVENT, context_of, executed
 from tests.support.serving import serving
@@ -214,7 +213,7 @@ async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
     models: Models, folder: Path, telegram: NamedCalls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file_id = await uploaded(telegram, folder, TONES["opus"])
-    monkeypatch.setattr(recordings, "MOST_BYTES", 1000)
+    monkeypatch.setattr(from_speech, "MOST_BYTES", 1000)
     context = context_of(folder, models, {"audio_file_id": file_id}, telegram=telegram)
     assert (await error(executed(from_speech.ACTION, context))).startswith("AUDIO_TOO_LARGE")
 

@@ -117,7 +117,7 @@ async def test_files_below_the_folder_addresses_and_ids_are_attached_and_others_
         Attachment(AttachmentType.VIDEO, url="https://a.example/c.mp4?x=1"),
         Attachment(AttachmentType.PHOTO, provider_id="F1"),
     )
-    warnings = [record.getMessage() for record in caplog.records if record.name == "scenarios.context.context"]
+    warnings = [record.getMessage() for record in caplog.records if record.name == "scenarios.context"]
     assert ["secret.txt" in warnings[0], "passwd" in warnings[1], "missing.png" in warnings[2]] == [True] * 3
     assert all("scenarios/s.yaml, line 3" in warning for warning in warnings)
 

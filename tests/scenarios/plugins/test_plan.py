@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.plugins.starting import plan
+from scenarios.plugins import plan
 
 
 def test_each_starts_after_what_it_needs() -> None:

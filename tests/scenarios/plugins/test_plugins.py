@@ -12,8 +12,7 @@ from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State
 from scenarios.engine.results import completed, failed
 from scenarios.execution.opening import ScenarioOptions, open_services
-from scenarios.plugins import Platform, Plugin, started
-from scenarios.plugins.plugin import installed_plugins
+from scenarios.plugins import Platform, Plugin, installed_plugins, started
 from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import Installation, bare, installation
 from tests.support.stack import Stack

@@ -1,6 +1,10 @@
-"""One execution of one step without a server. An action's `rehearse` gets it in place of a `Context`."""
+"""Plays actions for a dry run: samples in place of what providers and the store return (C-89), and the outcomes that
+the caller sets. `scenarios.check` plays the bot; `scenarios.testing` runs it.
 
-from collections.abc import Iterable, Mapping
+A `RehearsedStep` is one execution of one step without a server; an action's `rehearse` gets it in place of a `Context`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
@@ -8,11 +12,12 @@ from core.errors import Refused
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.engine import Ending, Step
-from scenarios.engine.results import completed
+from scenarios.engine.graph import node_id
+from scenarios.engine.results import completed, failed, unknown
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
 from scenarios.sending.message import BotMessage
-from scenarios.words import Text
+from scenarios.words import Text, sentence
 
 FIRST_MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
 """The clock of a dry run."""
@@ -66,3 +71,29 @@ def _sample(step: RehearsedStep) -> Ending:
     kind = step.kind
     names = [name for name in kind.returns if name.isidentifier()]
     return completed(step.echo(names), from_person=kind.returns.keys() & kind.from_person)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """By the type of an action or by its name in the graph (`menu.start:2`): which fail, of which it is unknown, and
+    what they return.
+    """
+
+    fail: Collection[str] = ()
+    unclear: Collection[str] = ()
+    returns: Mapping[str, Mapping[str, Data]] = field(default_factory=dict)
+
+    def of(self, step: Step) -> Ending | None:
+        """Return the end that is set for a step, None for none."""
+        names = {step.action.type, node_of(step)}
+        if names & set(self.fail):
+            return failed(sentence("outcome_set_failed"))
+        return unknown(sentence("outcome_set_unknown")) if names & set(self.unclear) else None
+
+    def returned(self, step: Step) -> Mapping[str, Data] | None:
+        """Return what is set that a step returns, None for nothing."""
+        return self.returns.get(node_of(step), self.returns.get(step.action.type))
+
+
+def node_of(step: Step) -> str:
+    return node_id(step.scenario, step.path[-1] + 1)

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
+
+from msgspec import Struct
 
 from core.directory.linking import Linking
 from core.errors import Forbidden
@@ -21,14 +23,49 @@ from core.updates import rights
 from core.updates.events import Event
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
+from scenarios.bot.data import Data
 from scenarios.bot.model import Bot
-from scenarios.context.conversations import Conversations
-from scenarios.context.telegram import Telegram
 from scenarios.engine import Step
 from scenarios.placeholders.attributes import Prepared
 from scenarios.words import Text, sentence
 
 log = logging.getLogger(__name__)
+
+
+class Said(Struct, frozen=True):
+    """One message. `by`: the name of the person, or "bot". `message_id`: None if it is not known."""
+
+    by: str
+    text: str
+    at: datetime
+    message_id: Data = None
+    is_bot: bool = False
+
+
+class Conversations(Protocol):
+    """The conversations of people with the bot."""
+
+    async def last(self, person: str, chat: str, *, limit: int, since: datetime | None, without: str) -> list[Said]:
+        """Return the last messages of a chat, oldest first. `person`: channel:user_id. `without`: a run that is left
+        out.
+
+        Raises StoreError.
+        """
+
+
+class Telegram(Protocol):
+    """The calls of one bot by the names of their methods. `id`: of the bot."""
+
+    id: int
+
+    async def call(self, name: str, /, **parameters: Data) -> Any:
+        """Return the result of a method, as JSON. Raises CallFailed of `couriers.telegram_bot.errors`."""
+
+    async def download(self, path: str, target: IO[bytes]) -> None:
+        """Write the file that getFile names. Raises CallFailed, and what `target` raises."""
+
+    async def close(self) -> None:
+        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,17 @@
-"""Starts plugins in the order of their needs, and switches off what cannot work without them."""
+"""Plugins of other packages and what they need: started in the order of their needs, each able to be missing (C-79).
+
+Guarantees: a missing need, a cycle, a package that cannot be imported and a plugin that does not start are named in the
+log; what depends on them is off, the rest runs. Neighbours: `scenarios.actions` finds action types; the process of the
+scenarios starts the platform.
+"""
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import EntryPoint
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -15,11 +22,31 @@ from scenarios.bot.data import Data
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
-from scenarios.plugins.plugin import Plugin, installed_plugins
 from scenarios.schema import ActionType, Attributes
+from scenarios.schema.entry_points import found_in_packages
 from scenarios.words import Text, sentence
 
+GROUP = "ada.plugins"
+
 log = logging.getLogger(__name__)
+
+
+class Plugin(Struct, frozen=True):
+    """Something that actions use: a connection, a client. `open`: opens it for the time of the process; its value is
+    `ScenarioServices.plugins[name]`. `needs`: names of other plugins, and `telegram`; they are open before.
+    """
+
+    name: str
+    open: Callable[[ScenarioServices], AbstractAsyncContextManager[Any]]
+    needs: tuple[str, ...] = ()
+
+
+def installed_plugins(points: Iterable[EntryPoint] | None = None) -> tuple[list[Plugin], dict[str, Text]]:
+    """Return the plugins, and the names of those that cannot be used with the reason; `points` by default those of the
+    installed packages.
+    """
+    plugins, broken = found_in_packages(Plugin, GROUP, points)
+    return list(plugins.values()), broken
 
 
 @dataclass(frozen=True, slots=True)
