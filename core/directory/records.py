@@ -175,8 +175,11 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         blocked_guardians=blocked_guardians,
         scim={**other.scim, **kept.scim},
     )
+    return Merge(user, other, groups, _lost(user, other))
+
+
+def _lost(user: User, other: User) -> Mapping[str, Any]:
+    """Return the values of the other person that the merged one does not have."""
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}
-    return Merge(
-        user, other, groups, {name: theirs for name, (theirs, ours) in both.items() if theirs not in (None, ours)}
-    )
+    return {name: theirs for name, (theirs, ours) in both.items() if theirs not in (None, ours)}

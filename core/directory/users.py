@@ -58,6 +58,11 @@ class _Filter(NamedTuple):
     where: Sequence[FieldCondition]
     guardian: Id | None
 
+    @property
+    def leaves_out(self) -> bool:
+        """Return whether an index has people that are not wanted, so that more must be read than are returned."""
+        return bool(self.where) or sum(one is not None for one in (self.group, self.role, self.guardian)) > 1
+
 
 class Users:
     """The people of the directory."""
@@ -273,11 +278,12 @@ class Users:
             entries = all_by_name(self._records, tenant, after, PAGE)
             listed = await self._by_name(tenant, entries, wanted, after, limit)
             return DirectoryPage(sorted(listed.items, key=_order_by_name), listed.next)
+        return await self._by_id(tenant, wanted, after, limit)
+
+    async def _by_id(self, tenant: str, wanted: _Filter, after: str, limit: int) -> DirectoryPage[User]:
+        """Return the people of the smallest index after an id."""
         found: list[User] = []
-        read = 0
-        size = (
-            PAGE if conditions or sum(one is not None for one in (group, role, guardian)) > 1 else min(limit + 1, PAGE)
-        )
+        read, size = 0, PAGE if wanted.leaves_out else min(limit + 1, PAGE)
         async for page in pages_of_ids(self._records.store, self._index_of(tenant, wanted), after, size):
             for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
                 if len(found) == limit or read == _MOST_READ:

@@ -87,19 +87,11 @@ class Preparation:
         if caller.person:
             open_to_staff = self._policy.staff_writes_to_all
             given = await in_own_name(self._directory, caller.tenant, caller.person, given, addressees, open_to_staff)
-        deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
-        if given.question:
-            check_question(given.question, deliver_at, self._clock())
-        if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
-            detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
-            raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
+        deliver_at, moved_from = self._times(order, given, caller)
         role = await self._role(given.sender, caller)
         sender = given.sender.id
         mentions, uninformed = await self._addressing.mentions(caller.tenant, addressees, sender, role, order.audience)
-        recipients = self._due(order, self._addressing.each_once(mentions), deliver_at)
-        check_people(given.question, len(recipients))
-        if given.question and any(one.children for one in recipients):
-            check_guardians(given.question, recipients)
+        recipients = self._recipients(order, given, mentions, deliver_at)
         replies = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
         delivery = replace(
@@ -119,15 +111,32 @@ class Preparation:
             delivery = make_personal(delivery if order.is_personal else as_typed(delivery))
         return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
 
-    def _due(self, order: Order, people: Sequence[Recipient], deliver_at: datetime | None) -> Sequence[Recipient]:
-        """Return the recipients, without their own hours where the message does not wait for these."""
-        given = order.delivery
-        return [
+    def _times(self, order: Order, given: NewDelivery, caller: Caller) -> tuple[datetime | None, datetime | None]:
+        """Return when to deliver, and the requested time if it was moved. Raises Invalid for a question or a delivery
+        that would be over by then.
+        """
+        deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
+        if given.question:
+            check_question(given.question, deliver_at, self._clock())
+        if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
+            detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
+            raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
+        return deliver_at, moved_from
+
+    def _recipients(
+        self, order: Order, given: NewDelivery, mentions: Sequence[Recipient], deliver_at: datetime | None
+    ) -> Sequence[Recipient]:
+        """Return each person once, without the hours that a message cannot wait for."""
+        recipients = [
             replace(one, hours="")
             if one.hours and (order.urgent or self._closes_before_hour(given, one.hours, deliver_at))
             else one
-            for one in people
+            for one in self._addressing.each_once(mentions)
         ]
+        check_people(given.question, len(recipients))
+        if given.question and any(one.children for one in recipients):
+            check_guardians(given.question, recipients)
+        return recipients
 
     def _closes_before_hour(self, given: NewDelivery, hours: str, deliver_at: datetime | None) -> bool:
         """Return whether a question would be closed when it reaches a person who wants one message a day."""

@@ -107,10 +107,7 @@ class Importing:
             errors += checking.errors
         if not leave_out_wrong:
             _refuse(errors)
-        while checking.errors:
-            checking = _Checking(kind, reader, _without(checking.rows, checking.errors))
-            await checking.run(None)
-            errors += checking.errors
+        checking = await checking.of_right_rows(errors)
         wrong = _wrong(table, errors)
         if dry_run:
             result = replace(checking.result, changes=checking.changes)
@@ -218,6 +215,15 @@ class _Checking:
                 pages = None
             if pages:
                 await self._journal(pages, page)
+
+    async def of_right_rows(self, errors: list[RowError]) -> "_Checking":
+        """Return the check of the rows without errors. Errors of rows that need a wrong one are added to `errors`."""
+        checking = self
+        while checking.errors:
+            checking = _Checking(self.kind, self._reader, _without(checking.rows, checking.errors))
+            await checking.run(None)
+            errors += checking.errors
+        return checking
 
     def _add(self, page: CheckedPage) -> None:
         self.errors += page.errors
