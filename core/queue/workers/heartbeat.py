@@ -129,10 +129,10 @@ class Heartbeat:
             self._report(lease.task, Extension(False), loop)
 
     def _report(self, task: Task, result: Extension, loop: asyncio.AbstractEventLoop) -> None:
-        if self._on_extension and (result.cancelled or not result.lease_valid) and not self._stopped.is_set():
-            loop.call_soon_threadsafe(self._on_extension, task, result)
         if not result.lease_valid:
             self.remove(task)
+        if self._on_extension and (result.cancelled or not result.lease_valid) and not self._stopped.is_set():
+            loop.call_soon_threadsafe(self._on_extension, task, result)
 
     def _extend_all(self, client: "redis.Redis", tasks: Sequence[Task], loop: asyncio.AbstractEventLoop) -> None:
         end, faults = time.monotonic() + self._lease, []
