@@ -59,15 +59,15 @@ class NewTask:
         Raises TypeError; Invalid TENANT_MALFORMED, TAG_MALFORMED, PRIORITY_OUT_OF_RANGE, ATTEMPTS_OUT_OF_RANGE,
         LONE_SURROGATE, TEXT_TOO_LONG.
         """
-        tags = "\n".join(check_tags(_TASK, self.tags))
-        texts = {"tenant": self.tenant, "lane": self.lane, "kind": self.kind, "user": self.user, "reply": self.reply}
-        check_texts(_TASK, body=self.body, tags=tags, **texts)
-        if not self.tenant:
+        tags = "" if self.tags == () else "\n".join(check_tags(_TASK, self.tags))
+        tenant, lane, kind, user, reply = self.tenant, self.lane, self.kind, self.user, self.reply
+        check_texts(_TASK, body=self.body, tags=tags, tenant=tenant, lane=lane, kind=kind, user=user, reply=reply)
+        if not tenant:
             raise Invalid("TENANT_MALFORMED", "A task has a tenant.", "tenant")
         self._check_numbers()
-        times = tuple("" if time is None else to_ms(time) for time in (self.due, self.expires))
-        fields = (self.tenant, self.lane, int(self.priority), *times, self.kind, int(self.attempts) or "")
-        return (task_id, *fields, self.user, tags, self.reply, self.body)
+        due, expires = to_ms(self.due) if self.due else "", to_ms(self.expires) if self.expires else ""
+        fields = (tenant, lane, int(self.priority), due, expires, kind, int(self.attempts) or "")
+        return (task_id, *fields, user, tags, reply, self.body)
 
     def _check_numbers(self) -> None:
         check_type(_TASK, "priority", self.priority, int)
