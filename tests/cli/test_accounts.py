@@ -17,7 +17,6 @@ from tests.cli.installation import Installation, new_installation
 from tests.support.waiting import await_sync
 
 JSON = {"Content-Type": "application/json"}
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")

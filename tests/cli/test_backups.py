@@ -21,8 +21,6 @@ from tests.support.paths import ROOT
 from tests.support.servers import Server, program_of
 from tests.system.guides.blocks import commands_run_by
 
-pytestmark = pytest.mark.timeout(300)
-
 LATER = f"{datetime.now(UTC) + timedelta(days=3):%FT%TZ}"
 RESTORE, MORE_RIGHTS = commands_run_by("tests/cli/test_backups.py", ROOT / "docs" / "backup.md")
 RIGHTS = re.findall(r"^ *redis-cli (ACL SETUSER .*)", (ROOT / "docs" / "own-redis.md").read_text(), re.MULTILINE)

@@ -48,7 +48,6 @@ def start(clone: Path, **environment: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.timeout(240)  # creates one environment, with pip; slow on a busy machine
 def test_a_killed_call_two_calls_at_once_a_moved_clone_and_no_network(clone: Path) -> None:
     killed = start(clone)
     await_sync((clone / ".venv" / "bin").exists, what="the start of the installation")
@@ -94,7 +93,6 @@ def wheels(clone: Path) -> Path:
     return folder
 
 
-@pytest.mark.timeout(240)  # creates an environment with pip
 @pytest.mark.parametrize("uv_works", [True, False])
 def test_uv_installs_if_it_is_there_and_pip_where_uv_cannot(clone: Path, wheels: Path, *, uv_works: bool) -> None:
     settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_OFFLINE": "1", "UV_NO_CACHE": "1"}

@@ -12,8 +12,6 @@ import pytest
 from tests.cli.installation import Installation
 from tests.support.waiting import await_sync
 
-pytestmark = pytest.mark.timeout(240)
-
 TEACHER, STUDENT, CHAT = "+79990000901", "+79990000902", "200902"
 
 

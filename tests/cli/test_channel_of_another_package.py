@@ -18,8 +18,6 @@ from tests.support.waiting import await_sync
 PACKAGE = Path(__file__).parent / "pigeon"
 TEACHER, STUDENT, STRANGER = "loft-1", "loft-2", "loft-3"
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:

@@ -21,8 +21,6 @@ from couriers.channel import receiving
 from tests.cli.installation import ADA, Installation
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.timeout(240)
-
 BOTS = [one.process for one in receiving().values()]
 
 CHANNEL_SECRETS = {

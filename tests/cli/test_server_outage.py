@@ -9,15 +9,11 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from cli.command import FAILURE, SUCCESS
 from tests.cli.installation import Installation
 from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.support.waiting import await_sync
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def test_processes_that_restart_while_the_server_is_down_wait_for_it(

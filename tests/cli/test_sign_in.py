@@ -118,7 +118,6 @@ async def signed_in_at(url: str) -> None:
     await store.close()
 
 
-@pytest.mark.timeout(240)
 async def test_a_lost_key_is_a_set_up_error_and_jobs_go_on_when_it_is_back(
     installation: Installation, ada: Ada
 ) -> None:

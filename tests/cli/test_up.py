@@ -27,8 +27,6 @@ from tests.system.crash.process import AdaProcess
 
 PEOPLE = ["--to", "1=telegram:100001,vk:200001,sms:+79990000001", "--to", "2=vk:200002"]
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:

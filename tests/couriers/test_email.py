@@ -156,7 +156,7 @@ async def test_the_reference_is_the_message_id_and_the_same_for_a_repeat(provide
 async def test_no_answer_after_data_is_unknown_and_the_mail_is_not_sent_again(
     provider: MailProvider, fault: str, copies: int
 ) -> None:
-    provider.changes = {"timeout": timedelta(seconds=1)}
+    provider.changes = {"timeout": timedelta(seconds=3)}
     courier = await provider.open()
     assert isinstance(await send_one(courier, MAGIC_ADDRESSES[fault]), Unknown)
     assert provider.state.counter("email", "transfers") == 1

@@ -25,7 +25,7 @@ async def smtp(stack: Stack) -> AsyncIterator[SmtpServer]:
     """A mail server, and a courier for it on the stack."""
     server = SmtpServer(SandboxState())
     await server.start()
-    courier = await email.open(email.Settings(server.url, timeout=timedelta(seconds=2)), Path())
+    courier = await email.open(email.Settings(server.url, timeout=timedelta(seconds=4)), Path())
     await stack.courier(courier)
     yield server
     await stack.end_everything()

@@ -50,7 +50,7 @@ async def running(stack: Stack, tmp_path: Path) -> AsyncIterator[Running]:
     state = SandboxState()
     server = BotApiServer(state)
     await server.start()
-    settings = telegram_bot.Settings(server.token, server.url, timedelta(seconds=2))
+    settings = telegram_bot.Settings(server.token, server.url, timedelta(seconds=4))
     courier = await telegram_bot.open(settings, tmp_path)
     await stack.courier(courier, OPTIONS)
     yield Running(stack, server, state)

@@ -1,12 +1,9 @@
 """Random texts and ids are returned as they were given. Random requests: tests/delivery/test_schemathesis.py."""
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.delivery.conftest import Api, delivery_body
-
-pytestmark = pytest.mark.timeout(300)
 
 patient = settings(
     max_examples=settings().max_examples // 4,

@@ -12,16 +12,14 @@ from aiohttp.typedefs import Handler
 from delivery.http.server import listening
 from tests.support.waiting import stays
 
-SHUTDOWN_TIMEOUT = 0.3
-
 
 @asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[tuple[str, AsyncExitStack]]:
+async def serving(handler: Handler, shutdown_timeout: float = 0.3) -> AsyncIterator[tuple[str, AsyncExitStack]]:
     """Yields the URL of `handler` and the stack whose `aclose` stops the server."""
     app = web.Application()
     app.router.add_get("/", handler)
     async with AsyncExitStack() as server:
-        address = listening(app, "127.0.0.1", 0, shutdown_timeout=SHUTDOWN_TIMEOUT)
+        address = listening(app, "127.0.0.1", 0, shutdown_timeout=shutdown_timeout)
         host, port = await server.enter_async_context(address)
         yield f"http://{host}:{port}", server
 
@@ -81,16 +79,17 @@ async def test_a_handler_runs_to_its_end_although_its_client_disconnects() -> No
 
 
 @pytest.mark.parametrize(
-    ("release", "end"), [(lambda blocked: blocked.proceed.set(), "responded"), (lambda blocked: None, "cancelled")]
+    ("release", "timeout", "end"),
+    [(lambda blocked: blocked.proceed.set(), 60, "responded"), (lambda blocked: None, 0.3, "cancelled")],
 )
 async def test_shutdown_waits_for_a_handler_and_cancels_it_after_the_timeout(
-    release: Callable[[BlockedHandler], None], end: str
+    release: Callable[[BlockedHandler], None], timeout: float, end: str
 ) -> None:
     blocked = BlockedHandler()
-    async with serving(blocked.handle) as (url, server), aiohttp.ClientSession() as session:
+    async with serving(blocked.handle, timeout) as (url, server), aiohttp.ClientSession() as session:
         request = asyncio.create_task(get(session, url))
         await blocked.started.wait()
-        asyncio.get_running_loop().call_later(SHUTDOWN_TIMEOUT / 3, release, blocked)
+        asyncio.get_running_loop().call_later(0.1, release, blocked)
         await asyncio.wait_for(server.aclose(), 20)
         assert await asyncio.wait_for(blocked.end, 20) == end
         (result,) = await asyncio.gather(request, return_exceptions=True)

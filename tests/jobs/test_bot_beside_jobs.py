@@ -82,7 +82,6 @@ async def bot(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Bot]:
     await stack.close()
 
 
-@pytest.mark.timeout(240)
 async def test_the_bot_answers_while_hundreds_of_jobs_resume(deployment: Deployment, bot: Bot) -> None:
     service = HeldService()
     await service.start()

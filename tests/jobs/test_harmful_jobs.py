@@ -101,7 +101,6 @@ async def supervised(own_server: Server, tmp_path: Path, request: pytest.Fixture
     await store.close()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("by", ["kill", pytest.param("exit in a task", marks=pytest.mark.long)])
 async def test_a_job_that_ends_its_process_has_failed_after_five_times_and_no_other_has(
     supervised: Supervised, by: str
@@ -123,7 +122,6 @@ async def test_a_job_that_ends_its_process_has_failed_after_five_times_and_no_ot
     await until(go_on, within=60, every=0.2)
 
 
-@pytest.mark.timeout(300)
 async def test_the_jobs_of_a_process_that_is_blocked_go_on_in_another(supervised: Supervised) -> None:
     await supervised.jobs.start(HARMFUL, {"by": "compute in a library, once"})
     await until(lambda: supervised.begun == 1, within=60)
@@ -137,7 +135,6 @@ async def test_the_jobs_of_a_process_that_is_blocked_go_on_in_another(supervised
     await until(lambda: supervised.logs(HARMFUL, "loss 1 of 5: "), within=60, every=0.2)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("supervised", ["10s"], indirect=True)
 async def test_a_job_that_blocks_its_process_fails_and_the_process_goes_on(supervised: Supervised) -> None:
     await supervised.jobs.start(HARMFUL, {"by": "sleep"})
@@ -147,7 +144,6 @@ async def test_a_job_that_blocks_its_process_fails_and_the_process_goes_on(super
     assert supervised.deaths == 0
 
 
-@pytest.mark.timeout(300)
 async def test_a_process_that_stays_blocked_ends_and_shows_where(supervised: Supervised) -> None:
     await supervised.jobs.start(HARMFUL, {"by": "catch everything"})
     await until(lambda: supervised.deaths >= 1, within=100, every=0.2)

@@ -105,7 +105,6 @@ async def path(own_server: Server, tmp_path: Path) -> AsyncIterator[Walks]:
     await ledger.stop()
 
 
-@pytest.mark.timeout(240)
 async def test_jobs_go_on_from_every_point_after_their_process_was_killed(path: Walks) -> None:
     path.ledger.failures["failing"] = ATTEMPTS - 1
     victim = await path.start_process()

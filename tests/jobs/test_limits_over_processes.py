@@ -73,7 +73,6 @@ def jobs_of(kind: str) -> dict[JobId, str]:
     return {JobId("default", kind, str(n % 3), f"k{n}"): "xyz"[n % 9 // 3] for n in range(24)}
 
 
-@pytest.mark.timeout(240)
 async def test_no_more_iterations_run_at_once_than_the_limits_of_kind_person_and_account_say(market: Market) -> None:
     jobs = jobs_of("order")
     victim, _ = [await market.start_process() for _ in range(2)]
@@ -87,7 +86,6 @@ async def test_no_more_iterations_run_at_once_than_the_limits_of_kind_person_and
     assert max(most[f"account {account}"] for account in "xyz") == ACCOUNT
 
 
-@pytest.mark.timeout(240)
 async def test_the_slots_of_a_killed_process_come_back_to_those_who_wait(market: Market) -> None:
     """Its jobs are stopped, so that they do not take their slots again."""
     market.shop.takes = 3600
@@ -112,7 +110,6 @@ async def test_the_slots_of_a_killed_process_come_back_to_those_who_wait(market:
     assert market.shop.most["account x"] == ACCOUNT
 
 
-@pytest.mark.timeout(240)
 async def test_an_outside_account_gets_no_more_calls_in_a_time_than_its_rate(market: Market) -> None:
     market.shop.takes = 0.0
     jobs = {JobId("default", "query", str(n)): "x" if n < 8 else "y" for n in range(9)}

@@ -89,7 +89,6 @@ async def deployment(own_server: Server, tmp_path: Path) -> AsyncIterator[Deploy
     await service.stop()
 
 
-@pytest.mark.timeout(240)
 async def test_processes_are_stopped_killed_and_frozen_and_no_item_is_applied_to_twice(deployment: Deployment) -> None:
     processes = [await deployment.start() for _ in range(2)]
     for job_id in USERS:
@@ -111,7 +110,6 @@ async def test_processes_are_stopped_killed_and_frozen_and_no_item_is_applied_to
     assert (paused.record.state, paused.record.reason) == (JobState.PAUSED, "holiday")
 
 
-@pytest.mark.timeout(240)
 async def test_jobs_go_on_after_the_server_was_killed(deployment: Deployment) -> None:
     await deployment.start()
     for job_id in USERS[:5]:
@@ -128,7 +126,6 @@ async def test_jobs_go_on_after_the_server_was_killed(deployment: Deployment) ->
     assert {(await deployment.jobs.find(job_id)).record.state for job_id in USERS[5:]} == {JobState.STOPPED}
 
 
-@pytest.mark.timeout(240)
 async def test_a_process_exits_within_its_grace_time_though_the_unit_in_hand_does_not_end(
     deployment: Deployment,
 ) -> None:
@@ -152,7 +149,6 @@ async def test_a_process_exits_within_its_grace_time_though_the_unit_in_hand_doe
     deployment.check_that_nothing_was_done_twice()
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("blow", ["interrupt", "terminate"])
 async def test_after_ctrl_c_or_sigterm_the_unit_in_hand_is_finished_and_no_other_begins(
     deployment: Deployment, blow: str

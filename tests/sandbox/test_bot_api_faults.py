@@ -46,7 +46,7 @@ async def test_a_magic_recipient_always_meets_with_its_fault(
     address = MAGIC_ADDRESSES[fault]
     for number in (1, 2):
         with pytest.raises(error, match=text):
-            await bot_api.bot.send_message(address, "hello", request_timeout=1)
+            await bot_api.bot.send_message(address, "hello", request_timeout=2)
         assert len(bot_api.texts(int(address))) == number * copies
     assert (await bot_api.bot.send_message(ANNA, "hello")).message_id
 

@@ -22,6 +22,7 @@ from core.model.history_key import HistoryKey, Id
 from core.queue import Claim, Queue, Task
 from core.queue.queue import SETTLES
 from core.queue.task import ClaimRequest, Settled, Settlement
+from core.redis.keys import KEYS
 from core.redis.store import Store
 from couriers.sending.interface import FOREVER, NEVER, Courier, Message, Outcome, Sent
 from couriers.sending.options import CourierOptions
@@ -124,6 +125,14 @@ class Stack:
 
     def now(self) -> datetime:
         return datetime.now(UTC) + timedelta(milliseconds=self.store.clock_offset_ms)
+
+    async def have_noted(self) -> None:
+        """Wait until no task is taken. An attempt that is not noted when the clock is moved is made again."""
+        await until(self._has_no_lease)
+
+    async def _has_no_lease(self) -> bool:
+        leases = [KEYS["lease"].at(shard) for shard in range(self.store.shards)]
+        return not any([await self.store.command("EXISTS", lease) for lease in leases])
 
     async def tick(self, tube: str = "nobody's", times: int = 3) -> Claim:
         """Claim without taking a task, so that what has fallen due happens."""

@@ -262,6 +262,7 @@ async def test_a_question_escalates_to_those_who_have_not_answered(stack: Stack,
     assert sms.attempted == []
     await pass_time(stack, hours=2, minutes=1)
     await until(lambda: len(sms.attempted) == 2)
+    await stack.have_noted()
     await pass_time(stack, days=1)
     history = await stack.finished(accepted.key)
     outcomes = [(one.outcomes["sms"].status, one.outcomes["sms"].reason) for one in history.recipients]

@@ -146,6 +146,7 @@ async def test_a_question_of_a_later_delivery_asks_in_waves_and_holds_up_no_othe
     await asked.stack.finished(other.key)
     await asked.stack.finished(closed.accepted.key)
     await until(lambda: len(asked.courier.attempted) >= 3)
+    await asked.stack.have_noted()
     assert sorted(one.address for one in asked.courier.attempted) == ["p1", "p2", "p9"]
     asked.stack.advance_clock(timedelta(hours=1, seconds=1))
     await until(lambda: len(asked.courier.attempted) >= 4)

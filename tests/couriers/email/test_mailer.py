@@ -35,7 +35,7 @@ def message(to: str = "anna@example.org", text: str = "hello") -> MailMessage:
 
 @pytest.fixture
 async def mailer(smtp: SmtpServer) -> AsyncIterator[Mailer]:
-    opened = Mailer(MailServer.parse(smtp.url), timedelta(seconds=1))
+    opened = Mailer(MailServer.parse(smtp.url), timedelta(seconds=3))
     yield opened
     await opened.close()
 
@@ -219,7 +219,7 @@ async def test_nonsense_of_a_server_before_data_is_unavailable_and_after_data_un
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     address = f"smtp://127.0.0.1:{server.sockets[0].getsockname()[1]}?starttls=off"
-    mailer = Mailer(MailServer.parse(address), timedelta(seconds=1))
+    mailer = Mailer(MailServer.parse(address), timedelta(seconds=3))
     assert isinstance(await failure(mailer), MailUnclear)
     server.close()
     assert isinstance(await failure(mailer), MailUnavailable)

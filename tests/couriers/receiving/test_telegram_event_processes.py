@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from cli.processes.supervisor import read_announcement
 from sandbox.bot_api.state.parameters import Upload
 from sandbox.sandbox import Sandbox
@@ -60,7 +58,6 @@ def check_log(output: str, token: str) -> None:
     assert token not in output
 
 
-@pytest.mark.timeout(240)
 async def test_the_process_that_polls_is_killed_between_the_photos_of_an_album(
     own_server: Server, tmp_path: Path
 ) -> None:

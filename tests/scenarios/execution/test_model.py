@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ from tests.support.limits import bounded
 from tests.support.servers import Server
 
 
-@pytest.mark.timeout(300)
 def test_a_run_with_crashes_at_any_point_ends_as_without_and_sends_each_message_once(server: Server) -> None:
     with asyncio.Runner() as runner:
         world = World(server)

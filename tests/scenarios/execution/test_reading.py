@@ -74,6 +74,7 @@ async def test_only_messages_that_were_ordered_are_shown_as_messages(installatio
     run = await installation.put("hi")
     await until(lambda: "When?" in installation.texts)
     await until(lambda: has_waits(installation, run))
+    await installation.stack.have_noted()
     await installation.pass_time(timedelta(hours=2))
     view = await installation.over(run)
     assert [action.state for action in view.actions] == ["drop", "completed", "failed", "failed", "failed"]

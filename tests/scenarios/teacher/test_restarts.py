@@ -75,7 +75,6 @@ async def campus(own_server: Server, tmp_path: Path) -> AsyncIterator[Campus]:
 SETTINGS = {"ADA_QUIET_HOURS": "off"}
 
 
-@pytest.mark.timeout(240)
 async def test_processes_of_the_bot_are_killed_and_the_others_go_on(campus: Campus) -> None:
     installation = campus.installation
     bots = [installation.start("scenarios", **SETTINGS) for _ in range(2)]

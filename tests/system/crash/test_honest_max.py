@@ -11,8 +11,6 @@ from sandbox.events import Fault, Rule
 from tests.support.waiting import until
 from tests.system.crash.installation import MAX, Installation, person
 
-pytestmark = pytest.mark.timeout(240)
-
 MANY = 1010
 FAULTY = 150
 """People whose first message meets with a fault."""

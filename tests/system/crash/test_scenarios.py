@@ -73,7 +73,6 @@ async def test_a_process_killed_at_steps_of_a_chain_leaves_it_to_the_next_one(bo
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_a_process_killed_at_every_step_of_a_chain_leaves_it_to_the_next_one(bot: Bot) -> None:
     await kill_at(bot, tuple(range(STEPS)))
 
@@ -115,7 +114,6 @@ async def test_a_server_killed_at_steps_of_a_chain_loses_and_repeats_nothing(own
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_a_server_killed_at_every_step_of_a_chain_loses_and_repeats_nothing(own_bot: Bot) -> None:
     await kill_server_at(own_bot, tuple(range(STEPS)))
 

@@ -75,7 +75,6 @@ def test_the_address_on_the_host_is_a_variable(tmp_path: Path) -> None:
     assert resolved(tmp_path, ADA_PUBLISH="80")["services"]["serve"]["ports"] == ["80:8080"]
 
 
-@pytest.mark.timeout(300)
 async def test_every_service_starts_with_its_command_its_settings_and_its_secrets(
     own_server: Server, tmp_path: Path
 ) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-import pytest
-
 from cli.processes.embedded_valkey import free_port
 from tests.support.forked import run_ada
 from tests.support.servers import Server
@@ -48,7 +46,6 @@ class Pod:
             return bool(response.status == 200)
 
 
-@pytest.mark.timeout(300)
 async def test_processes_start_pass_their_probes_and_end_when_they_are_asked_to(
     own_server: Server, tmp_path: Path
 ) -> None:

@@ -20,8 +20,6 @@ from tests.support.waiting import stays, until
 from tests.system.crash.installation import Installation
 from tests.system.crash.process import AdaProcess
 
-pytestmark = pytest.mark.timeout(240)
-
 PERSON = 100_001
 SECONDS = 10.0
 """In which the commands of idle processes are counted."""

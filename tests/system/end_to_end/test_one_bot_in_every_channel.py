@@ -17,8 +17,6 @@ from tests.system.crash.api_client import KEY, ApiClient
 from tests.system.crash.installation import Installation
 from tests.system.end_to_end.chat import Chat, Phone
 
-pytestmark = pytest.mark.timeout(240)
-
 VK_CHAT = "2000000001"
 TELEGRAM_USER, VK_USER, MAX_USER, NUMBER = 100_001, "200001", 300_001, "+79990100001"
 MAX_GROUP = -70_001

@@ -26,8 +26,6 @@ from tests.support.waiting import until
 from tests.system.crash.api_client import KEY
 from tests.system.crash.installation import Installation
 
-pytestmark = pytest.mark.timeout(240)
-
 WITHIN = 60.0
 ANNA, BORIS = "100001", "100002"
 TENANT = "default"

@@ -16,8 +16,6 @@ from tests.support.servers import Server
 from tests.system.crash.api_client import KEY
 from tests.system.crash.installation import Installation
 
-pytestmark = pytest.mark.timeout(240)
-
 LOG = "#chat-telegram-bot .log"
 PROCESSES = (("serve",), ("scenarios",), ("bot", "telegram"), ("courier", "telegram-bot"))
 

@@ -14,7 +14,6 @@ from tests.system.model_checking.cuts import Cutter, record
 LAST_BYTES = 4000
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("kind", "last_bytes", "every"), [("valkey", 350, 70), pytest.param("redis", 300, 100, marks=pytest.mark.long)]
 )

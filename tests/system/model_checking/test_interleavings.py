@@ -21,8 +21,6 @@ from tests.system.model_checking.questions import Needed, Placed, Reminded
 from tests.system.model_checking.task_operations import STARTS, TubeVariant, start_operations
 from tests.system.model_checking.tasks import Tasks
 
-pytestmark = pytest.mark.timeout(300)
-
 TUBE_VARIANTS = {
     "a lane that keeps its place": TubeVariant(),
     "a lane that parks, of two tenants": TubeVariant(parks=True, tenants=True),

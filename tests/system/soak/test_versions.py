@@ -47,7 +47,6 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("make", VERSIONS)
 async def test_two_versions_side_by_side_lose_double_and_reorder_nothing(
     tmp_path: Path, make: Callable[[Path], None], long_form: bool
