@@ -1,6 +1,6 @@
 """Formats a history as text for people. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -10,6 +10,7 @@ History = Mapping[str, Any]
 """A history as the API returns it."""
 
 NO_CONTACT = "no_contact"
+_WIDTH = 80
 
 
 def verdict_text(history: History) -> str:
@@ -126,19 +127,30 @@ def recipient_lines(history: History) -> Iterator[str]:
     recipients = history["recipients"]
     channels = list(dict.fromkeys(channel for recipient in recipients for channel in reachable(recipient)))
     heading = [["", *channels]] if channels else []
-    yield from align([*heading, *(row_of(one, channels) for one in recipients)])
+    table = list(align([*heading, *(row_of(one, channels) for one in recipients)]))
+    yield from table if max(map(len, table), default=0) <= _WIDTH else align(map(_short_row, recipients))
     if history.get("next"):
         yield "  …"
 
 
+def _short_row(recipient: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a recipient where a column for each channel would not fit."""
+    outcomes = [format_outcome(channel, one) for channel, one in reachable(recipient).items()]
+    return [format_recipient(recipient), ", ".join(outcomes) or "no contact", *_behind(recipient)]
+
+
 def row_of(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
-    """Return the cells of a recipient; behind the outcomes its answer and its own text, if it has them."""
+    return [format_recipient(recipient), *cells(recipient, channels), *_behind(recipient)]
+
+
+def _behind(recipient: Mapping[str, Any]) -> list[str]:
+    """Return the answer of a recipient, its reminders and its own text, if it has them."""
     answer = [format_answer(recipient["answer"])] if recipient.get("answer") else []
     sent = recipient.get("reminders", ())
     again = (
         [", ".join(f"reminder {one['wave']}: {format_outcome(one['channel'], one)}" for one in sent)] if sent else []
     )
-    return [format_recipient(recipient), *cells(recipient, channels), *answer, *again, *own_text(recipient)]
+    return [*answer, *again, *own_text(recipient)]
 
 
 def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -158,8 +170,9 @@ def cells(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
     return [format_status(outcomes[channel]) if channel in outcomes else "–" for channel in channels]
 
 
-def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Emit the rows as lines, their columns at least two spaces apart."""
+def align(lines: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Emit rows as lines, their columns at least two spaces apart."""
+    rows = list(lines)
     widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
     for row in rows:
         yield "  ".join(["", *(text.ljust(width) for text, width in zip(row, widths, strict=False))]).rstrip()

@@ -210,11 +210,11 @@ def error_message(status: int, text: str) -> str:
 
 
 def format_errors(errors: Sequence[JsonObject]) -> str:
-    """Return the first errors of a request; those of the rows of a table each on a line of its own."""
+    """Return the first errors of a request, several each on a line of its own."""
     shown = [f"{_place(error)}: {error['message']}" for error in errors[:_MOST_ERRORS]]
     if len(errors) > _MOST_ERRORS:
         shown.append(f"and {len(errors) - _MOST_ERRORS} more")
-    return "\n  ".join(["", *shown]) if any(error.get("row") for error in errors) else "; ".join(shown)
+    return "\n  ".join(["", *shown]) if len(shown) > 1 or any(error.get("row") for error in errors) else "".join(shown)
 
 
 def _place(error: JsonObject) -> str:

@@ -1,5 +1,6 @@
 """The table of `./ada figures`."""
 
+from datetime import UTC
 from typing import Any
 
 from cli.commands.installation.figures import describe
@@ -13,7 +14,7 @@ def test_the_figures_are_a_table_of_80_columns_with_gaps_and_with_what_did_not_a
         {"channel": "sms", "status": "sent", "reason": "", "count": 1234},
         {"channel": "sms", "status": "failed", "reason": "blocked", "count": 12},
     ]
-    table = describe({"step": 300, "points": [POINT, {**POINT, "flow": FLOW}, POINT], "outcomes": outcomes})
+    table = describe({"step": 300, "points": [POINT, {**POINT, "flow": FLOW}, POINT], "outcomes": outcomes}, UTC)
     head, full, gap, _, title, failure = table.split("\n")
     assert full.split()[2:] == ["1234", "12", "99999", "100000", "3", "3", "4", "s", "2", "ms"]
     assert gap.split()[2:] == ["-", "-", "-", "-", "3", "3", "4", "s", "-"]
@@ -23,4 +24,4 @@ def test_the_figures_are_a_table_of_80_columns_with_gaps_and_with_what_did_not_a
 
 
 def test_without_a_record_the_figures_say_so() -> None:
-    assert describe({"step": 300, "points": [POINT], "outcomes": []}) == "Nothing is recorded yet."
+    assert describe({"step": 300, "points": [POINT], "outcomes": []}, UTC) == "Nothing is recorded yet."

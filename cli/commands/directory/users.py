@@ -4,7 +4,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
+from cli.client.format_history import reachable, shorten
 from cli.client.http_client import HttpClient, JsonObject, items, quoted
+from cli.client.local_times import in_zone, zone_of
 from cli.client.verbs import over_http, print_result, print_stream
 from cli.command import WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.resources import Resource, format_user, format_user_line
@@ -156,12 +158,13 @@ def describe_merge(merged: JsonObject) -> str:
 async def deliveries(api: HttpClient, arguments: Namespace) -> int:
     """Print one line per delivery, also with `--json`."""
     found = items(api, f"{USERS.path_of(arguments)}/deliveries", "deliveries", {}, arguments.limit)
-    return await print_stream(arguments, found, describe_delivery)
+    zone = await zone_of(api, arguments)
+    return await print_stream(arguments, found, lambda one: describe_delivery(in_zone(one, zone)))
 
 
 def describe_delivery(one: JsonObject) -> str:
-    outcomes = ", ".join(f"{channel} {outcome['status']}" for channel, outcome in one["outcomes"].items())
-    return f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}"
+    outcomes = ", ".join(f"{channel} {outcome['status']}" for channel, outcome in reachable(one).items())
+    return f"{one['id']}  {one['created_at']}  {outcomes or 'no contact'}  {shorten(one['text'])!r}"
 
 
 async def list_fields(api: HttpClient, arguments: Namespace) -> int:

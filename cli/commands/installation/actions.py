@@ -2,9 +2,9 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from datetime import datetime
 
 from cli.client.http_client import HttpClient, JsonObject, items
+from cli.client.local_times import in_zone, zone_of
 from cli.client.verbs import over_http, print_stream
 from cli.command import Command
 
@@ -19,15 +19,15 @@ def declare(parser: ArgumentParser) -> None:
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Print one line per action."""
     query = {name: value for name in ("who", "what", "since") if (value := getattr(arguments, name))}
-    return await print_stream(arguments, items(api, "/v1/actions", "actions", query, arguments.limit), describe)
+    zone, found = await zone_of(api, arguments), items(api, "/v1/actions", "actions", query, arguments.limit)
+    return await print_stream(arguments, found, lambda one: describe(in_zone(one, zone)))
 
 
 def describe(action: JsonObject) -> str:
-    at = datetime.fromisoformat(action["at"]).astimezone().strftime("%Y-%m-%d %H:%M")
     times = f" ({action['count']})" if action["count"] != 1 else ""
     why = f": {action['why']}" if action["why"] else ""
     method = action["what"].partition(" ")[0]
-    return f"{at}  {action['name']} ({action['via']})  {method} {action['target']}{times}{why}"
+    return f"{action['at']}  {action['name']} ({action['via']})  {method} {action['target']}{times}{why}"
 
 
 COMMANDS: Mapping[str, Command] = {"actions": Command(declare, over_http(list_all))}

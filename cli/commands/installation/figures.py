@@ -2,9 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from cli.client.http_client import HttpClient, JsonObject
+from cli.client.local_times import zone_of
 from cli.client.verbs import over_http, print_result
 from cli.command import Command
 
@@ -25,14 +26,14 @@ async def show(api: HttpClient, arguments: Namespace) -> int:
     step = arguments.step or (_WEEK_STEP if arguments.week else _HOUR_STEP)
     query = {"step": str(step), **({"tube": arguments.tube} if arguments.tube else {})}
     found = await api.call("GET", "/v1/figures", query=query)
-    return print_result(arguments, found, describe(found))
+    return print_result(arguments, found, describe(found, await zone_of(api, arguments)))
 
 
-def describe(found: JsonObject) -> str:
+def describe(found: JsonObject, zone: tzinfo) -> str:
     """Return the figures as a table of 80 columns. A line without numbers follows a gap in the record."""
     if len(found["points"]) < 2:
         return "Nothing is recorded yet."
-    lines = [_line(_TITLES), *(_line(_cells(point)) for point in found["points"][1:])]
+    lines = [_line(_TITLES), *(_line(_cells(point, zone)) for point in found["points"][1:])]
     failed = [one for one in found["outcomes"] if one["status"] in _NOT_REACHED]
     return "\n".join([*lines, *_failures(failed)])
 
@@ -41,8 +42,8 @@ def _line(cells: Sequence[str]) -> str:
     return " ".join(f"{cell:>{width - 1}}" for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
 
 
-def _cells(point: JsonObject) -> Sequence[str]:
-    at = datetime.fromtimestamp(point["at"] / 1000).astimezone().strftime("%m-%d %H:%M")
+def _cells(point: JsonObject, zone: tzinfo) -> Sequence[str]:
+    at = datetime.fromtimestamp(point["at"] / 1000, zone).strftime("%m-%d %H:%M")
     flow = point["flow"] or {}
     counts = [str(flow[name]) if flow else "-" for name in ("sent", "not_reached", "done", "put")]
     late = flow.get("lag_ms")

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
 from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.local_times import in_zone, zone_of
 from cli.client.verbs import over_http, print_all, print_result
 from cli.command import FAILURE, SUCCESS, Command
 from core.model.text.characters import counted
@@ -45,7 +46,8 @@ async def add(api: HttpClient, arguments: Namespace) -> int:
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
     """Return one line per webhook, also with `--json`."""
-    return print_all(arguments, (await api.call("GET", PATH))["webhooks"], describe)
+    zone, found = await zone_of(api, arguments), (await api.call("GET", PATH))["webhooks"]
+    return print_all(arguments, found, lambda one: describe(in_zone(one, zone)))
 
 
 async def remove(api: HttpClient, arguments: Namespace) -> int:
@@ -58,14 +60,15 @@ async def remove(api: HttpClient, arguments: Namespace) -> int:
 async def test(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 0 if the receiver accepted the message."""
     attempt = await api.call("POST", f"{path_of(arguments)}/test")
-    print_result(arguments, attempt, describe_attempt(attempt))
+    print_result(arguments, attempt, describe_attempt(in_zone(attempt, await zone_of(api, arguments))))
     return SUCCESS if attempt["succeeded"] else FAILURE
 
 
 async def attempts(api: HttpClient, arguments: Namespace) -> int:
     state = await api.call("GET", f"{path_of(arguments)}/attempts")
+    shown = in_zone(state["attempts"], await zone_of(api, arguments))
     lines = [f"waiting: {counted(state['waiting'], 'message')}; given up: {state['dead_letters']}"]
-    return print_result(arguments, state, "\n".join([*lines, *map(describe_attempt, state["attempts"])]))
+    return print_result(arguments, state, "\n".join([*lines, *map(describe_attempt, shown)]))
 
 
 async def replay(api: HttpClient, arguments: Namespace) -> int:

@@ -17,6 +17,7 @@ from cli.client.format_history import (
     format_series,
 )
 from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.local_times import in_zone, zone_of
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
@@ -170,7 +171,7 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     if arguments.preview:
         seen = await api.call("POST", "/v1/deliveries/preview", body)
         warn(unfilled_marks(seen))
-        return print_result(arguments, seen, format_preview(seen))
+        return print_result(arguments, seen, format_preview(in_zone(seen, await zone_of(api, arguments))))
     if arguments.every:
         return await repeat(api, body, arguments)
     accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
@@ -178,11 +179,12 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     history = await api.call("GET", delivery_path(accepted["id"]), query={"limit": "1"})
     reaches = history["verdict"] != "nobody_to_reach"
     warn("" if reaches else no_one, unfilled_marks(accepted), sms_in_parts(history))
+    shown = format_accepted(in_zone(accepted, await zone_of(api, arguments)))
     if arguments.wait:
         if not arguments.json:
-            print(format_accepted(accepted), flush=True)
+            print(shown, flush=True)
         return await follow(api, accepted["id"], arguments)
-    return print_result(arguments, accepted, format_accepted(accepted))
+    return print_result(arguments, accepted, shown)
 
 
 def warn(*warnings: str) -> None:
@@ -211,7 +213,7 @@ async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) ->
     new = {"message": body, **{name: value for name, value in given.items() if value is not None}}
     made = await api.call("POST", "/v1/series", new, idempotency_key=arguments.repeat_key)
     warn(unfilled_marks(made))
-    return print_result(arguments, made, format_series(made))
+    return print_result(arguments, made, format_series(in_zone(made, await zone_of(api, arguments))))
 
 
 async def follow_up_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
@@ -222,7 +224,8 @@ async def follow_up_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
         return recipients
     first = await api.call("GET", delivery_path(arguments.follow_up), query={"limit": "1"})
     content = {"content": first["content"]} if first.get("content") and not arguments.file else {}
-    return {**recipients, "text": first["text"], "personal": "personal" in first, **content}
+    texts = {"texts": first["texts"]} if first.get("texts") and not arguments.text_in else {}
+    return {**recipients, "text": first["text"], "personal": "personal" in first, **texts, **content}
 
 
 def format_accepted(accepted: JsonObject) -> str:
@@ -386,10 +389,11 @@ async def track(api: HttpClient, arguments: Namespace) -> int:
 
 async def follow(api: HttpClient, key: str, arguments: Namespace) -> int:
     """Print every event as it arrives. Exit code 0 if all recipients were reached."""
+    zone = await zone_of(api, arguments)
     async for event in api.events(f"{delivery_path(key)}/events"):
-        print_result(arguments, event.data, format_event(event.name, event.data))
+        print_result(arguments, event.data, format_event(event.name, in_zone(event.data, zone)))
     history = await api.call("GET", delivery_path(key))
-    print_result(arguments, history, "\n" + format_history(history))
+    print_result(arguments, history, "\n" + format_history(in_zone(history, zone)))
     return SUCCESS if history["verdict"] == "all_reached" else FAILURE
 
 
@@ -403,12 +407,13 @@ def declare_show(parser: ArgumentParser) -> None:
 
 
 async def show(api: HttpClient, arguments: Namespace) -> int:
+    zone = await zone_of(api, arguments)
     if arguments.exchange:
         path = f"{delivery_path(arguments.key)}/exchanges"
         found = await api.call("GET", path, query={"recipient": arguments.exchange})
-        return print_result(arguments, found, format_exchanges(found["exchanges"]))
+        return print_result(arguments, found, format_exchanges(in_zone(found["exchanges"], zone)))
     history = await api.call("GET", delivery_path(arguments.key))
-    return print_result(arguments, history, format_history(history))
+    return print_result(arguments, history, format_history(in_zone(history, zone)))
 
 
 def declare_cancel(parser: ArgumentParser) -> None:
@@ -459,7 +464,7 @@ def declare_reschedule(parser: ArgumentParser) -> None:
 
 async def reschedule(api: HttpClient, arguments: Namespace) -> int:
     result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at, "far": arguments.far})
-    return print_result(arguments, result, format_accepted(result))
+    return print_result(arguments, result, format_accepted(in_zone(result, await zone_of(api, arguments))))
 
 
 def declare_answers(parser: ArgumentParser) -> None:
@@ -494,7 +499,7 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
         page = await api.call("GET", path, query={**query, "limit": "1000", "cursor": cursor})
         found["recipients"] += page["recipients"]
         cursor = found["next"] = page["next"]
-    return print_result(arguments, found, format_answers(found))
+    return print_result(arguments, found, format_answers(in_zone(found, await zone_of(api, arguments))))
 
 
 COMMANDS: Mapping[str, Command] = {

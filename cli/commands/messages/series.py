@@ -6,6 +6,7 @@ from typing import Any
 
 from cli.client.format_history import format_series
 from cli.client.http_client import HttpClient, items, quoted
+from cli.client.local_times import in_zone, zone_of
 from cli.client.verbs import over_http, print_result, print_stream
 from cli.command import Command
 from cli.commands.messages.deliveries import unfilled_marks, warn
@@ -26,8 +27,10 @@ def declare_series(parser: ArgumentParser) -> None:
 
 async def series(api: HttpClient, arguments: Namespace) -> int:
     """List the series, or show, change, stop or remove one."""
+    zone = await zone_of(api, arguments)
     if not arguments.series:
-        return await print_stream(arguments, items(api, "/v1/series", "series", {}), format_series)
+        listed = items(api, "/v1/series", "series", {})
+        return await print_stream(arguments, listed, lambda one: format_series(in_zone(one, zone)))
     path = f"/v1/series/{quoted(arguments.series)}"
     if arguments.remove:
         await api.call("DELETE", path)
@@ -35,7 +38,7 @@ async def series(api: HttpClient, arguments: Namespace) -> int:
     changes = await series_changes(api, path, arguments)
     found = await (api.call("PATCH", path, changes) if changes else api.call("GET", path))
     warn(unfilled_marks(found))
-    return print_result(arguments, found, format_series(found))
+    return print_result(arguments, found, format_series(in_zone(found, zone)))
 
 
 async def series_changes(api: HttpClient, path: str, arguments: Namespace) -> dict[str, Any]:

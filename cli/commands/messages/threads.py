@@ -7,6 +7,7 @@ from typing import Any
 from cli.client.attachments import upload_file
 from cli.client.format_history import align, shorten
 from cli.client.http_client import HttpClient, quoted
+from cli.client.local_times import in_zone, zone_of
 from cli.client.verbs import over_http, print_result
 from cli.command import Command
 
@@ -44,7 +45,9 @@ async def inbox(api: HttpClient, arguments: Namespace) -> int:
     what: str = arguments.what
     if _is_thread(what):
         details = await api.call("GET", f"{_PATH}/{what}", query={"limit": "1000"}, reason=arguments.reason)
-        return print_result(arguments, details, "\n".join(_thread_lines(details)))
+        return print_result(
+            arguments, details, "\n".join(_thread_lines(in_zone(details, await zone_of(api, arguments))))
+        )
     query = {"inbox": what if ":" in what else f"user:{what}", "limit": "1000"}
     query |= {"unread": "true"} if arguments.unread else {}
     page = await api.call("GET", _PATH, query=query, reason=arguments.reason)

@@ -302,6 +302,9 @@ const ENTITIES = { lt: "<", gt: ">", amp: "&" };
 export const plainOf = ({ text, content }) => (content?.parse_mode === "HTML" ? text.replace(/<a href="[^"]*">|<\/?\w+>/g, "").replace(/&(lt|gt|amp);/g, (_, name) => ENTITIES[name]) : text);
 
 /** The same, or why there is none. */
+/** The kinds of deliveries that Ada makes by itself, some of them in the name of a person. */
+export const BY_ADA = ["result", "place", "halted"];
+
 export const textOf = (row) => plainOf(row) || t(row.text_hidden ? "messages.hidden" : "messages.no_text");
 
 const VERDICTS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad", nobody_to_reach: "warn", partly: "info", in_progress: "info", scheduled: "info" };

@@ -3,17 +3,17 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, may, PAGES, tag, textOf, verdict } from "../lib/page.js";
+import { BY_ADA, empty, may, PAGES, tag, textOf, verdict } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
 const LAST = 3, MOST_READ = 50;
 
 const asked = ({ answered, open, silent, late }) => answered + open + silent + late;
 
-/** Shows the last messages in `place`, without replies of bots and inboxes; nothing if there are none, or they cannot be read. */
+/** Shows the last messages in `place`, without replies of bots and inboxes and what Ada writes by itself; nothing if there are none, or they cannot be read. */
 async function showLast(place, signal) {
   const { deliveries: found } = await api.get("/v1/deliveries", { limit: MOST_READ }, { signal }).catch(() => ({ deliveries: [] }));
-  const deliveries = found.filter(({ kind }) => kind !== "reply").slice(0, LAST);
+  const deliveries = found.filter(({ kind }) => kind !== "reply" && !BY_ADA.includes(kind)).slice(0, LAST);
   paint(place, deliveries.length > 0 && [h("h2", {}, t("messages.last")), h("ul", { class: "cards" }, deliveries.map((row) => h("li", { key: row.id }, h("a", { class: "card", href: `#/message/${row.id}` },
     h("span", { class: "cut", dir: "auto" }, textOf(row)),
     h("span", {}, verdict(row), " ", row.answers && tag("info", t("messages.answered", { answered: row.answers.answered, count: asked(row.answers) }))),

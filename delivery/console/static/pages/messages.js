@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { has, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, explainOne, plainOf, tag, textOf, toast, verdict } from "../lib/page.js";
+import { BY_ADA, explain, explainOne, plainOf, tag, textOf, toast, verdict } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
@@ -31,11 +31,11 @@ export default {
         { name: "since", label: t("messages.since"), type: "date" },
       ].filter(Boolean),
       columns: [
-        { title: t("messages.text"), width: "3fr", name: textOf, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], h("span", { class: "cut", dir: "auto" }, textOf(row))] },
+        { title: t("messages.text"), width: "3fr", name: textOf, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], BY_ADA.includes(row.kind) && [tag("info", t("messages.by_ada")), " "], h("span", { class: "cut", dir: "auto" }, textOf(row))] },
         { title: t("messages.sender"), width: "1.5fr", cell: (row) => senderOf(row.sender) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
         { title: t("messages.verdict"), width: "2fr", cell: verdict },
-        { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
+        { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && !BY_ADA.includes(row.kind) && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
       ],
       load: async ({ cursor, signal, since, ...filters }) => {
         const page = await api.get("/v1/deliveries", { ...filters, since: since && inZone(`${since}T00:00`, context.me.timezone), cursor, limit: 50 }, { signal });
