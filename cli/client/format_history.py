@@ -248,7 +248,8 @@ def shorten(text: str, limit: int = 60) -> str:
 def format_series(one: Mapping[str, Any]) -> str:
     """Return a line for a series, and another one if nothing was sent at its last moment."""
     moment = f"next {one['next'][0]}" if one["next"] else one["state"]
-    line = f"{one['id']}  {one['when']} ({one['zone']})  {moment}  sent {one['sent']}  {one['message'].get('text', '')}"
+    text = shorten(one["message"].get("text", ""))
+    line = f"{one['id']}  {one['when']} ({one['zone']})  {moment}  sent {one['sent']}  {text}"
     problem = one["problem"]
     failed = f"\n    nothing was sent at {problem['at']}: {problem['detail']} ({problem['code']})" if problem else ""
     return line + (f"  missed {one['missed']}" if one["missed"] else "") + failed

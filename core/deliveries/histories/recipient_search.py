@@ -28,7 +28,7 @@ MOST_READ = 4000
 _AT_ONCE = 500
 _WORD = 32
 
-_TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Status.SKIPPED, Status.NO_CONTACT)
+TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Status.SKIPPED, Status.NO_CONTACT)
 """Of several outcomes of a person who was not reached, the first of these is the reason."""
 
 
@@ -113,7 +113,7 @@ def why_not_reached(record: RecipientRecord) -> str | None:
     outcomes = record.outcomes.values()
     if still_open := [one for one in outcomes if one.status in OPEN]:
         return "later" if all(one.not_before for one in still_open) else "waiting"
-    for status in _TELLING:
+    for status in TELLING:
         for one in outcomes:
             if one.status is status:
                 return one.reason if one.reason and status in (Status.FAILED, Status.SKIPPED) else str(status)

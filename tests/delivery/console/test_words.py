@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.deliveries.histories.recipient_search import STILL_COMING, TELLING
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from core.orders.series import MISSED
 from delivery.http.action_log import is_logged_for_everybody
@@ -61,6 +62,16 @@ def test_the_action_log_has_words_for_what_each_route_changes() -> None:
             names = [one for one in place.split("/")[2:] if one != "queue" and not one.startswith("{")]
             did = verb or (names.pop() if f"did.{names[-1]}" in known else route.method)
             assert {f"thing.{names[-1].replace('-', '_')}", f"did.{did}"} <= known, route.path
+
+
+def test_everything_that_keeps_a_person_from_being_reached_has_words_and_advice() -> None:
+    """As `why_not_reached` of core says them; the other reasons are of people who were, or may have been."""
+    others = {Reason.REACHED_ELSEWHERE, Reason.UNKNOWN_ELSEWHERE, Reason.FAILED_ELSEWHERE, Reason.NO_RECEIPT}
+    reasons = {*Reason} - others - {Reason.IN_DAY_MESSAGE}
+    whys = {*map(str, reasons), *map(str, TELLING), *STILL_COMING}
+    for language in ("en", "ru"):
+        known = words(language).keys()
+        assert {f"{table}.{why}" for table in ("why", "advice") for why in whys} <= known
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
