@@ -77,6 +77,8 @@ class Sandbox:
         chats = (self.telegram, self.vk, self.bot_api, self.max)
         providers = (*chats, self.sms, self.sms_providers, self.mail, self.models, self.vacancies)
         self._servers = (*providers, self.web)
+        self.further: dict[str, str] = {}
+        """The settings of simulators that run beside it."""
 
     async def start(self) -> None:
         """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
@@ -103,6 +105,7 @@ class Sandbox:
     def environment(self) -> dict[str, str]:
         """Return the settings that make a client use this sandbox instead of the providers, by name."""
         return {
+            **self.further,
             "ADA_TELEGRAM_SERVER": f"{self.host}:{self.telegram.port}",
             "ADA_TELEGRAM_SERVER_KEY": self.telegram.public_key_pem,
             "ADA_TELEGRAM_API_ID": TELEGRAM_API_ID,

@@ -56,8 +56,9 @@ async def run_sandbox(directory: Path, arguments: Namespace) -> int:
     simulators = [
         await start_simulator(name, one.simulator, directory) for name, one in channels().items() if one.simulator
     ]
-    environment = {name: value for one in simulators for name, value in one.environment.items()}
-    print_addresses(sandbox, {**sandbox.environment, **environment}, arguments.json)
+    for one in simulators:
+        sandbox.further |= one.environment
+    print_addresses(sandbox, sandbox.environment, arguments.json)
     await stop.wait()
     for one in simulators:
         await one.close()

@@ -41,8 +41,10 @@ export async function showMessages() {
 }
 
 async function showCount(signal) {
-  const { inbox, console } = await request("GET", "state.json", undefined, { signal });
+  const { inbox, console, environment } = await request("GET", "state.json", undefined, { signal });
   consoleAddress = console;
+  const service = environment.ADA_WEB_PUSH_SERVICE;
+  Object.assign(at("browsers"), { hidden: !service, href: service ?? "" });
   setConnected(true);
   at("count").textContent = say("count", { count: inbox.stored });
   return inbox.newest;
