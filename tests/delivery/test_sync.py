@@ -136,7 +136,9 @@ async def test_an_empty_halved_or_broken_file_changes_nothing(office: Office) ->
             await office.sync(*rows)
     assert await office.sync(ANNA, BORIS, "00044,Vera,anna@example.org,,") == 1
     assert await office.sync(ANNA, BORIS, "00044,Vera,,,PHY-9") == 1
-    assert await office.sync(ANNA, BORIS, "00044,Vera,,,PHY-9", create_groups=True, dry_run=True) == 1
+    assert await office.sync(ANNA, BORIS, "00044,Vera,,,PHY-9", dry_run=True) == 1, "as without --dry-run"
+    assert await office.sync(ANNA, BORIS, "00044,Vera,,,PHY-9", create_groups=True, dry_run=True) == 0
+    assert (await office.api.call("GET", "/v1/groups/PHY-9")).status == 404
     with pytest.raises(CommandFailed, match="external_ids"):
         await office.sync("1,x", header="id,external_ids")
     with pytest.raises(CommandFailed, match="small letters"):

@@ -111,6 +111,8 @@ async def test_people_groups_and_owners_come_from_a_directory_server_and_half_an
         slapd.person(f"p{number}", f"P {number}")
     slapd.add("cn=ИВТ-101,ou=groups,dc=uni", "groupOfNames", member=[anna.upper()], owner=[ivan], description="ИВТ-101")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    assert await read(slapd.tls_url, dry_run=True) == 0, "its groups are not there yet"
+    assert await office.people() == {}
     assert await read(slapd.tls_url) == 0
     people = {one["name"]: one for one in (await office.people()).values()}
     assert len(people) == 7, "four pages"

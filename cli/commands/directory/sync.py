@@ -14,7 +14,15 @@ from cli.client.http_client import ClientUpload, HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
-from cli.commands.directory.sync_people import SyncSource, groups_of, missing_of, owned, table_of, table_of_left
+from cli.commands.directory.sync_people import (
+    SyncSource,
+    groups_of,
+    missing_of,
+    owned,
+    table_of,
+    table_of_left,
+    without_groups,
+)
 from cli.commands.directory.sync_sources import OWNS, SourcePlace, SourceTable, SyncRefused, read_source
 from cli.processes.parts import UP_PART
 from cli.processes.supervisor import announce
@@ -173,6 +181,8 @@ class SyncRun:
             titles = [(n, [escaped(group), escaped(title)]) for n, (group, title) in enumerate(table.titles.items(), 2)]
             if not await self._upload("groups", written_records([(1, ["id", "title"]), *titles])):
                 return False
+        if self._dry_run and (new := await self._new_groups(table)):
+            table = without_groups(table, new)
         content, differing = table_of(source, table)
         creates = self._arguments.create_groups and not self._dry_run
         result = await self._upload("users", content, creates_groups=creates)
@@ -188,6 +198,16 @@ class SyncRun:
         counts = {name: result[name] for name in ("created", "updated", "unchanged")}
         self._result |= {**counts, "left": len(missing), "changes": changes, "disagreements": differing[:_MOST_SHOWN]}
         return True
+
+    async def _new_groups(self, table: SourceTable) -> set[str]:
+        """Return the groups of people that a run would create before it adds people to them, and print them."""
+        named = set().union(*groups_of(table.rows, "groups").values())
+        creates = named if self._arguments.create_groups else named & table.titles.keys()
+        known = {str(one["id"]) async for one in items(self._api, "/v1/groups", "groups", {})} if creates else set()
+        if new := creates - known:
+            shown = f"would create {counted(len(new), 'group')}: {', '.join(sorted(new)[:_MOST_SHOWN])}"
+            print_result(self._arguments, {"new_groups": sorted(new)}, shown)
+        return new
 
     async def _upload(self, kind: str, content: str, *, creates_groups: bool = False) -> Mapping[str, Any]:
         """Import a table; return its result, {} if it is refused, which is printed and noted."""

@@ -5,7 +5,7 @@ somebody had blocked it before), by which it is known when it comes back. Of a p
 first one owns the columns that it names.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,6 +124,13 @@ def table_of(source: SyncSource, table: SourceTable) -> tuple[str, list[str]]:
         cells.append("true" if source.stays_blocked(person, own) else "false")
         records.append((row.number, [escaped(cell) for cell in cells]))
     return written_records(records), differing
+
+
+def without_groups(table: SourceTable, groups: Set[str]) -> SourceTable:
+    """Return a table with the column `groups` whose rows name none of these groups."""
+    kept = [joined(one for one in listed(row.cells["groups"]) if one not in groups) for row in table.rows]
+    rows = [replace(row, cells={**row.cells, "groups": cell}) for row, cell in zip(table.rows, kept, strict=True)]
+    return SourceTable(rows, table.titles, table.is_roster)
 
 
 def _with_own_guardians(row: CsvRow, ids: Mapping[str, str]) -> CsvRow:
