@@ -377,5 +377,7 @@ async def test_members_come_by_name_in_pages_and_are_found_by_it(api: Api) -> No
     assert await found("sort=name&role=staff", "/v1/users") == [1]
     assert await found("sort=name&group=g&name=анн", "/v1/users") == [7, 8]
     assert await found("", "/v1/users") == [1, 5, 6, 7, 8, 9]
+    await api.call("POST", "/v1/users", {"id": 2, "name": "Анна Анатольева"})
+    assert await found("name=ан", "/v1/users") == [2, 1, 7, 8], "once, although two of its words fit"
     assert (await api.call("GET", "/v1/groups/none/members?sort=name")).code == "GROUP_NOT_FOUND"
     assert (await api.call("GET", "/v1/groups/g/members?sort=name&cursor=~41")).code == "CURSOR_MALFORMED"

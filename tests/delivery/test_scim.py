@@ -160,6 +160,7 @@ async def test_the_odd_operations_of_entra(entra: Provider) -> None:
 
 async def test_who_is_not_active_is_blocked_until_it_is(entra: Provider) -> None:
     given = (await entra.call("POST", "/Users", ANNA)).json["id"]
+    users = entra.api.services.core.directory.users
     for operation in (
         {"op": "Replace", "path": "active", "value": "False"},
         {"op": "replace", "value": {"active": False}},
@@ -168,9 +169,12 @@ async def test_who_is_not_active_is_blocked_until_it_is(entra: Provider) -> None
         assert (await entra.patch(f"/Users/{given}", operation)).json["active"] is False
         assert (await entra.person(given)).blocked
         assert await entra.found('active eq false and userName sw "anna"') == [given]
+        if operation["op"] == "Replace":
+            await users.update("default", given, UserChange(blocked=False))
+            await entra.patch(f"/Users/{given}", {"op": "replace", "path": "displayName", "value": "A"})
+            assert not (await entra.person(given)).blocked, "an administrator has ended it"
         await entra.patch(f"/Users/{given}", {"op": "Replace", "path": "active", "value": "True"})
         assert not (await entra.person(given)).blocked
-    users = entra.api.services.core.directory.users
     await users.update("default", given, UserChange(blocked=True))
     await entra.patch(f"/Users/{given}", {"op": "replace", "path": "displayName", "value": "B"})
     assert (await entra.person(given)).blocked  # by an administrator: not ended by the source
@@ -197,6 +201,11 @@ async def test_who_is_deleted_is_blocked_and_may_come_back(entra: Provider) -> N
     person = await entra.person(given)
     assert not person.blocked
     assert person.external_ids == ["entra:another object of the same person", "entra-name:anna@example.org"]
+    plain = await entra.add("boris")
+    await entra.call("DELETE", f"/Users/{plain}")
+    assert await entra.add("boris", externalId="7") == plain, "the name of its first object is all that is known"
+    two = [{"value": "old@example.org"}, {"value": "new@example.org", "primary": True}]
+    assert (await entra.person(await entra.add("vera", emails=two))).email == "new@example.org"
 
 
 async def test_okta_replaces_a_person_as_a_whole(entra: Provider) -> None:
@@ -269,10 +278,20 @@ async def test_a_source_cannot_be_emptied(entra: Provider) -> None:
     (source,) = (await entra.api.as_key("ada_admin").call("GET", "/v1/syncs")).json["sources"]
     assert source["last"]["fault"] == "leaving"
     assert "entra" in source["last"]["detail"]
-    await entra.add("p15")  # the refusal stays on the page
+    await entra.add("p15")
+    core = entra.api.services.core
+    (state,) = await core.directory.syncs.all("default")
+    assert state.last
+    assert state.last.fault == "leaving", "the refusal stays on the page"
     assert (await entra.call("DELETE", f"/Users/{people[6]}")).status == 204, "what was refused does not count"
     await entra.api.as_key("ada_admin").call("DELETE", "/v1/syncs/entra")
     assert [(await entra.call("DELETE", f"/Users/{one}")).status for one in people[7:9]] == [204, 204]
+    await core.directory.syncs.report("default", "entra", SyncResult("SCIM", fault="leaving"))
+    core.store.clock_offset_ms += 25 * 3_600_000
+    await entra.add("p16")
+    (state,) = await core.directory.syncs.all("default")
+    assert state.last
+    assert state.last.fault is None, "for a day"
 
 
 async def test_one_request_empties_no_group(entra: Provider) -> None:

@@ -276,7 +276,7 @@ async def test_an_archive_of_one_roster_brings_classes_teachers_and_guardians(of
     header = "sourcedId,status,dateLastModified,enabledUser,username,givenName,familyName,middleName,email,sms,phone"
     users = f"""{header},agentSourcedIds
 s1,,,true,a,Анна,Петрова,,anna@example.org,,+79990000001,"g1,g9"
-s2,,,true,b,Борис,Сергеев,,b@example.org,,,
+s2,,,true,b,Борис,Сергеев,,b@example.org,,,s2
 s3,tobedeleted,,true,c,Вера,Ким,,,,,
 t1,,,true,t,Ольга,Иванова,Павловна,o@example.org,,,
 g1,,,false,g,Мария,Петрова,,m@example.org,,,
@@ -408,6 +408,8 @@ def test_the_lines_of_the_file_of_syncs_name_each_source_once_and_its_period(tmp
     file = tmp_path / "syncs.txt"
     file.write_text("# sources\n\n1c '/srv/my exports' --every 1h  # each hour\nad ldaps://dc --every=4h\n")
     assert read_sync_lines(file) == [["1c", "/srv/my exports", "--every", "1h"], ["ad", "ldaps://dc", "--every=4h"]]
+    file.write_text("1c x --every 1h", "utf-8-sig")
+    assert read_sync_lines(file)[0][0] == "1c", "as Windows' editor saves it"
     assert read_sync_lines(None) == ()
     for text, said in {"1c x": "needs --every", "a x --every 1h\na y --every 1h": "two lines", "a 'x": "read"}.items():
         file.write_text(text)

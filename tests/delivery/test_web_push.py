@@ -13,9 +13,10 @@ import pytest
 from aiohttp import ClientSession
 
 from core.deliveries.channels import ChannelFacts
+from core.errors import Conflict
 from core.model.contacts.subscription import Subscription
 from core.model.display import Display
-from core.model.people import User
+from core.model.people import MAX_ADDRESSES, User, UserChange
 from couriers.sending.runtime import Runtime
 from couriers.web_push import courier as web_push
 from sandbox.web_push import PushServer
@@ -214,6 +215,22 @@ async def test_whoever_got_a_mail_forwarded_gets_no_message_of_its_recipient(sta
     await stage.api.call("PATCH", "/v1/users/boris", {"blocked": True})
     refused = await stage.posts(f"{stage.boris}/devices", new.subscription)
     assert refused.code == "NOTIFICATIONS_NOT_OFFERED"
+
+
+async def test_a_link_stays_while_its_browser_cannot_be_added_and_nothing_of_it_is_kept(stage: Stage) -> None:
+    core = stage.api.services.core
+    await stage.asks()
+    (text,) = await until(lambda: [one.text for one in stage.mails.attempted])
+    secret = str(re.findall(r"/p/device/(\S+)", text)[0])
+    full = {"web-push": [f"{number:022}" for number in range(MAX_ADDRESSES)], "email": [ANNA]}
+    await core.directory.users.update("default", "anna", UserChange(contacts=full))
+    with pytest.raises(Conflict, match="at most"):
+        await core.device_links.use(secret)
+    address = (await core.device_links.open(secret)).subscription.address
+    assert await core.subscriptions.find("default", "web-push", [address]) == [None]
+    await core.directory.users.update("default", "anna", UserChange(contacts={"email": [ANNA]}))
+    await core.device_links.use(secret)
+    assert await stage.contacts() == [address]
 
 
 async def test_a_browser_that_gets_another_subscription_stays_a_device_of_its_person(stage: Stage) -> None:

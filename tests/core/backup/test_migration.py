@@ -29,7 +29,7 @@ from core.redis.keys import is_ours, layout_of_shards
 from core.redis.server_checks import check_layout, sign_layout
 from core.redis.store import Store
 from tests.support.audited import violations_in
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, ClusterNode
 from tests.support.forked import ForkedProcess, Program, run_ada
 from tests.support.servers import Server
 from tests.support.waiting import await_sync, until
@@ -203,6 +203,23 @@ async def test_a_backup_of_a_cluster_is_of_one_moment_on_all_primaries_and_fits_
     (paid, _), (got, _) = (restored.pop(b"damaged:{%d}:balance" % shard) for shard in (0, 3))
     assert int(paid) + int(got) in (0, -1)
     assert restored == {key: found for key, found in present.items() if b"balance" not in key}
+
+
+async def test_a_change_on_one_primary_after_its_key_was_read_is_in_the_backup(cluster: Cluster) -> None:
+    names = {f"damaged:{{{shard}}}:late": cluster.owner(shard) for shard in range(SHARDS)}
+    for name, node in names.items():
+        node.command("SET", name, "old")
+    for changed, node in names.items():
+        later = iter([changed])
+
+        def change(key: bytes, changed: str = changed, node: ClusterNode = node, later: Iterator[str] = later) -> None:
+            if key == changed.encode() and next(later, None):
+                node.command("SET", changed, "new")
+
+        archive = WatchedArchive(change)
+        await take_snapshot(ClusterNodes.parse(cluster.url), archive)
+        archive.file.seek(0)
+        assert {one.key: one.value for one in ArchiveReader(archive.file)}[changed.encode()] == b"new"
 
 
 async def test_a_backup_during_which_slots_move_is_refused(source: Server, cluster: Cluster) -> None:

@@ -15,23 +15,26 @@ from core.redis.keys import KEYS
 from tests.core.orders.conftest import ADMIN, Office, order
 from tests.support.stack import TENANT, FakeCourier, person
 
-OLGA, PAVEL, IVAN, VERA, ALONE = 7, 8, 161, 162, 163
+OLGA, PAVEL, IVAN, VERA, ALONE, CUT_OFF = 7, 8, 161, 162, 163, 164
 TEXT = "{{name}}: {{children}} — завтра экскурсия"
 
 
 @pytest.fixture
 async def school(office: Office) -> Office:
-    """Olga and Pavel are the parents of Ivan and Vera; Pavel is blocked for Vera, and the third child has nobody."""
+    """Olga and Pavel are the parents of Ivan and Vera; Pavel is blocked for Vera. The third child has nobody, the
+    fourth one only Pavel, who is blocked for her.
+    """
     people = (
         User(OLGA, "Ольга", contacts={"echo": ["olga"]}),
         User(PAVEL, "Павел", contacts={"echo": ["pavel"]}),
         User(IVAN, "Иван", contacts={"echo": ["ivan"]}, guardians=("7", "8")),
         User(VERA, "Вера", contacts={"echo": ["vera"]}, guardians=("7", "8"), blocked_guardians=("8",)),
         User(ALONE, "Глеб", contacts={"echo": ["gleb"]}),
+        User(CUT_OFF, "Нина", contacts={"echo": ["nina"]}, guardians=("8",), blocked_guardians=("8",)),
     )
     for one in people:
         await office.directory.users.create(TENANT, one)
-    await office.group("8А", IVAN, VERA, ALONE)
+    await office.group("8А", IVAN, VERA, ALONE, CUT_OFF)
     return office
 
 
@@ -50,6 +53,7 @@ async def test_siblings_are_one_message_and_who_gets_nothing_is_named(school: Of
     texts = {one.address: one.text for one in courier.attempted}
     assert texts == {"olga": "Ольга: Иван, Вера — завтра экскурсия", "pavel": "Павел: Иван — завтра экскурсия"}
     named = {Uninformed(VERA, "guardian_blocked", "8"), Uninformed(ALONE, "no_guardian")}
+    named |= {Uninformed(CUT_OFF, "guardian_blocked", "8"), Uninformed(CUT_OFF, "no_guardian")}
     assert {*accepted.uninformed} == {*history.uninformed} == named
     children = {one.id: one.children for one in history.recipients}
     assert (children[OLGA], children[PAVEL]) == (

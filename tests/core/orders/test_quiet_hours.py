@@ -4,12 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from core.deliveries.histories.reader import HistoryReader
 from core.errors import Conflict, Forbidden, Invalid
+from core.model.clock import to_ms
 from core.model.delivery import Accepted
+from core.model.people import User
+from core.model.question import AnswerKind, Option, Question
 from core.model.states import DeliveryState, Reason, Status
+from core.orders import Addressee
 from couriers.sending.interface import Rejected
 from tests.core.orders.conftest import ADMIN, NIGHT, NOON, SEND_ONLY, Office
-from tests.support.stack import FakeCourier, Stack
+from tests.support.stack import TENANT, FakeCourier, Stack
 
 MORNING = datetime(2026, 11, 21, 4, tzinfo=UTC)
 """07:00 in Moscow, after `NIGHT`."""
@@ -124,3 +129,17 @@ async def test_whatever_the_hour_nothing_is_due_in_quiet_hours(office: Office, h
     office.now = NIGHT + DECADE + hour
     accepted = await office.send(deliver_at=office.now + timedelta(hours=1))
     assert 7 <= (accepted.deliver_at + timedelta(hours=3)).hour < 24
+
+
+async def test_a_question_that_closes_before_the_hour_of_the_day_at_which_it_would_come_does_not_wait(
+    office: Office,
+) -> None:
+    """The hour is at 14:00; what is to be sent at 15:00 would come on the next day."""
+    office.now, reader, hours = NOON + DECADE, HistoryReader(office.stack.store), "14:00-14:00 Europe/Moscow"
+    await office.directory.users.create(TENANT, User(1, contacts={"echo": ["d1"]}, hours=hours))
+    later = office.now + timedelta(hours=3)
+    for closes, waits in ((later + timedelta(hours=1), ""), (later + timedelta(days=2), hours)):
+        question = Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en", until=to_ms(closes))
+        key = (await office.send(Addressee(1), deliver_at=later, question=question)).key
+        parcels = reader.parcels(key, await reader.fields(key, TENANT))
+        assert [entry.hours async for parcel in parcels for entry in parcel.entries] == [waits]

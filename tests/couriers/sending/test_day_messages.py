@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from core.model.delivery import Recipient
 from core.model.display import Limits
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
-from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Rejected, Sent, Unknown
+from couriers.sending.interface import NEVER, Deferred, Halted, Message, Outcome, Rejected, Sent, Unknown
 from tests.support.delivery_progress import SECOND
 from tests.support.servers import Server
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, PaidCourier, Stack, person
@@ -108,30 +109,58 @@ class LimitedCourier(FakeCourier):
     limits = Limits(text=24)
 
 
-@pytest.mark.parametrize("way", ["too long", "one is refused", "deferred", "lost answer"])
+@pytest.mark.parametrize(
+    "way", ["too long", "wide letters", "one is refused", "deferred", "the first of two is deferred", "lost answer"]
+)
 async def test_every_part_has_the_outcome_of_its_message(stack: Stack, way: str) -> None:
     deferred = asyncio.Event()
 
     def respond(message: Message) -> Outcome:
         if way == "one is refused" and "two" in message.text:
             return Rejected(Reason.CONTENT_REFUSED)
-        if way == "deferred" and not deferred.is_set():
+        if "deferred" in way and not deferred.is_set():
             deferred.set()
             return Deferred(Reason.PROVIDER_DOWN, SECOND / 10)
         return Unknown() if way == "lost answer" else Sent("ref-p1")
 
-    courier = LimitedCourier(respond=respond) if way == "too long" else FakeCourier(respond=respond)
-    await stack.courier(courier, WIDE_WINDOW if way == "deferred" else WINDOW)
-    keys = await deliver(stack, "one", "two", "three")
+    is_limited = way in ("too long", "wide letters", "the first of two is deferred")
+    courier = LimitedCourier(respond=respond) if is_limited else FakeCourier(respond=respond)
+    await stack.courier(courier, WIDE_WINDOW if "deferred" in way else WINDOW)
+    keys = await deliver(stack, "😀😀😀" if way == "wide letters" else "one", "two", "three")
     await reach_the_hour(stack)
     own, refused, unknown = ("sent", None, "ref-p1"), ("failed", "content_refused", ""), ("unknown", "answer_lost", "")
     expected = {
         "too long": ([PART, LAST, own], 2),
+        "wide letters": ([own, PART, LAST], 2),
         "one is refused": ([own, refused, own], 4),
         "deferred": ([PART, PART, LAST], 2),
+        "the first of two is deferred": ([PART, LAST, own], 3),
         "lost answer": ([unknown] * 3, 1),
     }
     assert (await ends(stack, keys), len(courier.attempted)) == expected[way]
+    if is_limited and deferred.is_set():
+        assert courier.attempted[1].text == courier.attempted[0].text, "what follows waits for it"
+
+
+async def test_an_account_that_stops_leaves_the_texts_to_the_courier_that_follows(stack: Stack) -> None:
+    runtime = await stack.courier(FakeCourier(respond=lambda message: Halted("the token was revoked")), WINDOW)
+    keys = await deliver(stack, "one", "two")
+    await reach_the_hour(stack)
+    await until(lambda: runtime.halted)
+    await stack.stop(runtime)
+    await stack.courier(FakeCourier(), WINDOW)
+    assert [status for status, *_ in await ends(stack, keys)] == [Status.SENT] * 2
+
+
+async def test_a_text_that_comes_after_all_have_left_waits_for_others(stack: Stack) -> None:
+    async def join(name: str, step: str) -> list[Any]:
+        words = TENANT, "echo", "p1", name, "text", step, 5000, 60_000
+        return list(await stack.store.run("join_day", 0, *words))
+
+    assert await join("a", "join") == ["gathers", 5000]
+    assert await join("a", "leave") == ["left"]
+    stack.advance_clock(timedelta(minutes=1))
+    assert await join("b", "join") == ["gathers", 5000]
 
 
 @pytest.mark.parametrize("remembers", [NEVER, HOUR])
