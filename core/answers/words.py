@@ -15,7 +15,7 @@ from core.answers.values import may_be_value, read_value
 from core.model.question import AnswerKind, Question
 
 _NUMBERED = re.compile(r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
-_WORDED = re.compile(r"\s*(.+?)\s*(?:[.,;:!–—-]+\s*(.*))?", re.DOTALL)
+_AFTER_WORDS = re.compile("[.,;:!–—-]+")
 _NUMBERED_VALUE = re.compile(r"\s*([1-9][0-9]?)[\s.):,;–—-]+(\S.*)", re.DOTALL)
 _YES = frozenset({"да", "ага", "ок", "окей", "хорошо", "yes", "ok", "okay", "yep"})
 _NO = frozenset({"нет", "no", "nope"})
@@ -89,11 +89,12 @@ def _only_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | N
 def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     if found := _NUMBERED.fullmatch(text):
         return _numbered(int(found[1]), (found[2] or "").strip(), asked)
-    found = _WORDED.fullmatch(text)
-    is_open = [one for one in asked if one.is_open]
-    if not found or not is_open:
+    is_open, text = [one for one in asked if one.is_open], text.strip()
+    if not text or not is_open:
         return None
-    said, note = " ".join(found[1].casefold().split()), (found[2] or "").strip()
+    mark = _AFTER_WORDS.search(text, 1)
+    words, note = (text[: mark.start()], text[mark.end() :].strip()) if mark else (text, "")
+    said = " ".join(words.casefold().split())
     answers = [TextAnswer(one.place, n, note, is_number=False) for one in is_open for n in _options_called(said, one)]
     if said in _YES | _NO and not answers:
         return _yes_or_no(said, note, is_open)

@@ -19,7 +19,8 @@ from core.queue import Attempt, QueueClient
 from core.redis.store import Store
 from core.threads.relay import Written
 from core.threads.threads import ReplyRoute
-from core.updates.events import CONFIRMED, MAIL, Event, Events, identity, is_for_topic
+from core.updates.events import CONFIRMED, MAIL, REPLIES_TUBE, Event, Events, identity, is_for_topic
+from core.updates.ingress import Gathering, merge_forwards
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 
@@ -53,7 +54,7 @@ class Incoming(Struct, frozen=True):
 
     @property
     def is_in_topic(self) -> bool:
-        return is_for_topic(self.event)
+        return bool(self.event.get("topic_id"))
 
     @property
     def is_answer(self) -> bool:
@@ -112,18 +113,28 @@ class UnquotedReplies:
         self._office = office
         self._received = ReceivedMessages(store)
         self._events = Events(client, tenant)
+        self._forwards = forwards(store, client, tenant)
 
     async def take(self, event: Event) -> bool:
-        """Return whether it belongs to a delivery of the last week, or there is an office; then it goes to its thread.
-        Raises StoreError.
+        """Return whether it belongs to a delivery of the last week, or there is an office; then it goes to its thread,
+        messages that are forwarded at once as one. Raises StoreError.
         """
         place = self._tenant, str(event["channel"]), str(event["user_id"])
         if await self._received.last(*place, since=a_week_before(self._store)) is None:
             (group,) = await self._directory.groups.lookup(self._tenant, [self._office]) if self._office else [None]
             if group is None:
                 return False
-        await self._events.put_reply({"source": self._tenant, "kind": "text", **event})
+        reply = {"source": self._tenant, "kind": "text", **event}
+        if event.get("is_forward"):
+            await self._forwards.add(self._tenant, f"forwards.{event['channel']}.{event['user_id']}", reply)
+        else:
+            await self._events.put_reply(reply)
         return True
+
+
+def forwards(store: Store, client: QueueClient, tenant: str) -> Gathering:
+    """Return what makes one reply of the messages that a person forwards at once."""
+    return Gathering(store, client, tenant, Events(client, tenant), merge_forwards, tube=REPLIES_TUBE)
 
 
 def a_week_before(store: Store) -> int:
@@ -141,8 +152,14 @@ def reply_name(tenant: str, event: Event) -> str:
 
 
 def written_of(tenant: str, event: Event) -> Written:
-    is_edit, text = event.get("kind") == "edited", str(event.get("event_text") or "").strip()
-    files = 0 if is_edit else len(event.get("attachments") or ())
+    is_edit, text = event.get("kind") == "edited", _text_of(event)
+    files = 0 if is_edit else len(event.get("attachments") or ()) + int(event.get("forward_files") or 0)
     is_unverified, is_mailed = bool(event.get("unverified")), event.get("source") == MAIL
     name = reply_name(tenant, event)
     return Written(name, text, files, is_edit, is_unverified=is_unverified, is_mailed=is_mailed)
+
+
+def _text_of(event: Event) -> str:
+    """Return the words of a message, with those that are forwarded in it behind its own."""
+    texts = (str(event.get(name) or "").strip() for name in ("event_text", "forward_text"))
+    return "\n\n".join(filter(None, texts))

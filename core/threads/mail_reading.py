@@ -41,8 +41,8 @@ _FAILED_DMARC = re.compile(r"\bdmarc\s*=\s*fail\b", re.IGNORECASE)
 _DAY = "mon|tue|wed|thu|fri|sat|sun|пн|вт|ср|чт|пт|сб|вс|поне|втор|сред|четв|пятн|субб|воск"
 _ATTRIBUTION = re.compile(
     r"^[ \t]*(?:on\s(?=.{0,200}\d:\d\d).{0,300}?wrote[ \t]*:"  # Gmail and Apple in English
-    rf"|(?:\d{{1,2}}[./ ]|\d{{4}}-\d\d-\d\d|{_DAY})[^\n]*"  # Gmail, Mail.ru, Yandex and Apple in Russian
-    r"(?:(?:\n[^\n>]*)?<[^<>\s]+@[^<>\s]+>[^\n]{0,30}|\d:\d\d[^\n]*(?:пишет|написал\(а\)|wrote)):"
+    rf"|(?:\d{{1,2}}[./ ]|\d{{4}}-\d\d-\d\d|{_DAY})[^\n]{{0,300}}"  # Gmail, Mail.ru, Yandex and Apple in Russian
+    r"(?:(?:\n[^\n>]{0,300})?<[^<>\s]+@[^<>\s]+>[^\n]{0,30}|\d:\d\d[^\n]{0,300}(?:пишет|написал\(а\)|wrote)):"
     r")[ \t]*$",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )

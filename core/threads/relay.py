@@ -178,10 +178,10 @@ class Relay:
         text = [say("reply_unreachable", author.locale)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"unreachable.{event}")
 
-    async def report_empty(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str) -> None:
-        """Tell an author that its message has nothing that can be passed on."""
+    async def report_empty(self, tenant: str, author: Correspondent, way: ReplyRoute, name: str) -> None:
+        """Tell an author that its message has nothing that can be passed on, once under a name."""
         text = [say("reply_empty", author.locale)]
-        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"empty.{event}")
+        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"empty.{name}")
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""

@@ -11,7 +11,7 @@ doubles nothing: the next attempt makes the same calls under the same names.
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from core.admission.quotas import may_reply
@@ -28,7 +28,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sentence import say
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
-from core.threads.incoming import Incoming, IncomingReplies, RepliedDelivery, reply_name, way_of, written_of
+from core.threads.incoming import Incoming, IncomingReplies, RepliedDelivery, forwards, reply_name, way_of, written_of
 from core.threads.limits import MOST, ReplyLimits
 from core.threads.relay import ADDRESSES, SECOND, Relay, Written, person_of
 from core.threads.threads import OFFICE, USER, Added, Correspondent, Inbox, Thread, Threads
@@ -44,10 +44,12 @@ from core.updates.events import (
     encode,
     is_for_topic,
     lane_of,
+    message_of,
     replies_tube,
     sends_reply,
 )
 from core.updates.events import person_of as event_person
+from core.updates.ingress import GATHERED
 from core.updates.reachability import OptOuts
 from core.uploads import Uploads
 from core.webhooks.event_reader import put_message
@@ -95,6 +97,7 @@ class ReplyWorker:
         self._held = HeldReplies(store)
         self._limits = ReplyLimits(store)
         self._files = ThreadFiles(store, client, Uploads(store))
+        self._forwards = forwards(store, client, "")
         self._store = store
 
     async def open(self) -> None:
@@ -107,6 +110,9 @@ class ReplyWorker:
 
     async def handle(self, attempt: Attempt) -> Result:
         """Place one reply and carry it to the other side. Raises StoreError."""
+        if attempt.task.kind == GATHERED:
+            await self._forwards.handle(attempt)
+            return None
         tenant, event = attempt.task.tenant, decode(attempt.body)
         try:
             if sends_reply(event):
@@ -163,11 +169,10 @@ class ReplyWorker:
         if author and author.blocked:
             return
         if not (reply.written.text or reply.written.files):
-            if (
-                reply.is_quoted and not reply.written.corrects
-            ):  # such as forwarded messages alone: who quotes has meant to reply
+            if not reply.written.corrects:  # such as a message that was forwarded and has only a map
                 person = person_of(author, reply.way.address, None)
-                await self._relay.report_empty(reply.tenant, person, reply.way, reply.written.event)
+                name = reply.written.event if reply.is_quoted else f"{person.id}.{datetime.now(UTC):%d%H}"
+                await self._relay.report_empty(reply.tenant, person, reply.way, name)
             return
         if reply.written.corrects:
             await self._correct(reply)
@@ -212,7 +217,7 @@ class ReplyWorker:
 
     async def _correct(self, reply: Incoming) -> None:
         """Pass on an edit of what was passed on before. Raises NotFound THREAD_NOT_FOUND."""
-        message, author = str(reply.event.get("message_id") or ""), reply.author
+        message, author = message_of(reply.event), reply.author
         thread_id = await self._received.thread_of(reply.tenant, *reply.way, message, reply.written.text)
         if not thread_id:
             return
@@ -246,7 +251,7 @@ class ReplyWorker:
         return replace(written, files=written.files - len(found), attachments=found)
 
     async def _note_passed_on(self, reply: Incoming, thread: str) -> None:
-        if message := str(reply.event.get("message_id") or ""):
+        if message := message_of(reply.event):
             await self._received.note_passed_on(reply.tenant, *reply.way, message, thread, reply.written.text)
 
     async def _to_office(self, reply: Incoming) -> None:

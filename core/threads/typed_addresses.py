@@ -17,9 +17,9 @@ _MOST = 5
 
 _ADDRESS = re.compile(
     r"""
-    [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                          # mail
+    (?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+                              # mail; a long word is read once
     | (?<![\w@.])@[A-Za-z]\w{3,31}                                        # an account
-    | \[(?:id|club|public)\d+\|[^\]]*\]                                   # an account, as VK writes it
+    | \[(?:id|club|public)\d+\|[^\]]{0,200}\]                                 # an account, as VK writes it
     | (?<![\w.-])(?:(?:t|telegram)\.me|vk\.(?:com|ru|me)|wa\.me|max\.ru|ok\.ru|instagram\.com|discord\.gg)/[\w@./+-]+
     | tg://[\w?=&/+-]+
     | (?<![\w+])(?:\+|00)[ ]?\d(?:[ \u00a0()-]{0,3}\d){7,14}(?!\w)        # a telephone of any country

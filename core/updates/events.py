@@ -174,9 +174,9 @@ class Events:
 
     async def _is_of_a_thread(self, event: Event) -> bool:
         """Return whether the text of a message was edited that was passed on to a thread."""
-        if self._received is None or not is_private(event):
+        if self._received is None or not (is_private(event) or event.get("topic_id")):
             return False
-        place = self._tenant, str(event["channel"]), str(event["user_id"]), str(event.get("message_id") or "")
+        place = self._tenant, str(event["channel"]), str(event["user_id"]), message_of(event)
         return bool(await self._received.thread_of(*place, str(event.get("event_text") or "").strip()))
 
     async def _is_opt_out(self, event: Event) -> bool:
@@ -253,6 +253,12 @@ def lane_of(event: Event) -> str:
 def is_private(event: Event) -> bool:
     """Return whether the chat is between a person and the bot."""
     return event.get("chat_type") in (None, "", "private")
+
+
+def message_of(event: Event) -> str:
+    """Return the id of a message among those of its author: a topic is in a chat, which has numbers of its own."""
+    message = str(event.get("message_id") or "")
+    return f"{event.get('chat_id')}/{message}" if message and event.get("topic_id") else message
 
 
 def is_for_topic(event: Event) -> bool:

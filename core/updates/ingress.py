@@ -2,7 +2,8 @@
 
 The receiver of updates from a provider calls `Ingress.put`. It is the same object over polling, a webhook and a
 gateway, and in every process. The parts of one event that come in several updates, the photos of an album or two
-notices of one join (C-14), are gathered first:
+notices of one join (C-14), are gathered first, and so are the messages that somebody forwards at once to a thread
+(R-24):
 
     add ─▶ the part in a hash of Redis, and a task that is due after the window ─▶ the task of the last part: merge, put
 
@@ -29,6 +30,8 @@ from core.updates.reachability import Reachability
 log = logging.getLogger(__name__)
 
 TUBE = "events.parts"
+GATHERED = "gathered"
+"""The kind of the tasks that are due after the window."""
 WINDOW = timedelta(seconds=1)
 
 _KEPT = timedelta(hours=2)
@@ -63,10 +66,14 @@ class _Timer(msgspec.Struct, frozen=True):
 
 class Gathering:
     """One per process, channel and tenant; the worker of any puts the events of all tenants. `source`: as in
-    `Events.put`.
+    `Events.put`. `tube`: another one, whose worker calls `handle` for tasks of the kind GATHERED; its events are
+    replies.
     """
 
-    def __init__(self, store: Store, client: QueueClient, tenant: str, events: Events, merge: Merge) -> None:
+    def __init__(
+        self, store: Store, client: QueueClient, tenant: str, events: Events, merge: Merge, *, tube: str = TUBE
+    ) -> None:
+        self._tube = tube
         self._store = store
         self._client = client
         self._tenant = tenant
@@ -88,17 +95,17 @@ class Gathering:
         is_new = await self._store.command("HSETNX", key, field, stored)
         await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
         timer = msgspec.json.encode(_Timer(source, name, to_ms(due))).decode()
-        task = NewTask(timer, self._tenant, lane=_lane(source, name), due=due)
-        is_put = await self._client.queue.put_once(TUBE, task, source=f"parts.{source}", name=f"{name} {field}")
+        task = NewTask(timer, self._tenant, lane=_lane(source, name), due=due, kind=GATHERED)
+        is_put = await self._client.queue.put_once(self._tube, task, source=f"parts.{source}", name=f"{name} {field}")
         if is_new and not is_put:  # it was merged before
             await self._store.command("HDEL", key, field)
         return is_put
 
     def worker(self) -> Worker:
         """Return a worker that puts the events, to `run()` and to `stop()`."""
-        return self._client.worker(TUBE, self._handle, lease=_LEASE)
+        return self._client.worker(TUBE, self.handle, lease=_LEASE)
 
-    async def _handle(self, attempt: Attempt) -> None:
+    async def handle(self, attempt: Attempt) -> None:
         """Put the event if this is the task of the last part. Which parts it has is saved before, so that an attempt
         that is made again after a crash puts the same event, and takes no part that has come meanwhile.
         """
@@ -117,12 +124,41 @@ class Gathering:
             return
         events = self._events if tenant == self._tenant else Events(self._client, tenant)
         try:
-            await events.put(timer.source, self._merge(timer.name, parts))
+            if self._tube == TUBE:
+                await events.put(timer.source, self._merge(timer.name, parts))
+            else:
+                await _put_replies(events, [self._merge(timer.name, parts)], parts)
         except Invalid as refusal:
             log.warning("%s of %s is ignored: %s %s", timer.name, timer.source, refusal.code, refusal)
 
     def _key(self, source: str, name: str) -> str:
         return KEYS["gathered"].at(self._store.shard_of(_lane(source, name)), source, name)
+
+
+async def _put_replies(events: Events, merged: Sequence[Event], parts: Sequence[Event]) -> None:
+    """Put a reply, or its parts if it is too large. Raises Invalid EVENT_…"""
+    try:
+        encode(merged[0])
+    except Invalid:
+        merged = parts
+    for one in merged:
+        await events.put_reply(one)
+
+
+def merge_forwards(name: str, parts: Sequence[Event]) -> Event:
+    """Return one event of messages that were forwarded at once, in their order."""
+    ordered = sorted(parts, key=lambda part: (str(part.get("event_date") or ""), _number_of(part), str(part["id"])))
+    texts = [str(part.get("event_text") or "").strip() for part in ordered]
+    added = {
+        "event_text": "\n\n".join(filter(None, texts)),
+        "attachments": [one for part in ordered for one in part.get("attachments") or ()],
+    }
+    return {**ordered[0], **added, "id": f"forwards.{ordered[0]['id']}"[:128]}
+
+
+def _number_of(part: Event) -> int:
+    number = part.get("message_id")
+    return number if isinstance(number, int) else 0
 
 
 def _lane(source: str, name: str) -> str:

@@ -204,7 +204,10 @@ def _link(link: Any) -> dict[str, Any]:
         written = {"reply_user_id": int(author["user_id"])} if author else {}
         return {"reply_message_id": body["mid"], "reply_message_text": body.get("text") or "", **written}
     about = {"forward_entity_id": int(author["user_id"]), "forward_entity_type": "user"} if author else {}
-    return {"is_forward": True, "forward_message_id": body["mid"], **about}
+    files = sum(one["type"] in _FILES for one in body.get("attachments") or ())
+    known = {"forward_text": body.get("text") or "", "forward_files": files}
+    content = {name: value for name, value in known.items() if value}
+    return {"is_forward": True, "forward_message_id": body["mid"], **about, **content}
 
 
 _READERS = {

@@ -13,7 +13,7 @@ Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports
 (starts the processes).
 """
 
-from core.errors import SetupError
+from core.errors import SetupError, StoreError
 from core.model.contacts.addresses import e164, malformed
 from core.model.contacts.subscription import Subscription, is_endpoint, origin_of
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
@@ -56,7 +56,7 @@ from couriers.sending.interface import (
     Split,
     Unknown,
 )
-from couriers.sending.known_ids import KnownIds
+from couriers.sending.known_ids import KnownIds, StoredIds
 
 __all__ = [
     "BEGINNING",
@@ -95,6 +95,8 @@ __all__ = [
     "SetupError",
     "Span",
     "Split",
+    "StoreError",
+    "StoredIds",
     "Subscription",
     "TargetForbidden",
     "Transfers",

@@ -22,6 +22,7 @@ from core.model.content import Content, Feature
 from core.model.display import Limits
 from core.model.states import Reason
 from core.sentence import Text
+from couriers.sending.known_ids import StoredIds
 
 FOREVER = timedelta.max
 NEVER = timedelta(0)
@@ -241,6 +242,13 @@ class UsesSubscriptions(Protocol):
 
     subscribe_key: str
     push_service: str
+
+
+@runtime_checkable
+class KeepsIds(Protocol):
+    """A courier that makes things at its provider under names may have this attribute as well. The runtime sets it."""
+
+    ids: StoredIds | None
 
 
 @runtime_checkable

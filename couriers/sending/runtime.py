@@ -44,7 +44,8 @@ from couriers.sending.attempt_pool import AttemptPool
 from couriers.sending.content.shown import display_of
 from couriers.sending.content.uploaded_files import UploadedFiles
 from couriers.sending.day_messages import DayMessages
-from couriers.sending.interface import NEVER, Courier
+from couriers.sending.interface import NEVER, Courier, KeepsIds
+from couriers.sending.known_ids import StoredIds
 from couriers.sending.options import CourierOptions
 from couriers.sending.parcels.exchange_notes import ExchangeNotes
 from couriers.sending.parcels.parcel_executor import ParcelExecutor
@@ -131,6 +132,8 @@ class Runtime:
         async def halt(said: Text) -> None:
             await self._halt(tenant, said)
 
+        if isinstance(courier, KeepsIds):
+            courier.ids = StoredIds(self._store, courier.channel, courier.account)
         services = self._services(courier, options or self._options, halt)
         whose = (options or self._options).tenant if tenant == EVERY_TENANT else tenant
         texts = ReceivedTexts(self._store, courier, whose)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,6 +20,8 @@ from couriers.sending import (
     Reason,
     Rejected,
     Sent,
+    StoredIds,
+    StoreError,
     malformed,
 )
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
@@ -60,11 +63,11 @@ class TelegramBot:
     shows = RECORD.shows
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD, follows_group=True)
 
-    def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds, topics: KnownIds) -> None:
+    def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds) -> None:
         self.account = account
         self._bot = bot
         self._moved_groups = moved_groups
-        self._topics = topics
+        self.ids: StoredIds | None = None
         self._new_topic = asyncio.Lock()
 
     def as_text(self, content: Content) -> frozenset[Feature]:
@@ -162,20 +165,25 @@ class TelegramBot:
         may not make one. `gone`: was deleted. Raises one of FAILURES.
         """
         key, _, name = topic.partition("#")
+        request = methods.CreateForumTopic(chat_id=group, name=name[:_LONGEST_NAME] or key)
         async with self._new_topic:  # of several messages at once only the first makes it
-            known = self._topics.get(f"{group}#{key}")
-            if known and known != gone:
-                return known
-            request = methods.CreateForumTopic(chat_id=group, name=name[:_LONGEST_NAME] or key)
             try:
-                made = await self._request(group, request)
+                known = await self.ids.get(f"{group}#{key}") if self.ids else ""
+                return known if known and known != gone else await self._new(group, key, request, gone)
             except exceptions.TelegramBadRequest as refusal:
                 log.warning("telegram-bot: no topic can be made in %s: %s", group, refusal.message)
                 return ""
-            except FAILURES as fault:
+            except (*FAILURES, StoreError) as fault:
                 raise TopicNotMade(request, fault) from None
-            self._topics.store(f"{group}#{key}", str(made["message_thread_id"]))
-            return str(made["message_thread_id"])
+
+    async def _new(self, group: str, key: str, request: Request, gone: str) -> str:
+        """Make a topic and return its id, or that of another process which was faster. Raises FAILURES, StoreError."""
+        made = str((await self._request(group, request))["message_thread_id"])
+        known = await self.ids.keep(f"{group}#{key}", made, gone) if self.ids else made
+        if known != made:
+            with suppress(*FAILURES):
+                await self._request(group, methods.DeleteForumTopic(chat_id=group, message_thread_id=int(made)))
+        return known
 
     def _current(self, address: str) -> str:
         """Return the id of the supergroup that a group became, otherwise the address itself."""

@@ -15,8 +15,7 @@ __all__ = ["Settings", "open"]
 
 
 async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A001 - the interface's name
-    """Check the token and return the courier. `directory` keeps the ids of groups that became supergroups, and of
-    topics.
+    """Check the token and return the courier. `directory` keeps the ids of groups that became supergroups.
 
     Raises SetupError if the Bot API cannot be reached or refuses the token.
     """
@@ -26,4 +25,4 @@ async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A00
     except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await bot.close()
         raise
-    return TelegramBot(account, bot, KnownIds(directory / "migrated-groups"), KnownIds(directory / "topics"))
+    return TelegramBot(account, bot, KnownIds(directory / "migrated-groups"))

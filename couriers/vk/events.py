@@ -180,12 +180,17 @@ def _reply(message: Any) -> dict[str, Any]:
 
 
 def _forward(messages: Any) -> dict[str, Any]:
-    """Return the writer of the first forwarded message: a person, or a community, whose number is negative."""
+    """Return the writer of the first forwarded message: a person, or a community, whose number is negative; the words
+    of all, and how many files they have.
+    """
     if not isinstance(messages, list) or not messages:
         return {}
     author, seconds = (messages[0].get(name) for name in ("from_id", "date"))
     about = {"forward_entity_id": author, "forward_entity_type": "user" if author > 0 else "channel"} if author else {}
-    return {"is_forward": True, **about, **({"forward_date": _date(seconds)} if seconds else {})}
+    words = "\n\n".join(one["text"] for one in messages if one.get("text"))
+    files = sum(len(files_of(one)) for one in messages)
+    known = {"forward_text": words, "forward_files": files, "forward_date": _date(seconds) if seconds else None}
+    return {"is_forward": True, **about, **{name: value for name, value in known.items() if value}}
 
 
 def _date(seconds: int) -> str:

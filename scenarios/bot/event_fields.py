@@ -61,6 +61,8 @@ FIELDS: Mapping[str, str] = {
     "reply_entity_id": "as `entity_id`, of the message to which it replies",
     "reply_entity_type": "",
     "is_forward": "whether the message was forwarded",
+    "forward_text": "the words that were forwarded, in VK and MAX, which have them beside `event_text`",
+    "forward_files": "how many files were forwarded there",
     "forward_entity_id": "who wrote it first: a person, chat or channel; missing if the person hides that",
     "forward_entity_type": "`user`, `chat` or `channel`",
     "forward_date": "when it was written",
@@ -121,7 +123,7 @@ FIELDS: Mapping[str, str] = {
 """Name → meaning; "" where the name is enough."""
 
 OF_ADA = (
-    *("user_state", "event_text_html", "event_text_markdown"),
+    *("user_state", "event_text_html", "event_text_markdown", "forward_text", "forward_files"),
     *(
         "language",
         "schedule",

@@ -303,6 +303,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])
     await ReceivedMessages(stack.store).quoted(TENANT, "echo", "p1", "5")
     await ReceivedMessages(stack.store).forget(TENANT, "echo", "p1")
+    await stack.store.run("keep_id", accepted.key.shard, "echo", "account", "name", "5", "")
     await stack.store.run("note_mailed", accepted.key.shard, "code", accepted.key.suffix)
     await stack.store.run("count_refused_reply", accepted.key.shard, accepted.key.suffix, 0)
     threads, way = Threads(stack.store), ReplyRoute("echo", "p1")

@@ -94,6 +94,14 @@ DELIVERIES = (
         "the newest messages of a provider's dialog that are not read: entry by message number; `read`: the last mark",
     ),
     Key(
+        "provider_ids",
+        "couriers:{s}:ids:<channel>:<account>",
+        "hash",
+        Lifetime.FOREVER,
+        "name → the provider's id of what a courier has made under it, such as the topic of a person in the group of an"
+        " office",
+    ),
+    Key(
         "listed",
         "deliveries:{s}:listed:<tenant>",
         "zset",

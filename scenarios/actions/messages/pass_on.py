@@ -10,7 +10,8 @@ from scenarios.words import sentence
 
 _NO_REPLY = skipped(sentence("no_one_to_pass_on_to"))
 _FIELDS = (
-    *("id", "channel", "source", "kind", "user_id", "chat_id", "chat_type", "message_id", "event_text", "attachments"),
+    *("id", "channel", "source", "kind", "user_id", "chat_id", "chat_type", "message_id", "event_text", "event_date"),
+    *("attachments", "is_forward", "forward_text", "forward_files"),
     *("first_name", "last_name", "username", "language_code"),
 )
 

@@ -29,7 +29,7 @@ from core.queue import NewTask
 from core.redis.keys import KEYS
 from core.redis.server_checks import configure
 from core.services import Services
-from core.threads import Inbox, ReplyWorker, Thread
+from core.threads import Inbox, ReplyWorker, Thread, UnquotedReplies
 from core.threads import threads as threads_module
 from core.threads.files import (
     LONGEST,
@@ -356,8 +356,29 @@ async def test_who_replies_with_nothing_of_its_own_is_told_so(school: School) ->
     message = await school.send()
     await school.write(MARIA, "", quoted=message, is_forward=True, event="e1")
     assert school.got(MARIA)[1:] == ["Это не передано: здесь нет ни своих слов, ни файлов."]
-    await school.write(MARIA, "", is_forward=True)
-    assert (len(school.got(MARIA)), await school.threads()) == (2, [])
+    for _ in range(3):  # without a quote it is said once in an hour
+        await school.write(MARIA, "", is_forward=True)
+    assert (len(school.got(MARIA)), await school.threads()) == (3, [])
+    await school.write(MARIA, "", quoted=message, is_forward=True, forward_text="Rules", forward_files=2)
+    assert school.got(ANNA)[-1].splitlines()[1:3] == ["Rules", "(Файлы не переданы: 2.)"]
+
+
+@pytest.mark.parametrize(("size", "messages"), [(4, ["111\n\n222\n\n333"]), (60_000, ["1", "2", "3"])])
+async def test_several_forwards_are_one_message_unless_they_are_too_large(
+    school: School, size: int, messages: list[str]
+) -> None:
+    """The first one is handed in twice; they come in any order."""
+    await school.send()
+    core = school.core
+    replies, written = UnquotedReplies(core.store, core.client, core.directory, TENANT), {"channel": BOT}
+    for number in (1, 3, 2, 1):
+        text = str(number) * (3 if size == 4 else size)
+        about = {"event_text": text, "event_date": "2026-09-01T08:00:00+00:00", "message_id": number}
+        person = {"user_id": "100001", "chat_id": "100001"}
+        assert await replies.take({**written, **about, **person, "id": f"f{number}", "is_forward": True})
+    await until(school.is_idle)
+    (thread,) = await school.threads()
+    assert sorted(text[: len(messages[0])] for _, text in await school.said(thread)) == messages
 
 
 async def test_the_references_of_all_parts_lead_to_their_delivery_as_long_as_its_history_is_kept(stack: Stack) -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from core.answers.words import meaning
+from core.threads.mail_reading import new_words
 from core.threads.typed_addresses import typed_addresses
 
 
@@ -42,3 +44,11 @@ def test_an_address_is_found(text: str, found: list[str]) -> None:
 )
 def test_what_is_no_address_is_left_alone(text: str) -> None:
     assert typed_addresses(text) == []
+
+
+@pytest.mark.parametrize("text", ["1" * 120_000, "[id1|" * 24_000, "a" + " " * 120_000 + "a", "пн " + "0:00 " * 24_000])
+def test_a_long_text_is_read_once(text: str) -> None:
+    """Read again from each of its characters it would take minutes, in which its process does nothing else."""
+    assert typed_addresses(text) == []
+    assert meaning(text, []) is None
+    assert len(new_words(text)) <= len(text)

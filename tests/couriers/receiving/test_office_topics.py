@@ -17,6 +17,7 @@ from core.services import Services
 from core.threads import Inbox, ReplyWorker
 from core.threads.relay import Written
 from couriers.inbound import events_ingress
+from couriers.sending import Message, Sent, StoredIds
 from couriers.telegram_bot import sign_in as telegram_bot
 from couriers.telegram_bot.client import BotClient
 from couriers.telegram_bot.receive import TelegramLongPoll
@@ -108,6 +109,8 @@ async def test_each_person_has_a_topic_in_which_the_office_answers(office: Offic
     await office.gets(MARIA, "Ольга (Деканат) отвечает:\nДа")
     people.reply(OLGA, question["id"], "И завтра", CHAT)
     await office.gets(MARIA, "Ольга (Деканат) отвечает:\nИ завтра")
+    people.edit(OLGA, (await office.gets(CHAT, "Да"))["id"], "Да, конечно", CHAT)
+    await office.gets(MARIA, "Ольга (Деканат) исправляет:\nДа, конечно")
     people.write(STRANGER, "Привет", CHAT, boriss)
     await office.gets(CHAT, "Не передано: автор не состоит")
     people.reply(OLGA, (await office.gets(CHAT, "Привет"))["id"], "Зря", CHAT)  # stays among colleagues
@@ -132,6 +135,21 @@ async def test_a_deleted_topic_is_made_again_and_no_message_is_lost(office: Offi
     assert second != first
     people.write(OLGA, "Да", CHAT, second)
     await office.gets(MARIA, "Ольга (Деканат) отвечает:\nДа")
+
+
+async def test_couriers_of_one_bot_on_two_machines_make_one_topic(office: Office, tmp_path: Path) -> None:
+    """The second one has another ADA_DATA, and makes its topic at the same moment."""
+    settings = telegram_bot.Settings("1:secret", f"http://127.0.0.1:{office.server.port}")
+    couriers = [await telegram_bot.open(settings, tmp_path / str(number)) for number in range(2)]
+    for one in couriers:
+        one.ids = StoredIds(office.stack.store, CHANNEL, one.account)
+    topic = f"{CHAT}#0.abc#Мария"
+    sent = await asyncio.gather(*(one.attempt([Message(topic, "Hello", "s", "r")]) for one in couriers))
+    assert [outcome.reference.partition("/")[0] for (outcome,) in sent if isinstance(outcome, Sent)] == [
+        str(name) for name in office.topics
+    ] * 2
+    for one in couriers:
+        await one.close()
 
 
 async def test_a_group_without_topics_gets_the_messages_of_all(office: Office) -> None:
