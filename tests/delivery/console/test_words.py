@@ -23,6 +23,15 @@ OPTIONAL = ("problem.", "said.")
 """An error of the API has an English text of its own; a text that Ada has written is the key of its translation."""
 
 
+FOR_PROGRAMS = {
+    *("ATTACHMENT_MALFORMED", "FOLLOW_UP_ALONE", "FOLLOW_UP_LANE", "FOR_PROGRAMS", "HISTORY_KEY_OF_ANOTHER_SENDER"),
+    *("ANSWER_WITHOUT_FILE", "NOT_PRINTABLE", "OFFICE_NOT_FOUND", "RECIPIENT_AMBIGUOUS", "RECIPIENT_WITHOUT_ID"),
+    *("URGENT_NOT_ALLOWED", "WAIT_OUT_OF_RANGE", "WAIT_WITHOUT_FIRST"),
+    *("CELL_TOO_LONG", "COLUMN_REPEATED", "COLUMN_WITHOUT_NAME", "VALUE_MISSING"),
+}
+"""Refusals of what no page can ask for; the last line: the page says them with the cell or the field."""
+
+
 FIRST = ("main.js", "lib/page.js", "lib/api.js", "lib/live.js", "lib/words.js", "lib/dom.js", "pages/home.js")
 FIRST_PAGES = (*FIRST, "pages/overview.js", "pages/sign_in.js")
 """The modules that show the first page to somebody."""
@@ -72,6 +81,14 @@ def test_everything_that_keeps_a_person_from_being_reached_has_words_and_advice(
     for language in ("en", "ru"):
         known = words(language).keys()
         assert {f"{table}.{why}" for table in ("why", "advice") for why in whys} <= known
+
+
+def test_what_is_refused_of_a_message_is_said_in_russian() -> None:
+    """Who writes in the console reads it; English is what the API says."""
+    rules = [path for folder in ("core/orders", "core/answers") for path in Path(folder).rglob("*.py")]
+    named = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', "\n".join(path.read_text() for path in rules)))
+    said = {key.removeprefix("problem.") for key in words("ru") if key.startswith("problem.")}
+    assert not (named & CODES.keys()) - said - FOR_PROGRAMS
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
