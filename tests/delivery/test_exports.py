@@ -161,6 +161,12 @@ async def test_a_table_for_people_has_one_row_for_each_recipient_in_their_words(
     assert name == f"Оценка: {{{{mark}}}} {at:%d.%m.%Y}.csv"
     english, *_ = rows(await api.call("GET", f"{made.headers['Location']}/recipients.csv?language=en"))
     assert english == ["Number", "Person", "Groups", "Why not", "SMS", "E-mail", "Text"]
+    await api.call("POST", "/v1/users", {"id": 4, "contacts": {"sms": "+79991110004"}})
+    await api.call("POST", "/v1/groups", {"id": "g-17", "title": "8 «А»", "members": [4]})
+    body = delivery_body(recipients=[{"group": "g-17"}], deliver_at="2030-01-01T00:00:00Z", far=True)
+    where = (await api.call("POST", "/v1/deliveries", body)).headers["Location"]
+    _, (_, _, groups, *_) = rows(await api.call("GET", f"{where}/recipients.csv?language=en"))
+    assert groups == "8 «А»"
 
 
 @pytest.mark.parametrize(("kind", "columns"), [("users", "ИД,ФИО,Почта,Роль,Язык,Отказ"), ("members", "Группа,ИД")])

@@ -4,7 +4,7 @@ The CSV has two forms: for programs a row for each channel; for people (W-26) a 
 times of the console.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Annotated, Literal
 
@@ -299,14 +299,16 @@ class OutcomeTable:
         own = [words["message.own_text"]] if self._is_personal else []
         return [*(str(words[key]) for key in _PERSON), *channels, *map(str, own)]
 
-    def row(self, record: RecipientRecord) -> Sequence[str]:
+    def row(self, record: RecipientRecord, titles: Mapping[str, str]) -> Sequence[str]:
+        """`titles`: of groups, by their ids."""
         why = why_not_reached(record)
         known = (
             console_word("why", why, self._language) if why else str(console_words(self._language)["message.reached"])
         )
         cells = [self._cell(record.outcomes[one]) for one in self._channels]
         own = [record.text or ""] if self._is_personal else []
-        return [str(record.id), record.name or "", ", ".join(record.origin), known, *cells, *own]
+        groups = ", ".join(titles.get(one, one) for one in record.origin)
+        return [str(record.id), record.name or "", groups, known, *cells, *own]
 
     def _cell(self, outcome: OutcomeRecord) -> str:
         """Return an outcome with reason, provider's words and time; nothing where the person has no contact."""
@@ -323,7 +325,11 @@ class OutcomeTable:
 
 async def table_rows(request: ApiRequest, table: OutcomeTable, wanted: RecipientFilter) -> AsyncIterator[Rows]:
     """Yield pages of rows, the header with the first."""
-    rows = [table.header()]
+    rows, titles = [table.header()], dict[str, str]()
     async for page in request.services.core.deliveries.recipients.all(request.history_key, request.tenant, wanted):
-        yield [*rows, *(table.row(record) for record in await with_names(request, page.recipients))]
+        named = await with_names(request, page.recipients)
+        new = list({group for one in named for group in one.origin} - titles.keys())
+        groups = await request.services.core.directory.groups.lookup(request.tenant, new) if new else []
+        titles |= {group: one.title or group for group, one in zip(new, groups, strict=True) if one}
+        yield [*rows, *(table.row(record, titles) for record in named)]
         rows = []

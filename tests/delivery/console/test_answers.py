@@ -52,6 +52,9 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.sees("Вопрос закрыт")
 
 
+REPEATS = "[...document.querySelectorAll('.rows button')].filter((one) => one.innerText === 'Повторить').length"
+
+
 async def test_writing_asks_for_an_answer_in_two_taps(person: Person, axe_source: str) -> None:
     who = f"reader-{uuid.uuid4().hex[:6]}"
     address = f"18{uuid.uuid4().int % 10**6:06d}"
@@ -83,6 +86,11 @@ async def test_writing_asks_for_an_answer_in_two_taps(person: Person, axe_source
     (made, _) = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"]
     assert made["answer"]["options"] == [{"key": "1", "text": "Еду", "places": 20}, {"key": "2", "text": "Не еду"}]
     assert made["answer"]["visible"] == "hidden", "as the message that is repeated"
+    given = {"sender": {"id": "office"}, "recipients": [{"id": who}], "text": f"A place for {who}", "kind": "place"}
+    await person.running.call("POST", "/v1/deliveries", given)
+    await person.go(f"messages?text={who}")
+    await person.sees("от самой Ады")
+    assert await person.browser.run(REPEATS) == 2, "not what Ada writes by itself"
 
 
 async def test_who_has_not_answered_is_found_with_one_tap_and_answered_for_by_keyboard(
