@@ -50,16 +50,16 @@ async def test_the_doctor_names_the_library_of_an_extra_that_is_missing(
 
 
 async def test_a_group_of_a_setting_that_is_unknown_or_empty_is_named(stack: Stack, tmp_path: Path) -> None:
-    settings = load({"ADA_OPERATORS": "admins", "ADA_OFFICE": "dean"}, tmp_path).settings
+    settings = load({"ADA_OPERATORS": "admins", "ADA_OFFICE": "dean", "ADA_BOT_TENANT": "school"}, tmp_path).settings
     groups = Directory(stack.store).groups
     found = [one async for one in check_named_groups(stack.store, settings)]
     assert [(one.what, one.is_good) for one in found] == [("operators", False), ("office", False)]
     assert (
-        found[0].detail == "there is no group 'admins' in the tenant 'default': nobody is informed when a channel stops"
+        found[0].detail == "there is no group 'admins' in the tenant 'school': nobody is informed when a channel stops"
     )
-    await Directory(stack.store).users.create("default", User(1))
-    await groups.create("default", Group("admins"), [1])
-    await groups.create("default", Group("dean"))
+    await Directory(stack.store).users.create("school", User(1))
+    await groups.create("school", Group("admins"), [1])
+    await groups.create("school", Group("dean"))
     found = [one async for one in check_named_groups(stack.store, settings)]
     assert [(one.what, one.is_good) for one in found] == [("operators", True), ("office", False)]
     assert found[1].detail.startswith("the group 'dean' has no members: nobody gets")

@@ -10,10 +10,12 @@ from cli.client.format_history import (
     format_event,
     format_exchanges,
     format_outcome,
+    format_preview,
     recipient_lines,
     verdict_text,
 )
 from cli.client.local_times import in_zone
+from cli.commands.messages.deliveries import sms_in_parts
 
 
 def test_an_outcome_shows_what_the_channel_could_not_show() -> None:
@@ -111,3 +113,19 @@ def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:
         "    DATA  no answer  60001 ms  Timed out",
     ]
     assert format_exchanges([]) == "nothing failed in the last seven days"
+
+
+def test_a_preview_names_a_quota_that_is_used_up() -> None:
+    counts = dict.fromkeys(("no_contact", "opted_out", "duplicates", "cannot_answer"), 0)
+    seen = {"people": 2, **counts, "channels": {"vk": {"people": 2}}, "moved_from": None}
+    shown = "people 2\n  vk  people 2\n"
+    assert format_preview({**seen, "quota": {"limit": 4, "allowed": True}}) == f"{shown}nothing was sent"
+    used_up = f"{shown}the quota of 4 is used up\nnothing was sent"
+    assert format_preview({**seen, "quota": {"limit": 4, "allowed": False}}) == used_up
+
+
+def test_the_parts_of_an_sms_are_named_if_anybody_gets_one() -> None:
+    history = {"text": "a" * 161, "counts": {"recipients": 3}, "channels": {"sms": {"skipped": 1, "no_contact": 1}}}
+    assert "has 2 parts" in sms_in_parts(history)
+    nobody = {**history, "channels": {"sms": {"skipped": 2, "no_contact": 1}}}
+    assert [sms_in_parts(one) for one in (nobody, {**history, "text": "a"}, {**history, "channels": {}})] == [""] * 3

@@ -103,7 +103,8 @@ async def test_a_preview_and_a_warning_name_the_parts_of_an_sms(ada: Ada, courie
     send = ("send", "--to", "sms:+79990000001", "--to", "2=sms:89990000001", "--channel", "sms", "--text", "Я" * 100)
     seen = "people 1  duplicates 1\n  sms  people 1  2 SMS each, 2 in all, each 4.20 ₽\nnothing was sent\n"
     assert await ada(*send, "--preview") == (0, seen, "")
-    assert (await ada(*send, "--preview", "--wait"))[0] == 2
+    for option in (["--wait"], ["--every", "every Monday 8:00"]):
+        assert (await ada(*send, "--preview", *option))[0] == 2
     code, _, warning = await ada(*send)
     assert (code, "an SMS of this text has 2 parts" in warning) == (0, True)
 
