@@ -235,10 +235,13 @@ class _Words(HTMLParser):
         super().__init__()
         self.text = ""
         self._left_out: list[str] = []
+        self._is_over = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         of_tag = {name: value or "" for name, value in attrs}
-        is_quote = "gmail_quote" in of_tag.get("class", "") or of_tag.get("id") in ("appendonsend", "divRplyFwdMsg")
+        # Outlook quotes all that follows, beside these parts and not in them.
+        self._is_over = self._is_over or of_tag.get("id") in ("appendonsend", "divRplyFwdMsg")
+        is_quote = "gmail_quote" in of_tag.get("class", "")
         is_left_out = tag in ("blockquote", "style", "script", "head", "title") or is_quote
         if tag not in self._VOID and (self._left_out or is_left_out):
             self._left_out.append(tag)
@@ -251,7 +254,7 @@ class _Words(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        if not self._left_out:
+        if not self._left_out and not self._is_over:
             self.text += re.sub(r"\s+", " ", data)
 
 

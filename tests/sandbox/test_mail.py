@@ -3,15 +3,20 @@
 import asyncio
 import smtplib
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
+from core.threads.mail_reading import read_mail
 from sandbox.faults import FAULTS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
+from sandbox.mail.replying import CLIENTS, open_links, reply_to
 from sandbox.state import Fault, Rule, SandboxState
 
 MAGIC = {fault.name: address for address, fault in MAGIC_RECIPIENTS["email"].items()}
@@ -179,3 +184,38 @@ async def test_every_fault_is_tested_here() -> None:
     tested += "flood_detected rcpt_answer rcpt_silence data_shutting_down utf8_refused "
     tested += "cut_after_data stored_then_silence timeout sender_refused rate_limit sign_in_refused sign_in_deferred"
     assert set(FAULTS["email"]) == {*tested.split()}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_of_a_reply_ada_reads_only_the_new_words_and_sees_machines_and_forged_authors(client: str) -> None:
+    mail = EmailMessage()
+    mail["From"], mail["Reply-To"], mail["To"] = (
+        "Школа <ada@school.example>",
+        "reply+abc@school.example",
+        "m@home.example",
+    )
+    mail["Subject"], mail["Message-ID"] = "Пары", "<1@school.example>"
+    mail.set_content("Завтра пары не будет\n\n-- \nКакие сообщения вам приходят: http://127.0.0.1:1/p/x\n")
+    words, at = "А в пятницу?\nМария", datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
+    found = read_mail(reply_to(bytes(mail), words, client, "", at, is_automatic=False))
+    assert (found.text, found.authors) == (words, ("m@home.example",))
+    assert found.recipients == ("reply+abc@school.example",)
+    forged = read_mail(reply_to(bytes(mail), words, client, "x@evil.example", at, is_automatic=True))
+    assert (found.is_automatic, forged.is_automatic, forged.authors) == (False, True, ("x@evil.example",))
+
+
+async def test_a_scanner_opens_each_link_that_leads_to_this_machine() -> None:
+    opened: list[str] = []
+
+    async def page(request: web.Request) -> web.Response:
+        opened.append(f"{request.method} {request.path_qs}")
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_route("*", "/a/x", page)
+    async with TestServer(app, host="127.0.0.1") as server:
+        link, other = f"http://127.0.0.1:{server.port}/a/x?o=1", "https://elsewhere.example/p"
+        mail = EmailMessage()
+        mail.set_content(f"Придёте? {link}\n{other}\n")
+        assert await open_links(bytes(mail)) == {link: 200, other: 0}
+    assert opened == ["HEAD /a/x?o=1", "GET /a/x?o=1"]
