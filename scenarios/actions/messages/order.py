@@ -101,6 +101,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
             "delivery_id": accepted.key.id,
             "people": accepted.recipients,
             "uninformed": len(accepted.uninformed),
+            "unfilled": ", ".join(accepted.unfilled),
             "moved": accepted.moved_from is not None,
             **_told(said, later, due, services.timezone),
         }
@@ -112,7 +113,13 @@ def rehearse(step: RehearsedStep, written: OrderAttributes) -> Ending:
     now, zone = step.now, step.zone
     due, said = due_of(written.deliver_at, now, zone), said_by(written)
     written.addressees()
-    told = {"people": 1, "uninformed": 0, "moved": False, **_told(said, due.at if due else None, due, zone)}
+    told = {
+        "people": 1,
+        "uninformed": 0,
+        "unfilled": "",
+        "moved": False,
+        **_told(said, due.at if due else None, due, zone),
+    }
     if written.preview:
         return completed({**told, "unreachable": 0, "sms_people": 1})
     check_time(due.at if due else now, now, is_far=False)
@@ -146,6 +153,7 @@ def _previewed(seen: Preview) -> dict[str, Data]:
     return {
         "people": seen.people,
         "uninformed": len(seen.delivery.uninformed),
+        "unfilled": ", ".join(seen.delivery.unfilled),
         "unreachable": len(seen.unreachable),
         "sms_people": by_sms.people if by_sms else 0,
         "moved": seen.delivery.moved_from is not None,
@@ -171,6 +179,7 @@ ACTION = ActionType(
         "delivery_id": "the id of the delivery; none with `preview`",
         "people": "how many people it goes to",
         "uninformed": "with `audience`: how many children have no guardian, and how many guardians are blocked for one",
+        "unfilled": "marks of the text such as `\\{\\{name\\}\\}`, which everybody gets as they are written",
         "deliver_at": "when it is sent, `25.11.2026 14:30`; empty: at once",
         "moved": "whether quiet hours move it",
         "skipped": "the time of day, if the clock is put forward over it and the next minute is taken",

@@ -31,14 +31,15 @@ async def test_a_teacher_selects_groups_writes_and_sends(school: School) -> None
     await until(lambda: {"✅ ИВТ-101", "✅ ИВТ-102"} <= set(labels(school.messages()[-1])))
     await school.notice("Done")
     await school.shows("People: 3")
-    await school.answer("Завтра нет пары")
+    await school.answer("Завтра нет {{name}} пары")
     await school.notice("Now")
     confirmation = await school.shows("of these without a contact: 1")
+    assert "\n{{name}} goes to everybody as it is written: nothing is put in its place.\n" in confirmation["text"]
     assert "By SMS: 2, 1 SMS each" in confirmation["text"]
     await school.notice("Send")
     await school.shows("Everybody who can be reached was reached")
     assert sorted(school.sms.addresses) == ["+79990000002", "+79990000003"]
-    assert {one.text for one in school.sms.attempted} == {"Завтра нет пары"}
+    assert {one.text for one in school.sms.attempted} == {"Завтра нет {{name}} пары"}
 
 
 async def test_an_overlapping_supergroup_is_selected_on_its_own_tab(school: School) -> None:
