@@ -18,11 +18,14 @@ from scenarios.plugins import installed_plugins
 from scenarios.schema import ActionType
 from scenarios.schema.attributes import Field
 from scenarios.schema.declaration import COMMON_FIELDS, ENABLED
-from scenarios.schema.types import DURATION
+from scenarios.schema.types import DURATION, has_placeholder
 from scenarios.words import Sentence, placed, sentence
 
 _DEFAULTS = tuple(one for one in COMMON_FIELDS if one.name not in ("step", "after", "on_failure", "otherwise"))
 """The common fields for which settings.yaml may have a default."""
+
+_NOT_REPLACED = ("required_role", "required_permission", "group_admin", "step")
+"""The common fields that are read before placeholders are replaced, and whose types allow braces."""
 
 _BAD_PATTERN = "pattern_cannot_used"
 
@@ -63,6 +66,10 @@ def check_value(reader: Reader, field: Field, value: Node) -> None:
         is_pattern = isinstance(complaint, Sentence) and complaint.code == _BAD_PATTERN
         code = "BAD_PATTERN" if is_pattern else "WRONG_TYPE"
         reader.error(node, code, placed(field.name, complaint))
+    if field.name in _NOT_REPLACED:
+        for one in reader.one_or_many(value):
+            if has_placeholder(one):
+                reader.error(one, "WRONG_TYPE", sentence("not_replaced", name=field.name))
 
 
 def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: ActionType) -> None:

@@ -12,11 +12,10 @@ from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
 from scenarios.check.paths.order import (
-    check_for_nobody,
+    check_event,
     check_late_answers,
     check_order,
-    check_scheduled,
-    only_scheduled,
+    starts_of,
 )
 from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
 from scenarios.check.paths.references import References
@@ -60,7 +59,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
         problems.error(Place(file), "ACTION_FILE", sentence("action_file_unreadable", file=Path(file).name, why=why))
     references = References(loaded.bot, problems)
     visible = Visible(loaded.bot, actions.types)
-    scheduled, tags = only_scheduled(loaded.bot, actions.types), tags_of(loaded.bot)
+    starts, tags = starts_of(loaded.bot, actions.types), tags_of(loaded.bot)
     for step in steps_of(loaded, visible):
         check_action(step, actions, problems)
         references.check(step)
@@ -70,10 +69,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_names(step, kind, loaded.bot.settings, problems)
             check_variables(step, kind, loaded.bot, problems)
             check_sending(step, loaded.bot, problems, tags)
-            if step.scenario.name in scheduled.scenarios:
-                check_scheduled(step, kind, loaded.bot, problems)
-            if step.scenario.name in scheduled.for_nobody:
-                check_for_nobody(step, problems)
+            check_event(step, kind, loaded.bot, starts, problems)
         if step.action.type == "send":
             check_message(step, loaded.bot.settings, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)

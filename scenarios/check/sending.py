@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from core.model.contacts.recipient_notation import GROUPS
 from core.model.delivery import Strategy
 from core.model.user_files import inner_path
 from couriers.channel import channels
 from scenarios.bot import Bot
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
-from scenarios.bot.suggestion import did_you_mean
+from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.paths.references import is_address, names_in
 from scenarios.check.step import CheckedStep
 from scenarios.loader.problem import Problems
@@ -57,6 +58,11 @@ def _check_channels(reader: Reader, node: MapNode) -> None:
         if name.text not in known:
             message = did_you_mean(sentence("no_channel", name=name.text), name.text, known)
             reader.error(name, "UNKNOWN_CHANNEL", message)
+    for one in reader.one_or_many(listed):
+        channel, colon, _ = one.text.partition(":") if isinstance(one, Scalar) else ("", "", "")
+        if colon and slip_of(channel, (*channels(), *GROUPS)) not in (None, channel):
+            said = did_you_mean(sentence("no_channel", name=channel), channel, (*channels(), *GROUPS))
+            reader.warning(one, "UNKNOWN_CHANNEL", said)
     given = node.get("channels")
     if not is_empty(given) and is_empty(listed) and given is not None:
         reader.warning(given, "CHANNELS_WITHOUT_TO", sentence("channels_count_only"))

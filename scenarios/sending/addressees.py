@@ -159,6 +159,11 @@ def _map_complaints(node: MapNode) -> Iterator[Complaint]:
             sentence("addressee_has_one_id", found=describe(node)),
         )
     yield from _unknown_names(node, _PROPERTIES)
+    contacts = node.get("contacts")
+    for key, given in contacts.pairs if isinstance(contacts, MapNode) else ():
+        for one in given.items if isinstance(given, ListNode) else (given,):
+            if isinstance(one, Scalar) and not has_placeholder(one) and any(faults_of_address(key.text, one.text)):
+                yield one, sentence("addressee_sms_sms_group", found=f"{key.text}:{one.text}")
 
 
 ADDRESSEES = Type(

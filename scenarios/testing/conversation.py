@@ -15,6 +15,8 @@ from scenarios.testing.played_directory import address_of
 ACTS = ("user", "photo", "contact", "reply", "press")
 """What a person does: writes, sends a photo or its contact, replies to the bot's last message in the chat, presses."""
 _NUMBERED = re.compile(r"^([0-9]+)\. (.+)$", re.MULTILINE)
+_OF_PERSON = ("first_name", "last_name", "username", "language", "language_code", "directory_role", "directory_name")
+"""What an event says of its person is true of later ones, until one says otherwise."""
 PHONE = "+79990000007"
 """The number that people of a conversation share."""
 
@@ -36,6 +38,7 @@ class Conversation:
         self.channel = channel
         self.group = ""
         self._events = 0
+        self._known: dict[str, dict[str, Data]] = {}  # by person, what events have said of it
 
     async def act(self, what: str, given: Data, person: str) -> None:
         """Have a person do one of ACTS. Raises NoSuchButton."""
@@ -93,5 +96,7 @@ class Conversation:
 
     async def _receive(self, person: str, fields: Mapping[str, Data]) -> None:
         self._events += 1
-        about = {"id": str(self._events), **self.about(person), "first_name": "Anna"}
+        known = self._known.setdefault(person, {"first_name": "Anna"})
+        known |= {name: fields[name] for name in _OF_PERSON if name in fields}
+        about = {"id": str(self._events), **self.about(person), **known}
         await self.bot.receive(person, {**about, "event_date": self.bot.now.isoformat(), **fields})

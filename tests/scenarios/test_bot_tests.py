@@ -52,6 +52,12 @@ bookings:
     - {type: form, form: wash, row: "{event_text}", values: {paid: no}, chain: completed}
     - {type: form, form: wash, row: /wash old, delete: true, chain: completed}
     - {type: send, text: "{error|fallback:}{count|fallback:} left", chain: true}
+boss:
+  actions:
+    - {type: send, text: x, to: "{person.name}", on_failure: [{type: send, text: "{error}"}]}
+    - {type: send, text: x, delay: "{person.name}", chain: true, on_failure: [{type: send, text: "{error}"}]}
+    - {type: send, text: x, deliver_at: "{person.name}", chain: true, on_failure: [{type: send, text: "{error}"}]}
+hello: {actions: [{type: send, text: "{first_name} {language}"}]}
 over: {actions: [{type: ask, text: Day?, dates: {to: 2020-01-01}}, {type: send, text: "{error}", chain: failed}]}
 when:
   actions:
@@ -215,6 +221,15 @@ what is cancelled does not come, the rest when it is due:
     - wait: 47h
     - wait: 1h
     - bot: Much later
+what is for nobody goes to nobody, and what has no time is not sent now:
+  steps:
+    - user: /boss
+    - bot: [{contains: NOBODY_ADDRESSED}, {contains: DELAY_MALFORMED}, {contains: TIME_MALFORMED}]
+a person keeps its name and language:
+  steps:
+    - {user: {event_text: /hello, first_name: Boris, language: en}, bot: Boris en}
+    - {user: /hello, bot: Boris en}
+    - {user: /hello, as: 8, bot: Anna ru}
 a contact is shared:
   steps:
     - user: /phone
@@ -236,7 +251,8 @@ def folder(tmp_path: Path) -> BotFolder:
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken, /later: s.later,"
-        " /off: s.off, /web: s.web},"
+        " /off: s.off, /web: s.web,"
+        " /boss: s.boss, /hello: s.hello},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
@@ -244,7 +260,7 @@ def folder(tmp_path: Path) -> BotFolder:
 async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = await run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (13, [])
+    assert (len(verdicts), problems) == (15, [])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from core.model.content import Content
 from core.model.delivery import Audience, Repeat, Strategy
 from core.model.states import DeliveryState, Verdict
 from core.orders.delivery_times import check_time
-from scenarios.bot import Bot
+from scenarios.bot import Action, Bot
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.context import Context, Waiting
@@ -155,6 +155,7 @@ class SendAttributes(MessageAttributes, frozen=True):
 
 async def execute(context: Context, written: SendAttributes) -> Ending | Waiting:
     """Orders the delivery once, however often it is executed. Raises Refused."""
+    _check_values(context.step.action, written)
     files = orders.files_of(context, written)
     said = message(written, bool(files.attachments))
     if said is None:
@@ -178,6 +179,18 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     if accepted.state is DeliveryState.SCHEDULED:
         return stored(accepted.key, 1)
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
+
+
+def _check_values(action: Action, written: SendAttributes) -> None:
+    """Raise Invalid NOBODY_ADDRESSED, TIME_MALFORMED, DELAY_MALFORMED for a value that is missing: without it the
+    message would go to somebody else, or at once.
+    """
+    if action.fields.get("to") is not None and written.to in (None, "", []):
+        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
+    if action.fields.get("deliver_at") is not None and written.deliver_at is None:
+        raise Invalid("TIME_MALFORMED", sentence("no_moment_example_t", value=""), "deliver_at")
+    if action.fields.get("delay") is not None and written.delay is None:
+        raise Invalid("DELAY_MALFORMED", sentence("no_duration_example_d_h", value=""), "delay")
 
 
 def _audience(written: SendAttributes) -> Audience:
@@ -213,6 +226,7 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
         return _NOTHING
     if refusal := refusal_of(said):
         raise refusal
+    _check_values(step.step.action, written)
     _audience(written)
     now, zone = step.now, step.zone
     at = now + written.delay if written.delay else in_utc(written.deliver_at, zone, now) or now

@@ -2,7 +2,7 @@
 triggers before which another one always fires (C-06).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
 from scenarios.bot import SECTIONS, Bot, Place, Scenario, Target, Trigger, Triggers
@@ -45,24 +45,35 @@ def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
     """Return the full names of all scenarios that the roots lead to; None if that is known only when the bot runs."""
     section = bot.settings.get("send")
     default_buttons = goals(KEYBOARD, section.get("inline")) if isinstance(section, Mapping) else ()
-    waiting = [bot.find(name) for name in (*roots, *default_buttons)]
+    return closure(bot, types, [*roots, *default_buttons], lambda scenario: leads(scenario, types))
+
+
+def closure(bot: Bot, types: Types, roots: list[str], follow: Callable[[Scenario], Iterable[str]]) -> set[str] | None:
+    """Return the full names of the scenarios that follow from the roots; None if only the running bot knows that."""
+    waiting = [bot.find(name) for name in roots]
     found: set[str] = set()
     while waiting:
         scenario = waiting.pop()
         if scenario is None or scenario.name in found:
             continue
         found.add(scenario.name)
-        names = list(leads(scenario, types))
+        names = list(follow(scenario))
         if any("{" in name for name in names) or any(action.type not in types for action in scenario.actions):
             return None
         waiting += [bot.find(name, scenario) for name in names]
     return found
 
 
-def leads(scenario: Scenario, types: Types) -> Iterator[str]:
-    """Emit the names of the scenarios to which the actions of this one lead, with placeholders as they are written."""
+def spliced(scenario: Scenario) -> Iterator[str]:
+    """Emit the names of the scenarios that run for the same event."""
     for action in scenario.actions:
         yield from (*spliced_names(action), *action.handlers)
+
+
+def leads(scenario: Scenario, types: Types) -> Iterator[str]:
+    """Emit the names of the scenarios to which the actions of this one lead, with placeholders as they are written."""
+    yield from spliced(scenario)
+    for action in scenario.actions:
         if kind := types.get(action.type):
             for field in kind.fields:
                 yield from goals(field.type, action.fields.get(field.name))
