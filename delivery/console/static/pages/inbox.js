@@ -17,9 +17,8 @@ export default {
       label: t("page.inbox"), context, id: (row) => row.id, href: (row) => `#/thread/${row.id}`,
       filters: [{ name: "unread", label: t("inbox.shown"), options: [["", t("inbox.all")], ["true", t("inbox.unread_only")]] }],
       columns: [
-        { title: t("inbox.person"), width: "1.5fr", name: nameOf, cell: (row) => [h("strong", {}, nameOf(row)), row.unread > 0 && [" ", tag("info", t("inbox.unread", { count: row.unread }))],
-          colleagueOf(row, context.me) && h("span", { class: "quiet" }, " ", t("inbox.answering", { name: colleagueOf(row, context.me) }))] },
-        { title: t("inbox.text"), width: "3fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, lineOf(row)) },
+        { title: t("inbox.person"), width: "1.5fr", name: nameOf, cell: (row) => [h("strong", {}, nameOf(row)), row.unread > 0 && [" ", tag("info", t("inbox.unread", { count: row.unread }))]] },
+        { title: t("inbox.text"), width: "3fr", cell: (row) => [answering(row, context.me), h("span", { class: "cut", dir: "auto" }, lineOf(row))] },
         { title: t("inbox.channel"), width: "9rem", cell: (row) => word("channel", row.channel) },
         { title: t("inbox.when"), width: "9rem", cell: (row) => moment(row.last_at) },
       ],
@@ -39,6 +38,11 @@ export const nameOf = ({ person }) => person.name || t("inbox.stranger");
 
 /** The name of another reader of an office who is answering at this moment. */
 export const colleagueOf = ({ answering }, me) => answering && String(answering.id) !== String(me.id) ? answering.name : "";
+
+function answering(row, me) {
+  const name = colleagueOf(row, me);
+  return name && [tag("info", t("inbox.answering", { name })), " "];
+}
 
 function lineOf({ newest }) {
   const text = newest && (newest.text || t("inbox.files", { count: newest.files }));
