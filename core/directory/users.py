@@ -190,7 +190,9 @@ class Users:
     async def own_ids(self, tenant: str, ids: Iterable[Id]) -> dict[str, str]:
         """Return external id → id of the person, for those of `ids` that are no own ids."""
         given = [one for one in dict.fromkeys(map(id_text, ids)) if is_external_id(one)]
-        people = await self.lookup(tenant, given) if given else ()
+        if not given:
+            return {}
+        people = await self.lookup(tenant, given)
         unknown = [one for one, user in zip(given, people, strict=True) if user is None]
         key, found = self._records.store.tenant_key("external_ids", tenant), dict[str, str]()
         for start in range(0, len(unknown), PAGE):

@@ -56,14 +56,18 @@ class ForkedProcess:
         self._process = context.Process(target=_run, args=(program,))
         self._process.start()
 
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
     def poll(self) -> int | None:
         """Return the exit code (negative: the signal that ended it); None while it runs."""
         return self._process.exitcode
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.poll() is None:
-            assert self._process.pid is not None
-            os.kill(self._process.pid, number)
+            os.kill(self.pid, number)
 
     def wait(self) -> None:
         self._process.join()

@@ -63,6 +63,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "ten minutes of lost primaries lose and double nothing that was accepted",
         ("-m", "tests.system.failover"),
     ),
+    "everything": (
+        "sends, questions, replies, a bot, imports, backups and a console go on under kills and lost primaries",
+        ("-m", "tests.system.failover", "--everything"),
+    ),
     "freezes": (
         "a primary that wakes before, while or after it is replaced loses and doubles nothing that was accepted",
         ("-m", "tests.system.failover", "--usual"),
@@ -92,11 +96,14 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
     parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
     parser.add_argument(
-        "--seed", type=int, help="of mutation: which changes (1); of failover, freezes, cluster, slots: which order"
+        "--seed",
+        type=int,
+        help="of mutation: which changes (1); of the forms with lost primaries and slots: which order",
     )
     parser.add_argument(
-        "--seconds", type=float, help="of failover, freezes and cluster: how long blows are struck (600)"
+        "--seconds", type=float, help="of the forms with lost primaries: how long blows are struck (600)"
     )
+    parser.add_argument("--rate", type=float, help="of everything: messages a second on each channel (18)")
     parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
 
 
@@ -106,6 +113,7 @@ def prove(arguments: Namespace) -> int:
     options = {
         "mutation": options_of(arguments, "seed", "count", "package"),
         "failover": options_of(arguments, "seed", "seconds"),
+        "everything": options_of(arguments, "seed", "seconds", "rate"),
         "freezes": options_of(arguments, "seed", "seconds"),
         "cluster": options_of(arguments, "seed", "seconds"),
         "slots": options_of(arguments, "seed"),

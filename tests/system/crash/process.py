@@ -41,6 +41,10 @@ class AdaProcess:
         return next((found for found in announcements if found is not None), {})
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         return self._process.poll() is None
 

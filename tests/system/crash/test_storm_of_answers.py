@@ -32,7 +32,7 @@ from couriers.sending import Feature
 from tests.support.replica_set import ReplicaSet
 from tests.support.stack import TENANT, FakeCourier, sent
 from tests.support.waiting import until
-from tests.system.crash.installation import TELEGRAM_BOT, VK, Installation, person
+from tests.system.crash.installation import TELEGRAM_BOT, VK, Channel, Installation, person
 from tests.system.crash.process import AdaProcess
 from tests.system.failover.replica_set_blows import ReplicaSetBlows
 
@@ -54,8 +54,16 @@ class AnswerStorm:
     """
 
     def __init__(
-        self, installation: Installation, people: int, presses: int, seed: int, processes: int, silent: int = 0
+        self,
+        installation: Installation,
+        people: int,
+        presses: int,
+        seed: int,
+        processes: int,
+        silent: int = 0,
+        channels: Sequence[Channel] = CHANNELS,
     ) -> None:
+        self._channels = channels
         self._processes = processes
         self._installation = installation
         self._random = random.Random(seed)
@@ -71,17 +79,17 @@ class AnswerStorm:
         self.pressed = 0
         self.book: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for number in [*range(1, people + 1), *self._random.choices(range(1, people + 1), k=presses - people)]:
-            self.book[number][self._random.choice(CHANNELS).name].append(self._random.randrange(3))
+            self.book[number][self._random.choice(channels).name].append(self._random.randrange(3))
 
     async def start(self) -> Accepted:
         """Start processes that count answers, and send the question."""
         self._running = [self._installation.start_api() for _ in range(self._processes)]
         for process in self._running:
             await process.ready()
-        for channel in CHANNELS:
+        for channel in self._channels:
             await self._installation.core.courier(FakeCourier(channel.name, sent, shows=SHOWS))
-        people = [person(number, *CHANNELS) for number in range(1, self._people + self._silent + 1)]
-        names = tuple(channel.name for channel in CHANNELS)
+        people = [person(number, *self._channels) for number in range(1, self._people + self._silent + 1)]
+        names = tuple(channel.name for channel in self._channels)
         accepted = await self._installation.core.deliver(*people, channels=names, question=QUESTION)
         await self._installation.core.finished(accepted.key, within=WITHIN)
         return accepted
@@ -100,7 +108,7 @@ class AnswerStorm:
         await asyncio.gather(*(presses(*order) for order in orders))
 
     async def _press(self, accepted: Accepted, number: int, channel: str, place: int, option: int) -> None:
-        address = next(one for one in CHANNELS if one.name == channel).address(number)
+        address = next(one for one in self._channels if one.name == channel).address(number)
         pressed = Pressed(accepted.key.shard, code_of(accepted.key), number - 1, 0, 0, option)
         token = await self._tokens.sign(TENANT, channel, address, pressed)
         event = {"id": f"{number}.{place}", "channel": channel, "kind": "callback", "user_id": address,

@@ -26,7 +26,7 @@ from couriers.sending import Feature
 from tests.support.replica_set import ReplicaSet
 from tests.support.stack import TENANT, FakeCourier, sent
 from tests.support.waiting import until
-from tests.system.crash.installation import TELEGRAM_BOT, Installation, person
+from tests.system.crash.installation import TELEGRAM_BOT, Channel, Installation, person
 from tests.system.crash.process import AdaProcess
 from tests.system.crash.test_storm_of_answers import repeated
 from tests.system.failover.replica_set_blows import ReplicaSetBlows
@@ -42,13 +42,22 @@ WITHIN = 900.0
 class ReplyStorm:
     """`book`: teacher → the words that people have written to it."""
 
-    def __init__(self, installation: Installation, people: int, replies: int, seed: int, teachers: int) -> None:
+    def __init__(
+        self,
+        installation: Installation,
+        people: int,
+        replies: int,
+        seed: int,
+        teachers: int,
+        channel: Channel = TELEGRAM_BOT,
+    ) -> None:
         assert replies <= people * MOST, "a person may not write more"
+        self._channel = channel
         self._installation = installation
         self._random = random.Random(seed)
         self._teachers = [FIRST_TEACHER + number for number in range(teachers)]
         self._events = Events(QueueClient(installation.core.store), TENANT)
-        self._courier = FakeCourier(TELEGRAM_BOT.name, sent, shows=frozenset({Feature.ANSWER}))
+        self._courier = FakeCourier(self._channel.name, sent, shows=frozenset({Feature.ANSWER}))
         self._running: list[AdaProcess] = []
         self._of: dict[int, int] = {number: self._random.choice(self._teachers) for number in range(1, people + 1)}
         self._writers = sorted(number % people + 1 for number in range(replies))
@@ -59,16 +68,16 @@ class ReplyStorm:
         """Start processes that pass replies on, and send a message of its teacher to each person."""
         users = Directory(self._installation.core.store).users
         for number in self._teachers:
-            address = TELEGRAM_BOT.address(number)
+            address = self._channel.address(number)
             await users.create(
-                TENANT, User(number, f"T{number}", role="trainer", contacts={TELEGRAM_BOT.name: [address]})
+                TENANT, User(number, f"T{number}", role="trainer", contacts={self._channel.name: [address]})
             )
         self._running = [self._installation.start_api() for _ in range(processes)]
         for process in self._running:
             await process.ready()
         await self._installation.core.courier(self._courier)
         for teacher in self._teachers:
-            people = [person(number, TELEGRAM_BOT) for number, one in self._of.items() if one == teacher]
+            people = [person(number, self._channel) for number, one in self._of.items() if one == teacher]
             if people:
                 accepted = await self._installation.deliver(*people, replies="sender", sender=Sender(teacher))
                 await self._installation.core.finished(accepted.key, within=WITHIN)
@@ -83,9 +92,9 @@ class ReplyStorm:
         self._random.shuffle(orders)
 
         async def reply(writer: int, number: int) -> None:
-            words, address = f"<{writer}.{number}>", TELEGRAM_BOT.address(writer)
+            words, address = f"<{writer}.{number}>", self._channel.address(writer)
             self.book[self._of[writer]].add(words)
-            event = {"id": f"{writer}.{number}", "channel": TELEGRAM_BOT.name, "kind": "text", "source": TENANT,
+            event = {"id": f"{writer}.{number}", "channel": self._channel.name, "kind": "text", "source": TENANT,
                      "user_id": address, "chat_id": address, "event_text": words}  # fmt: skip
             async with limit:
                 for _ in range(1 + (writer % 4 == 0)):
@@ -120,7 +129,7 @@ class ReplyStorm:
         """See that all is as in the book."""
         await until(lambda: self._installation.is_empty("echo"), within=WITHIN, every=0.05)
         found, threads = Counter(self._relayed()), Threads(self._installation.core.store)
-        wanted = {(TELEGRAM_BOT.address(teacher), words) for teacher, said in self.book.items() for words in said}
+        wanted = {(self._channel.address(teacher), words) for teacher, said in self.book.items() for words in said}
         assert found.keys() == wanted, (wanted - found.keys(), found.keys() - wanted)
         assert not [one for one, times in found.items() if times > 1]
         for teacher, said in self.book.items():

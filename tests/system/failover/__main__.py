@@ -19,6 +19,7 @@ from tests.support.cluster import Cluster
 from tests.support.replica_set import ReplicaSet
 from tests.support.servers import program_of
 from tests.system.failover import slots
+from tests.system.failover.everything import Everything
 from tests.system.failover.failover import Failover, Outcome, Plan
 from tests.system.failover.servers_under_blows import under_blows
 
@@ -35,6 +36,7 @@ def main() -> int:
     parser.add_argument("--server", choices=("valkey", "redis"), default="valkey", help="behind Sentinels")
     parser.add_argument("--cluster", action="store_true", help="a cluster in place of Sentinels")
     parser.add_argument("--slots", action="store_true", help="slots of a cluster move, nothing dies")
+    parser.add_argument("--everything", action="store_true", help="with all that people do beside")
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     logging.getLogger("core").setLevel(logging.ERROR)
@@ -73,7 +75,8 @@ async def prove(directory: Path, given: Namespace) -> Outcome:
             plan = Plan(given.seed, slots.SECONDS, given.rate, slots.CHANNELS)
             return await slots.move_slots(servers, sandbox, directory, plan, log)
         plan = Plan(given.seed, given.seconds, given.rate)
-        return await Failover(under_blows(servers), sandbox, directory, plan, log).run()
+        proof = Everything if given.everything else Failover
+        return await proof(under_blows(servers), sandbox, directory, plan, log).run()
     finally:
         await sandbox.stop()
         servers.close()

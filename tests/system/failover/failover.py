@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from core.model.durability import Durability
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
@@ -24,6 +25,7 @@ from tests.support.servers import Server
 from tests.support.stack import Stack
 from tests.support.waiting import until
 from tests.system.crash.installation import Installation
+from tests.system.crash.process import AdaProcess
 from tests.system.failover.blows import Promotion
 from tests.system.failover.senders import Moment, Senders, lane_of
 from tests.system.failover.servers_under_blows import ServersUnderBlows
@@ -58,7 +60,7 @@ class Plan:
 
     @property
     def sends(self) -> int:
-        return int(self.seconds / 600 * 10_000) if self.blows == Plan.blows else 0
+        return int(self.seconds / 600 * self.rate / Plan.rate * 10_000) if self.blows == Plan.blows else 0
 
 
 @dataclass
@@ -101,15 +103,20 @@ class Failover:
         self._outcome = Outcome(plan)
         self._promotions: list[Promotion] = []
         self._senders: Senders
+        self._api: AdaProcess
+        self._couriers: Sequence[AdaProcess] = ()
         self._open: dict[str, dict[str, str]] = {}  # channel → text → id of those that have not ended
         self._ends: defaultdict[str, dict[str, str]] = defaultdict(dict)  # channel → text → status
         self._last_end = time.monotonic()
         sandbox.state.messages = Inbox(_BOOK)
 
     async def run(self) -> Outcome:
-        store = await Store.open(self._servers.url, self._servers.shards)
+        store = await Store.open(self._servers.url, self._servers.shards, durability=Durability.REPLICA)
         await sign_layout(store)
-        installation = Installation(Stack(store, cast(Server, self._servers.one)), self._sandbox, self._directory)
+        servers = {"ADA_REDIS_URL": self._servers.url, "ADA_SHARDS": str(self._servers.shards)}
+        settings = {**servers, "ADA_DURABILITY": "replica", "ADA_LEASE": "5s"}
+        core = Stack(store, cast(Server, self._servers.one))
+        installation = Installation(core, self._sandbox, self._directory, settings)
         try:
             await self._play(installation)
             await self._judge(installation)
@@ -118,20 +125,27 @@ class Failover:
         return self._outcome
 
     async def _play(self, installation: Installation) -> None:
-        servers = {"ADA_REDIS_URL": self._servers.url, "ADA_SHARDS": str(self._servers.shards)}
-        settings = {**servers, "ADA_DURABILITY": "replica", "ADA_LEASE": "5s"}
-        api = installation.start_api(**settings)
-        couriers = [installation.start("courier", channel, **settings) for channel in self._plan.channels]
-        for process in couriers:
+        self._api = installation.start_api()
+        self._couriers = [installation.start("courier", channel) for channel in self._plan.channels]
+        for process in self._couriers:
             await process.ready()
-        self._senders = Senders(await installation.client_of(api), self._plan.rate, 16 * self._servers.primaries)
+        self._senders = Senders(await installation.client_of(self._api), self._plan.rate, 16 * self._servers.primaries)
         sending = asyncio.create_task(self._senders.run(self._plan.channels))
         await until(lambda: len(self._senders.moments) > len(self._plan.channels))
+        await self._begin_beside(installation)
+        beside = asyncio.create_task(self._work_beside())
         await self._strike()
         self._senders.is_over = True
         if not await _ends_within(sending, _FINISHING):
             self._outcome.findings.append("a call was not accepted although everything runs again")
         self._outcome.refused = self._senders.refused
+        await beside
+
+    async def _begin_beside(self, installation: Installation) -> None:
+        """Start what a proof of more needs."""
+
+    async def _work_beside(self) -> None:
+        """Do what a proof of more does until `self._senders.is_over`."""
 
     async def _strike(self) -> None:
         blows = self._servers.blows(self._plan.seed, self._log, self._promotions.append)
