@@ -3,13 +3,16 @@
 Appending is O(1): numbers have no gaps, so the oldest message is also the oldest of its address.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
 
-from sandbox.events import ReceivedMessage
+from sandbox.events import ReceivedMessage, WrittenMessage
 
 DEFAULT_CAPACITY = 200_000
+
+KEPT_ADDRESSES = 10_000
+KEPT_MESSAGES = 200  # of one address
 
 
 class Inbox:
@@ -94,3 +97,24 @@ class Inbox:
 
     def __len__(self) -> int:
         return len(self._messages)
+
+
+class Written:
+    """Keeps the newest messages of the addresses that wrote last."""
+
+    def __init__(self) -> None:
+        self._by_address: OrderedDict[tuple[str, str], deque[WrittenMessage]] = OrderedDict()
+        self._last = 0
+
+    def append(self, channel: str, address: str, text: str, at: float) -> None:
+        """Store a message. At capacity the address that has not written for the longest time is dropped."""
+        self._last += 1
+        same_address = self._by_address.setdefault((channel, address), deque(maxlen=KEPT_MESSAGES))
+        same_address.append(WrittenMessage(self._last, channel, address, text, at))
+        self._by_address.move_to_end((channel, address))
+        if len(self._by_address) > KEPT_ADDRESSES:
+            self._by_address.popitem(last=False)
+
+    def read(self, channel: str, address: str) -> list[WrittenMessage]:
+        """Return the messages of one address, oldest first."""
+        return list(self._by_address.get((channel, address), ()))

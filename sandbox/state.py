@@ -10,9 +10,8 @@ from collections.abc import Container
 from dataclasses import replace
 
 from sandbox.events import ANY, Fault, ReceivedMessage, Rule
-from sandbox.inbox import DEFAULT_CAPACITY, Inbox
+from sandbox.inbox import DEFAULT_CAPACITY, Inbox, Written
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
-from sandbox.written import Written
 
 __all__ = ["ANY", "Fault", "ReceivedMessage", "Rule", "SandboxState"]
 

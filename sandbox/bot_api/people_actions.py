@@ -6,10 +6,9 @@ from typing import Any
 
 from sandbox.bot_api.messages.files import KINDS, files_of, is_linked
 from sandbox.bot_api.state.bot import Bot
-from sandbox.bot_api.state.chats import Chat
+from sandbox.bot_api.state.chats import Chat, Person
 from sandbox.bot_api.state.errors import ApiError
 from sandbox.bot_api.state.parameters import Upload
-from sandbox.bot_api.state.people import Person
 
 Json = dict[str, Any]
 MAX_SHOWN_ANSWERS = 20

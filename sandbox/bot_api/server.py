@@ -22,8 +22,7 @@ from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.bot_api.state.bot import CHANNEL, Bot
 from sandbox.bot_api.state.errors import UNAUTHORIZED, ApiError
 from sandbox.bot_api.state.parameters import Parameters, read_parameters
-from sandbox.bot_api.state.updates import Updates
-from sandbox.bot_api.state.webhook import WebhookSender
+from sandbox.bot_api.state.updates import Updates, WebhookSender
 from sandbox.bot_api.update_methods import UPDATE_METHODS
 from sandbox.events import ANY, Fault
 from sandbox.http_listener import MAX_BODY, STORED, HttpListener

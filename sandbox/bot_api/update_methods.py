@@ -6,7 +6,7 @@ from typing import Any
 from sandbox.bot_api.state.bot import Bot
 from sandbox.bot_api.state.errors import WEBHOOK_IS_ACTIVE, ApiError
 from sandbox.bot_api.state.parameters import Parameters
-from sandbox.bot_api.state.webhook import Webhook, webhook_info
+from sandbox.bot_api.state.updates import Webhook, webhook_info
 
 
 async def get_updates(bot: Bot, parameters: Parameters) -> list[Any]:

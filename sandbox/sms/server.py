@@ -11,7 +11,6 @@ from yarl import URL
 
 from sandbox.events import ANY, Fault
 from sandbox.http_listener import HttpListener, disconnect, html_page, no_response
-from sandbox.sms.alphabet import parts
 from sandbox.sms.reports import (
     ReportedMessage,
     escape_values,
@@ -21,7 +20,7 @@ from sandbox.sms.reports import (
     report_url,
     with_forged_query,
 )
-from sandbox.sms.submission import Refused, Submission, denied_numbers, parse_query, read_submission
+from sandbox.sms.submission import Refused, Submission, denied_numbers, parse_query, parts, read_submission
 from sandbox.state import SandboxState
 
 USERNAME, PASSWORD, SENDER = "ada", "sandbox", "+79000000000"

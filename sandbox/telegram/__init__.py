@@ -13,7 +13,6 @@ of the method) → `methods.replies` → back. `protocol.handshake` creates the 
 keeps them; all connections share `state`. Every user id exists: see `state.identities`.
 """
 
-from sandbox.telegram.client_trust import set_server, trust_server_key
-from sandbox.telegram.server import TelegramServer
+from sandbox.telegram.server import TelegramServer, set_server, trust_server_key
 
 __all__ = ["TelegramServer", "set_server", "trust_server_key"]

@@ -14,19 +14,20 @@ from telethon.extensions import BinaryReader
 from telethon.tl import functions, types
 from telethon.tl.alltlobjects import tlobjects
 
-from sandbox.telegram import service_messages
 from sandbox.telegram.methods.dispatch import reply_to
 from sandbox.telegram.methods.replies import DelayedReply, Disconnect, NoReply, Refusal, Reply, encode
 from sandbox.telegram.protocol import encryption, framing, messages
 from sandbox.telegram.protocol.handshake import Handshake
 from sandbox.telegram.protocol.key_store import AuthKey
 from sandbox.telegram.protocol.malformed import UNREADABLE, MalformedError
-from sandbox.telegram.state.hub import Hub
+from sandbox.telegram.state.hub import Hub, now
 
 _log = logging.getLogger(__name__)
 
 _UNKNOWN_KEY = struct.pack("<i", -404)  # the transport error for an unknown authorization key
 _MAX_CONTAINER = 500
+
+_TEN_YEARS = 10 * 365 * 86_400  # seconds
 
 
 class Connection(asyncio.Protocol):
@@ -145,7 +146,7 @@ class Connection(asyncio.Protocol):
     def _handle_request(self, message: int, request: Any) -> None:
         if isinstance(request, functions.DestroyAuthKeyRequest):
             self._destroy_key()
-        elif handler := service_messages.HANDLERS.get(type(request)):
+        elif handler := HANDLERS.get(type(request)):
             self._handle_service_message(handler(self.key, message, request), request)
         else:
             self._send_reply(message, reply_to(self._hub, self, request))
@@ -228,3 +229,44 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once; data not yet sent is lost."""
         self._transport.abort()
+
+
+def _ping(key: AuthKey, message: int, request: Any) -> bytes:
+    return bytes(types.Pong(message, request.ping_id))
+
+
+def _salts(key: AuthKey, message: int, request: Any) -> bytes:
+    salt = types.FutureSalt(now(), min(now() + _TEN_YEARS, 2**31 - 1), key.salt)
+    return bytes(types.FutureSalts(message, now(), [salt]))
+
+
+def _states(key: AuthKey, message: int, request: Any) -> bytes:
+    # 4: received. The field is bytes; a string of characters below 128 is encoded the same.
+    return bytes(types.MsgsStateInfo(message, chr(4) * len(request.msg_ids)))
+
+
+def _destroyed_session(key: AuthKey, message: int, request: Any) -> bytes:
+    return bytes(types.DestroySessionNone(request.session_id))
+
+
+def _dropped(key: AuthKey, message: int, request: Any) -> bytes:
+    return messages.result(message, bytes(types.RpcAnswerUnknown()))
+
+
+def _nothing(key: AuthKey, message: int, request: Any) -> None:
+    """Do nothing: acknowledgements and notices have no answer."""
+
+
+HANDLERS: dict[type, Callable[[AuthKey, int, Any], bytes | None]] = {
+    functions.DestroySessionRequest: _destroyed_session,
+    functions.GetFutureSaltsRequest: _salts,
+    functions.PingDelayDisconnectRequest: _ping,
+    functions.PingRequest: _ping,
+    functions.RpcDropAnswerRequest: _dropped,
+    types.HttpWait: _nothing,
+    types.MsgResendReq: _nothing,
+    types.MsgsAck: _nothing,
+    types.MsgsAllInfo: _nothing,
+    types.MsgsStateInfo: _nothing,
+    types.MsgsStateReq: _states,
+}

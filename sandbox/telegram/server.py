@@ -5,11 +5,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from telethon.crypto import rsa
+from telethon.sessions.abstract import Session
+
 from sandbox.state import SandboxState
 from sandbox.telegram.connection import Connection
 from sandbox.telegram.methods import updates
+from sandbox.telegram.methods.config import DC
+from sandbox.telegram.protocol.handshake import public_key_pem
 from sandbox.telegram.protocol.key_store import KeyStore
-from sandbox.telegram.protocol.server_key import public_key_pem
 from sandbox.telegram.state.accounts import Accounts
 from sandbox.telegram.state.dialogs import DialogMessage
 from sandbox.telegram.state.hub import Hub
@@ -70,3 +74,13 @@ class TelegramServer:
         for each in self._hub.accounts.all():
             if account in (None, each.id):
                 updates.write_message(self._hub, int(address), text, each, reply_to)
+
+
+def trust_server_key(public_key_pem: str) -> None:
+    """Make this process's Telethon accept the server's RSA key, beside Telegram's own. Safe to repeat."""
+    rsa.add_key(public_key_pem.encode(), old=False)
+
+
+def set_server(session: Session, host: str, port: int) -> None:
+    """Point a session to the server. An authorization key for another server is dropped."""
+    session.set_dc(DC, host, port)

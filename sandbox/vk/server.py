@@ -14,8 +14,7 @@ from sandbox.state import SandboxState
 from sandbox.vk.api_request import GROUP, ApiRequest
 from sandbox.vk.community import Community
 from sandbox.vk.errors import ApiError, ConnectionFault, RequestFailed
-from sandbox.vk.events import Events
-from sandbox.vk.long_poll import LongPoll
+from sandbox.vk.events import Events, LongPoll
 from sandbox.vk.people_actions import PeopleActions
 from sandbox.vk.uploads import MAX_FILE, Uploads
 from sandbox.vkscript import Value

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sandbox.sms.alphabet import BASIC, EXTENSION, GSM, UCS2, as_gsm, parts
 from sandbox.sms.server import SENDER
+from sandbox.sms.submission import BASIC, EXTENSION, GSM, UCS2, as_gsm, parts
 from tests.sandbox.conftest import CallbackServer, Sms
 from tests.support.waiting import until
 

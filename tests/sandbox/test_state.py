@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.faults import FAULTS
-from sandbox.inbox import Inbox
+from sandbox.inbox import KEPT_ADDRESSES, KEPT_MESSAGES, Inbox, Written
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, ReceivedMessage, Rule, SandboxState
-from sandbox.written import KEPT_ADDRESSES, KEPT_MESSAGES, Written
 
 
 def fill(state: SandboxState, *recipients: tuple[str, str]) -> None:

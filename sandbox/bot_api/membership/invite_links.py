@@ -7,9 +7,8 @@ from typing import Any
 from sandbox.bot_api.membership import joining
 from sandbox.bot_api.membership.members import group, person
 from sandbox.bot_api.state.bot import Bot
-from sandbox.bot_api.state.chats import Chat
+from sandbox.bot_api.state.chats import Chat, Link
 from sandbox.bot_api.state.errors import bad_request
-from sandbox.bot_api.state.groups import Link
 from sandbox.bot_api.state.parameters import Parameters
 
 MAX_NAME = 32

@@ -6,10 +6,8 @@ from typing import Any
 
 from sandbox.bot_api.membership.members import PERMISSIONS, member
 from sandbox.bot_api.state.bot import Bot
-from sandbox.bot_api.state.chats import Chat
+from sandbox.bot_api.state.chats import RIGHTS, Chat, Link, Person
 from sandbox.bot_api.state.errors import ApiError
-from sandbox.bot_api.state.groups import RIGHTS, Link
-from sandbox.bot_api.state.people import Person
 
 Json = dict[str, Any]
 

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.bot_api.state.bot import Bot
-from sandbox.bot_api.state.chats import Chat
+from sandbox.bot_api.state.chats import ADMINISTRATORS, RIGHTS, Chat, Person, until
 from sandbox.bot_api.state.errors import bad_request
-from sandbox.bot_api.state.groups import ADMINISTRATORS, RIGHTS, until
 from sandbox.bot_api.state.parameters import Parameters
-from sandbox.bot_api.state.people import Person
 
 Json = dict[str, Any]
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
-from sandbox.bot_api.state.chats import Chat, Chats
+from sandbox.bot_api.state.chats import Chat, Chats, People
 from sandbox.bot_api.state.errors import QUERY_TOO_OLD, bad_request
 from sandbox.bot_api.state.parameters import Upload
-from sandbox.bot_api.state.people import People
-from sandbox.bot_api.state.updates import Updates
-from sandbox.bot_api.state.webhook import Webhook, WebhookSender
+from sandbox.bot_api.state.updates import Updates, Webhook, WebhookSender
 from sandbox.rate_limit import RateLimit
 from sandbox.state import SandboxState
 

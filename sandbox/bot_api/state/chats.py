@@ -1,19 +1,134 @@
-"""The chats with the bot and their messages: private ones with people, and groups."""
+"""The chats with the bot and their messages: private ones with people, and groups.
+
+Every positive id is a person; what was not set is computed as in `sandbox.telegram`. Every group exists. Until it is
+set up, every person is a member of it; afterwards only those who have joined. The bot is an administrator with all
+rights, except those that were taken from it.
+"""
 
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.bot_api.state.errors import CHAT_NOT_FOUND, bad_request
-from sandbox.bot_api.state.groups import Group
-from sandbox.bot_api.state.people import People
 from sandbox.telegram.state import identities
+
+Json = dict[str, Any]
+
+RIGHTS = (
+    "can_manage_chat", "can_delete_messages", "can_manage_video_chats", "can_restrict_members",
+    "can_promote_members", "can_change_info", "can_invite_users", "can_post_stories", "can_edit_stories",
+    "can_delete_stories", "can_send_welcome_messages", "can_manage_topics",
+)  # fmt: skip
+ADMINISTRATORS = ("creator", "administrator")
+_OUTSIDE = ("left", "kicked")
+_SHORTEST, _LONGEST = 30, 366 * 86_400  # seconds; another restriction is for ever
 
 KEPT_MESSAGES = 1000  # of one chat
 FIRST_SUPERGROUP = -1_000_000_000_000
 _LOWEST = -1_997_852_516_352  # core.telegram.org/api/bots/ids
 
-Json = dict[str, Any]
+
+@dataclass(slots=True)
+class Link:
+    """An invite link. `about`: the object ChatInviteLink. `joined`: how many people used it."""
+
+    about: Json
+    joined: int = 0
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether a person may still use it."""
+        expires, limit = self.about.get("expire_date", 0), self.about.get("member_limit", 0)
+        is_over = (expires and expires <= time.time()) or (limit and self.joined >= limit)
+        return not (self.about["is_revoked"] or is_over)
+
+
+@dataclass(slots=True)
+class Group:
+    """A group without its messages. `members`: user id → ChatMember without its user. `requests`: user id →
+    the link by which the person asks to join. `topics`: id → name, None for a group without topics.
+    """
+
+    is_set_up: bool = False
+    title: str = ""
+    username: str = ""
+    withheld_rights: frozenset[str] = frozenset()
+    members: dict[int, Json] = field(default_factory=dict)
+    links: dict[str, Link] = field(default_factory=dict)
+    requests: dict[int, Link] = field(default_factory=dict)
+    topics: dict[int, str] | None = None
+
+    def member(self, user: int) -> Json:
+        """Return the ChatMember of a person, without the user. A restriction that is over is none."""
+        member = self.members.get(user) or {"status": "left" if self.is_set_up else "member"}
+        until = member.get("until_date", 0)
+        if until and until <= time.time():
+            return {"status": "member" if member["status"] == "restricted" else "left"}
+        return member
+
+    def has(self, user: int) -> bool:
+        """Return whether the person is in the group."""
+        return self.member(user)["status"] not in _OUTSIDE
+
+    def may_write(self, user: int) -> bool:
+        return self.has(user) and bool(self.member(user).get("can_send_messages", True))
+
+
+def until(seconds_since_1970: int) -> int:
+    """Return the end of a restriction as Telegram stores it: 0 is never."""
+    return seconds_since_1970 if _SHORTEST <= seconds_since_1970 - time.time() <= _LONGEST else 0
+
+
+@dataclass(slots=True)
+class Person:
+    """One person. `has_blocked`: the person has blocked the bot."""
+
+    id: int
+    first_name: str
+    last_name: str
+    username: str
+    language: str = "ru"
+    has_blocked: bool = False
+
+    @property
+    def phone(self) -> str:
+        """Return the person's phone in E.164."""
+        return f"+{identities.phone_of(self.id)}"
+
+    def user(self) -> dict[str, Any]:
+        """Return the object User."""
+        names = {"first_name": self.first_name, "last_name": self.last_name, "username": self.username}
+        return {
+            "id": self.id,
+            "is_bot": False,
+            **{name: value for name, value in names.items() if value},
+            "language_code": self.language,
+        }
+
+
+class People:
+    """All people, created when they are first used."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, Person] = {}
+
+    def get(self, user_id: int) -> Person:
+        """Return the person. Raises LookupError for an id that no person can have."""
+        if not identities.exists(user_id):
+            raise LookupError(f"no person has the id {user_id}")
+        if user_id not in self._all:
+            first, last = identities.name_of(user_id)
+            self._all[user_id] = Person(user_id, first, last, identities.username_of(user_id))
+        return self._all[user_id]
+
+    def set(self, user_id: int, *, name: str = "", username: str = "", language: str = "") -> Person:
+        """Set what is given. Raises LookupError for an id that no person can have."""
+        person = self.get(user_id)
+        if name:
+            person.first_name, _, person.last_name = name.partition(" ")
+        person.username = username or person.username
+        person.language = language or person.language
+        return person
 
 
 @dataclass(slots=True)

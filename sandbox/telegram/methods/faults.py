@@ -19,7 +19,7 @@ from sandbox.telegram.methods.sending import (
     repeated_reply,
     store,
 )
-from sandbox.telegram.state.files import StoredFile
+from sandbox.telegram.state.dialogs import StoredFile
 from sandbox.telegram.state.hub import Call
 
 _log = logging.getLogger(__name__)

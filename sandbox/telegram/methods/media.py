@@ -12,7 +12,7 @@ from telethon.tl import types
 from sandbox.telegram.methods import config, faults
 from sandbox.telegram.methods.replies import Refusal, Reply
 from sandbox.telegram.methods.sending import SendRequest, prepare, sent_message
-from sandbox.telegram.state.files import StoredFile, Uploads
+from sandbox.telegram.state.dialogs import StoredFile, Uploads
 from sandbox.telegram.state.hub import Call, now
 
 MAX_PART = 512 * 1024

@@ -14,8 +14,7 @@ from sandbox.telegram.methods import peers
 from sandbox.telegram.methods.editing import check_content, reply_to_of
 from sandbox.telegram.methods.replies import Refusal, Reply
 from sandbox.telegram.state.accounts import Account, SentMessage
-from sandbox.telegram.state.dialogs import DialogMessage
-from sandbox.telegram.state.files import StoredFile
+from sandbox.telegram.state.dialogs import DialogMessage, StoredFile
 from sandbox.telegram.state.hub import Call, now
 
 MAX_LENGTH = 4096  # UTF-16 code units (core.telegram.org/api/config, message_length_max)

@@ -9,15 +9,31 @@ import time
 from hashlib import sha1
 from typing import Any
 
+import rsa
 from telethon.crypto.rsa import get_byte_array
 from telethon.extensions import BinaryReader
 from telethon.helpers import generate_key_data_from_nonce
-from telethon.tl import functions, types
+from telethon.tl import TLObject, functions, types
 
-from sandbox.telegram.protocol import ige
+from sandbox.telegram.protocol import encryption
 from sandbox.telegram.protocol.key_store import AuthKey, KeyStore
 from sandbox.telegram.protocol.malformed import MalformedError
-from sandbox.telegram.protocol.server_key import SERVER_KEY, fingerprint
+
+_EXPONENT = 65537
+_P = int(
+    "E4D94063102334BF5E8E5E827CBCE68DC89127C7C3438BB5B69C7915BE23B92B475332552D28CFA4B5F2790C828240D7"
+    "624B279FB4A24BF1032C12D0CA13DFD4477D70828654C504A6CE17A3D8E74B3E8E9B483767517FD5DC34F818C9B88817"
+    "C22F39ED37CA9430B1139615046C48AEF6ACE623AD88E683C3516799DD453B03",
+    16,
+)
+_Q = int(
+    "CB38D860C6E3F0876FB1C63844DA0AB71CD21A1F93D4C5858DEFA92FD544844EAADD2DDFA4176E88E7979A9E2BC33117"
+    "3F2E2EB7DEFF82B5BCFA6FCB926053066F21BA2E7431BB7D25348C6B59E72DFCABBAAEBF83DEE2FBA501CD3A53E8793E"
+    "725641625D37CE03C081FC641C5CF332E147F714FC2EB923CEBD220E643BAF8D",
+    16,
+)
+
+SERVER_KEY: Any = rsa.PrivateKey(_P * _Q, _EXPONENT, pow(_EXPONENT, -1, (_P - 1) * (_Q - 1)), _P, _Q)
 
 # RFC 3526, group 14 (2048 bits) with generator 2.
 PRIME = int(
@@ -34,6 +50,18 @@ GENERATOR = 2
 PRODUCT = 65537 * 70368744177643
 # A key with leading zero bytes is refused, because clients disagree on whether those bytes belong to it.
 _MIN_KEY = 1 << 2040
+
+
+def public_key_pem() -> str:
+    """Return the public key, as clients of Telegram read it (PKCS#1)."""
+    public: bytes = rsa.PublicKey(SERVER_KEY.n, SERVER_KEY.e).save_pkcs1()
+    return public.decode()
+
+
+def fingerprint() -> int:
+    """Return the lower 64 bits of SHA-1 over the key as TL bytes (mtproto/auth_key)."""
+    parts = (TLObject.serialize_bytes(get_byte_array(part)) for part in (SERVER_KEY.n, SERVER_KEY.e))
+    return int.from_bytes(sha1(b"".join(parts)).digest()[-8:], "little", signed=True)
 
 
 class Handshake:
@@ -83,7 +111,7 @@ class Handshake:
 
     def _finish(self, request: Any) -> Any:
         self._check(request)
-        inner = self._read_hashed(ige.decrypt(request.encrypted_data, *self._temporary_key()))
+        inner = self._read_hashed(encryption.decrypt(request.encrypted_data, *self._temporary_key()))
         shared = pow(int.from_bytes(inner.g_b, "big"), self._exponent, PRIME)
         if shared < _MIN_KEY:
             return self._result(types.DhGenRetry, 2, bytes(256))
@@ -110,7 +138,7 @@ class Handshake:
 
     def _encrypt(self, data: bytes) -> bytes:
         hashed = sha1(data).digest() + data
-        return ige.encrypt(hashed + os.urandom(-len(hashed) % 16), *self._temporary_key())
+        return encryption.encrypt(hashed + os.urandom(-len(hashed) % 16), *self._temporary_key())
 
     def _temporary_key(self) -> tuple[bytes, bytes]:
         key, iv = generate_key_data_from_nonce(self._server_nonce, self._new_nonce)

@@ -8,8 +8,7 @@ from typing import Any
 
 from sandbox.rate_limit import RateLimit
 from sandbox.telegram.protocol.key_store import KeyStore, SavedAccount
-from sandbox.telegram.state.dialogs import Dialogs
-from sandbox.telegram.state.files import Uploads
+from sandbox.telegram.state.dialogs import Dialogs, Uploads
 
 RESERVED_IDS = 10_000
 MAX_UPDATES = 1_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.vacancies.server import Application
+from sandbox.vacancies import Application
 from tests.jobs.soak.append_only_file import Write, read_writes
 from tests.jobs.soak.job_histories import JobHistory, findings_of, histories
 from tests.jobs.soak.people import Pause

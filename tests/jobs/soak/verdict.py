@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sandbox.vacancies.server import Application
+from sandbox.vacancies import Application
 from tests.jobs.ledger import Call
 from tests.jobs.soak.job_histories import JobHistory, resumes_of
 from tests.jobs.soak.people import Pause
