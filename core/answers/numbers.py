@@ -24,8 +24,7 @@ from core.answers.answers import (
     no_question,
     written_value,
 )
-from core.answers.values import wanted
-from core.answers.words import AskedInText, TextAnswer, meaning, written_answer
+from core.answers.values import AskedInText, TextAnswer, meaning, wanted, written_answer
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessage
 from core.errors import NotFound

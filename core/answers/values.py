@@ -1,10 +1,20 @@
 """Answers that people write: texts, numbers, dates, files. What is a value, and what is wanted of a person. Pure.
 
 A number and a date have one form whatever way they were written; a text and a file have no value, only their words.
+
+The meaning of a text as an answer to open questions is a number, the text of an option, yes or no, and a note; or the
+value that a question without options asks for:
+
+    3                    the option with the number 3
+    3 12.5               12.5 for the question with the number 3 that asks for a number
+    да, но опоздаю       the option that says yes, and a note, if one question is open
+    не приду             the option with this text
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import date
+from typing import NamedTuple
 
 from core.model.question import AnswerKind, AnswerRow, Question
 from core.sentence import say
@@ -13,6 +23,17 @@ MOST_CHARACTERS = 4096
 _NUMBER = re.compile(r"([+\-−–]?)(\d{1,12}|\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,3})(?:[.,](\d{1,2}))?", re.ASCII)
 _ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}|\d{2})", re.ASCII)
+
+_NUMBERED = re.compile(r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
+_AFTER_WORDS = re.compile("[.,;:!–—-]+")
+_NUMBERED_VALUE = re.compile(r"\s*([1-9][0-9]?)[\s.):,;–—-]+(\S.*)", re.DOTALL)
+_YES = frozenset({"да", "ага", "ок", "окей", "хорошо", "yes", "ok", "okay", "yep"})
+_NO = frozenset({"нет", "no", "nope"})
+_NEGATIVE = re.compile(
+    r"(?:не|нет|no|not|don['’]t|cannot|can['’]t|i (?:do not|don['’]t|can['’]t|cannot))\b", re.IGNORECASE
+)
+UNCLEAR = "unclear"
+"""The text answers, and it is not known what: the open questions are to be listed."""
 
 
 def read_value(kind: AnswerKind, text: str) -> tuple[str, str] | None:
@@ -69,3 +90,109 @@ def _date(text: str) -> str:
     except ValueError:
         pass
     return ""
+
+
+class AskedInText(NamedTuple):
+    """A question of an address. `numbers`: of its options, or the one of a question without options. `place`: names it
+    for the caller.
+    """
+
+    place: str
+    question: Question
+    numbers: Sequence[int]
+    is_open: bool
+    is_answered: bool = False
+
+
+class TextAnswer(NamedTuple):
+    """`option`: its number in the question, from 0. `is_number`: the text has said a number. `value`: what a question
+    without options gets; `is_wrong`: it is not what the question asks for.
+    """
+
+    place: str
+    option: int
+    note: str
+    is_number: bool
+    value: str = ""
+    is_wrong: bool = False
+
+
+def meaning(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
+    """Return what a text answers, `UNCLEAR`, or None if it is no answer. A word counts only for one open question, a
+    text, number or date without digits only for one that is not answered yet.
+    """
+    written = [one for one in asked if not one.question.has_options]
+    if by_number := _numbered_value(text, written):
+        return by_number
+    chosen = _choice(text, [one for one in asked if one.question.has_options])
+    return _only_value(text, written) if chosen is None else chosen
+
+
+def written_answer(text: str, asked: AskedInText, *, is_number: bool = False) -> TextAnswer:
+    """Return the answer to a question without options that a text is meant for."""
+    is_wrong = read_value(asked.question.kind, text) is None
+    return TextAnswer(asked.place, 0, "", is_number, text, is_wrong)
+
+
+def _numbered_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | None:
+    found = _NUMBERED_VALUE.fullmatch(text)
+    for one in asked if found else ():
+        assert found
+        if int(found[1]) in one.numbers and read_value(one.question.kind, found[2]):
+            return written_answer(found[2], one, is_number=True)
+    return None
+
+
+def _only_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
+    waiting = [one for one in asked if one.is_open and not one.is_answered and may_be_value(one.question.kind, text)]
+    if not waiting:
+        return None
+    return written_answer(text, waiting[0]) if len(waiting) == 1 else UNCLEAR
+
+
+def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
+    if found := _NUMBERED.fullmatch(text):
+        return _numbered(int(found[1]), (found[2] or "").strip(), asked)
+    is_open, text = [one for one in asked if one.is_open], text.strip()
+    if not text or not is_open:
+        return None
+    mark = _AFTER_WORDS.search(text, 1)
+    words, note = (text[: mark.start()], text[mark.end() :].strip()) if mark else (text, "")
+    said = " ".join(words.casefold().split())
+    answers = [TextAnswer(one.place, n, note, is_number=False) for one in is_open for n in _options_called(said, one)]
+    if said in _YES | _NO and not answers:
+        return _yes_or_no(said, note, is_open)
+    if not answers:
+        return None
+    return answers[0] if len(answers) == 1 else UNCLEAR
+
+
+def _numbered(number: int, note: str, asked: Sequence[AskedInText]) -> TextAnswer | None:
+    for one in asked:
+        if number in one.numbers:
+            return TextAnswer(one.place, one.numbers.index(number), note, is_number=True)
+    return None
+
+
+def _options_called(said: str, asked: AskedInText) -> Iterator[int]:
+    for number, option in enumerate(asked.question.options):
+        if said == " ".join(option.text.casefold().split()):
+            yield number
+
+
+def _yes_or_no(said: str, note: str, is_open: Sequence[AskedInText]) -> TextAnswer | str:
+    if len(is_open) > 1:
+        return UNCLEAR
+    (asked,) = is_open
+    option = option_of(asked.question, is_yes=said in _YES)
+    return UNCLEAR if option is None else TextAnswer(asked.place, option, note, is_number=False)
+
+
+def option_of(question: Question, *, is_yes: bool) -> int | None:
+    """Return the option that a bare yes or no means; None if it is not certain."""
+    if question.kind is AnswerKind.CONFIRM:
+        return 0 if is_yes else None
+    negative = [n for n, one in enumerate(question.options) if _NEGATIVE.match(one.text)]
+    if len(question.options) != 2 or len(negative) != 1:
+        return None
+    return 1 - negative[0] if is_yes else negative[0]

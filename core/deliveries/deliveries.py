@@ -19,10 +19,9 @@ from core.deliveries.costs import Costs
 from core.deliveries.delivery_reports import DeliveryReports, MessageReferences
 from core.deliveries.exchanges import Exchanges
 from core.deliveries.histories.encoding import history_fields
-from core.deliveries.histories.listing import ListFilter, Listing
+from core.deliveries.histories.listing import ListFilter, Listing, SentMessage
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
-from core.deliveries.histories.sent_message import SentMessage
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.of_person import DeliveriesOfPerson
 from core.deliveries.retry import Retrier

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from core.answers.values import answer_text
-from core.answers.words import AskedInText
+from core.answers.values import AskedInText, answer_text
 from core.model.question import AnswerKind, AnswerState, AnswerTotals, GivenAnswer, Late, Option, Question
 from core.model.text.text_parts import beginning_of
 from core.sentence import say

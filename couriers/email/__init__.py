@@ -9,9 +9,16 @@ Neighbours: `core.directory` mails codes, `couriers/email` delivers messages, `c
 
 from core.errors import Invalid
 from couriers.email.errors import MailDeferred, MailError, MailRefused, MailSilent, MailUnavailable, MailUnclear, Phase
-from couriers.email.html import PLACE, html_of, html_of_marked
 from couriers.email.mailer import LinkCodeMailer, Mailer
-from couriers.email.message import MailFile, MailMessage, checked_address, sender_address
+from couriers.email.message import (
+    PLACE,
+    MailFile,
+    MailMessage,
+    checked_address,
+    html_of,
+    html_of_marked,
+    sender_address,
+)
 from couriers.email.server import Encryption, MailServer
 from couriers.email.template import LOCALES, EmailTemplates
 

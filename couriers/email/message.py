@@ -1,4 +1,5 @@
-"""A message, and its form on the wire (RFC 5322, MIME). Pure.
+"""A message, and its form on the wire (RFC 5322, MIME); a text as HTML, a plain one or one whose marked ranges are
+known. Pure.
 
 A domain in other letters is converted to its ASCII form (IDNA). A local part in other letters needs a server with
 SMTPUTF8 (RFC 6531). A text in plain ASCII is sent as it is, every other one in base64, so no server on the way has a
@@ -6,7 +7,7 @@ reason to change it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.header import Header
@@ -14,10 +15,13 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from email.utils import format_datetime, make_msgid, parseaddr
+from html import escape
 from typing import Any
 
 from core.errors import Invalid
 from core.model.contacts.addresses import ascii_email
+from core.model.content import Button
+from core.model.text.text_marks import Span
 
 _LONGEST_LINE = 998
 
@@ -26,6 +30,25 @@ _HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _MEDIA_TYPE = re.compile(r"(?:application|audio|image|text|video)/[A-Za-z0-9.+_-]{1,100}")
 _OWN_HEADERS = {"from", "to", "subject", "date", "message-id", "mime-version"}
 _PLAIN = re.compile(r"(?:[\t -~]{0,900}\n)*[\t -~]{0,900}")  # RFC 5322, 2.1.1: a line has at most 998 characters
+
+_LINK = re.compile(r"(https?://[^\s<>\"'«»“”]*[^\s<>\"'«»“”.,;:!?)\]}…])")
+_PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body><div>{}</div></body></html>\n'
+_TAGS = {
+    "bold": "b",
+    "italic": "i",
+    "underline": "u",
+    "strikethrough": "s",
+    "code": "code",
+    "pre": "pre",
+    "blockquote": "blockquote",
+}
+_BUTTON = (
+    "display:inline-block;margin:4px 8px 4px 0;padding:12px 20px;border-radius:8px;background:#1f5fbf;color:#ffffff;"
+    "font-weight:600;text-decoration:none"
+)
+_TARGET = re.compile(r"(?:https?://|mailto:)[^\s]+", re.IGNORECASE)
+PLACE = "\ue000"
+"""Stands for the marked text in a page; of the private use area, so no text needs it."""
 
 
 class HeaderPolicy(EmailPolicy):
@@ -201,3 +224,62 @@ def sender_address(sender: str) -> str:
 def _refuse_control_characters(path: str, text: str) -> None:
     if _NO_HEADER_TEXT.search(text):
         raise Invalid("LINE_BREAK", "A header of a mail has no line breaks and no control characters.", path)
+
+
+def html_of(text: str) -> str:
+    """Return a page that shows the text as it is; its URLs of http and https are links. All markup is escaped."""
+    return _PAGE.format(_with_links(text))
+
+
+def html_of_marked(around: str, text: str, spans: Sequence[Span], buttons: Sequence[Button] = ()) -> str:
+    """Return a page that shows `around`, a plain text with `PLACE` in it, and in that place the marked text, behind it
+    the buttons, each with an address. Links lead to http, https and mailto only. All markup of the texts is escaped.
+    """
+    below = f"<p>{''.join(map(_button, buttons))}</p>" if buttons else ""
+    return html_of(around).replace(PLACE, "".join(_marked(text, spans)) + below)
+
+
+def _button(button: Button) -> str:
+    return f'<a href="{escape(button.url)}" style="{_BUTTON}">{escape(button.text)}</a>'
+
+
+def _marked(text: str, spans: Sequence[Span]) -> Iterator[str]:
+    """Emit the text with tags: offsets are in UTF-16 code units, and spans lie within each other, the inner one
+    first."""
+    units, position, links = text.replace(PLACE, "").encode("utf-16-le", "surrogatepass"), 0, 0
+    for offset, is_start, _, _, span in sorted(_edges(spans), key=lambda edge: edge[:4]):
+        piece = units[2 * position : 2 * offset].decode("utf-16-le", "replace")
+        yield _shown(piece) if links else _with_links(piece)
+        yield _tag(span, is_start=bool(is_start))
+        position, links = offset, links + (2 * is_start - 1 if span.kind in ("link", "code", "pre") else 0)
+    yield _with_links(units[2 * position :].decode("utf-16-le", "replace"))
+
+
+def _edges(spans: Sequence[Span]) -> Iterator[tuple[int, int, int, int, Span]]:
+    """Yield the edges of all spans with their order: ends before starts; of the ends the innermost first, of the starts
+    the outermost.
+    """
+    for number, span in enumerate(spans):
+        yield span.offset, 1, -span.length, -number, span
+        yield span.offset + span.length, 0, -span.offset, number, span
+
+
+def _tag(span: Span, *, is_start: bool) -> str:
+    if span.kind == "link" and _TARGET.fullmatch(span.target):
+        return f'<a href="{escape(span.target)}">' if is_start else "</a>"
+    tag = _TAGS.get(span.kind)
+    return f"<{'' if is_start else '/'}{tag}>" if tag else ""
+
+
+def _with_links(text: str) -> str:
+    pieces = _LINK.split(text)  # every second one is a link
+    return "".join(_link(piece) if number % 2 else _shown(piece) for number, piece in enumerate(pieces))
+
+
+def _link(url: str) -> str:
+    return f'<a href="{escape(url)}">{escape(url)}</a>'
+
+
+def _shown(text: str) -> str:
+    """Return a text as HTML, which shows a line break and a second space only if they are written so."""
+    return escape(text).replace("  ", " &nbsp;").replace("\n", "<br>\n")

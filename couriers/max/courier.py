@@ -2,22 +2,29 @@
 
 It sends as the bot of ADA_MAX_TOKEN to people who have started that bot, and to groups that have it. An address is the
 id of a person, or the negative id of a group. The table of MAX's answers is in `outcomes.py`.
+
+A message whose answer was lost is searched for in its chat. This can prove that the message is there, never that it is
+not: MAX may store it a moment later. A message counts as found if the bot sent it since the call began, its text is the
+same, and it belongs to no other call: no answer has named it, and this process had no other call with this text to this
+address under way, and none whose end is unknown. What another process sent with the same text to the same person within
+these seconds cannot be distinguished (docs/decisions/0116).
 """
 
-from collections.abc import Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from couriers.announcing_connector import announcing
 from couriers.max import outcomes
-from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused, MaxUploads
+from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused, MaxUploads, Repetitions, Throttles
 from couriers.max.channel import CHANNEL as RECORD
 from couriers.max.client import FAILURES, MaxClient, Settings, check_token
 from couriers.max.content import LIMITS as KEYBOARD
 from couriers.max.content import LONGEST, Body, MaxDraft, draft, edited_body, files_of
-from couriers.max.pauses import Repetitions, Throttles
-from couriers.max.presence import Presence
 from couriers.sending import (
     NEVER,
     Content,
@@ -36,17 +43,100 @@ from couriers.sending import (
     malformed,
 )
 
-__all__ = ["Max", "Settings", "open"]
+_LOOKED_AT = 50
+_EARLIER_MS = 1000
+"""The greatest lag of MAX's clock behind ours."""
+_KEPT = 10_000
 
 Json = dict[str, Any]
+K = TypeVar("K")
 
+__all__ = ["Max", "Settings", "open"]
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not the id of a person or group of MAX")
 NOTHING_LEFT = Rejected(Reason.CONTENT_REFUSED, "nothing is left that MAX can show")
-
 _NOT_READY_PAUSES = (1, 2, 4, 8, 16, 32, *[60] * 14)
 """Seconds: MAX processes an uploaded file for a quarter of an hour at most."""
 _NOT_STARTED_PAUSES = (2,)
 """Seconds: just after its start a dialog may not be found."""
+
+
+class PresenceCall:
+    """One call that sends. `is_alone`: no other one with this text to this address was under way meanwhile."""
+
+    def __init__(self) -> None:
+        self.began_ms = time.time_ns() // 1_000_000
+        self.is_alone = True
+
+
+class Presence:
+    """The search of one courier. `dialogs`: the id of the dialog by the id of the person, as the answers name it."""
+
+    def __init__(self, client: MaxClient, dialogs: KnownIds, bot: str) -> None:
+        self._client = client
+        self._dialogs = dialogs
+        self._bot = bot
+        self._under_way: dict[tuple[str, str], list[PresenceCall]] = {}
+        self._named: OrderedDict[str, None] = OrderedDict()
+        self._unknown: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    @contextmanager
+    def call(self, address: str, text: str) -> Iterator[PresenceCall]:
+        """Note a call while it is under way."""
+        key, call = (address, text), PresenceCall()
+        others = self._under_way.setdefault(key, [])
+        others.append(call)
+        if len(others) > 1 or key in self._unknown:
+            for one in others:
+                one.is_alone = False
+        try:
+            yield call
+        finally:
+            others.remove(call)
+            if not others:
+                self._under_way.pop(key, None)
+
+    def learn(self, address: str, message: Json) -> None:
+        """Note a message that an answer names, and the id of its dialog."""
+        _keep(self._named, message["body"]["mid"])
+        chat = message.get("recipient", {}).get("chat_id")
+        if isinstance(chat, int) and not address.startswith("-"):
+            self._dialogs.store(address, str(chat))
+
+    async def find(self, address: str, text: str, call: PresenceCall) -> str:
+        """Return the id of the message, "" if its presence is not proven."""
+        found = await self._find(address, text, call)
+        if found:
+            _keep(self._named, found)
+        else:
+            _keep(self._unknown, (address, text))
+        return found
+
+    async def _find(self, address: str, text: str, call: PresenceCall) -> str:
+        chat = address if address.startswith("-") else self._dialogs.get(address)
+        if not (chat and text):
+            return ""
+        try:
+            answer = await self._client.request("GET", "messages", {"chat_id": chat, "count": str(_LOOKED_AT)})
+        except FAILURES:
+            return ""
+        found = next((mid for mid in self._mids(answer.body, text, call) if mid not in self._named), "")
+        return found if call.is_alone else ""  # another one may have begun meanwhile
+
+    def _mids(self, body: Any, text: str, call: PresenceCall) -> Iterator[str]:
+        try:
+            for one in reversed(body["messages"]):
+                is_ours = str(one["sender"]["user_id"]) == self._bot
+                is_new = one["timestamp"] >= call.began_ms - _EARLIER_MS
+                if is_ours and is_new and one["body"]["text"].strip() == text.strip():
+                    yield str(one["body"]["mid"])
+        except (KeyError, TypeError, AttributeError):
+            return  # not what MAX promises
+
+
+def _keep(newest: "OrderedDict[K, None]", key: K) -> None:
+    newest[key] = None
+    if len(newest) > _KEPT:
+        newest.popitem(last=False)
 
 
 class Max:

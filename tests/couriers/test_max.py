@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from couriers.max import courier as max_courier
-from couriers.max.pauses import Throttles
+from couriers.max.calls import Throttles
 from couriers.sending import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from sandbox.state import Fault, Rule
 from tests.couriers.bot_contract import LOST_ANSWERS, BotContract, BotProvider

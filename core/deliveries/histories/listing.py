@@ -2,6 +2,9 @@
 
 A cursor names the last delivery of the previous page by its creation ms and suffix, so pages neither overlap nor skip
 deliveries while new ones are created.
+
+There is no index of messages that a provider or a recipient names: a list reads the deliveries that may have sent one
+(docs/decisions/0108).
 """
 
 import asyncio
@@ -10,8 +13,9 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from core.deliveries.histories.parcels import load_parcel
+from core.deliveries.histories.projection import read_outcome
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.histories.sent_message import SentMessage, has_sent
 from core.errors import NotFound, malformed_cursor
 from core.model.clock import to_ms
 from core.model.history import History
@@ -25,6 +29,25 @@ from core.redis.store import Store
 _MOST_READ = 5000
 _PAGE = 200
 _AT_ONCE = 50
+
+
+class SentMessage(NamedTuple):
+    """`address`: of the recipient in the channel. `reference`: the provider's id of the message."""
+
+    channel: str
+    address: str
+    reference: str
+
+
+async def has_sent(store: Store, reader: HistoryReader, key: HistoryKey, message: SentMessage) -> bool:
+    """Return whether a delivery has sent this message, as far as its outcome is known."""
+    names = [name for name in await reader.field_names(key) if name.startswith(f"parcel:{message.channel}:")]
+    texts = await reader.read_fields(key, names) if names else {}
+    entries = [entry for text in texts.values() if text for entry in load_parcel(text)[1]]
+    fields = [entry.field(message.channel) for entry in entries if entry.address == message.address]
+    stored = await store.command("HMGET", KEYS["outcomes"].at(key.shard, key.suffix), *fields) if fields else []
+    references = [read_outcome(text, over=False).reference or "" for text in stored if text]
+    return any(message.reference in reference.split(",") for reference in references)
 
 
 class DeliveryPosition(NamedTuple):

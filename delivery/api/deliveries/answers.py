@@ -35,13 +35,15 @@ from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
-from delivery.http.responses.console_words import console_word, console_words, local_time
 from delivery.http.responses.csv import (
     CONTENT_TYPE,
     ForExcel,
     RawFormat,
     Rows,
+    console_word,
+    console_words,
     is_for_excel,
+    local_time,
     respond_csv,
 )
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes

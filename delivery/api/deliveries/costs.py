@@ -12,8 +12,16 @@ from core.deliveries.costs import Cost, totals
 from core.model.people import id_text
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
-from delivery.http.responses.console_words import console_word, console_words
-from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
+from delivery.http.responses.csv import (
+    CONTENT_TYPE,
+    ForExcel,
+    RawFormat,
+    Rows,
+    console_word,
+    console_words,
+    is_for_excel,
+    respond_csv,
+)
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEXT_PAGE, People, Route, Routes
 

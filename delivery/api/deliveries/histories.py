@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from core.admission.quotas import ADMIN
-from core.deliveries.histories.sent_message import SentMessage
+from core.deliveries.histories.listing import SentMessage
 from core.model import delivery, history
 from core.model.clock import write_optional_time, write_time
 from core.model.field_types import Label, Name, ShortText

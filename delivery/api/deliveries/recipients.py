@@ -27,8 +27,17 @@ from delivery.api.deliveries.histories import RecipientHistory, answer_of, child
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
-from delivery.http.responses.console_words import console_word, console_words, local_time
-from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, RawFormat, Rows, is_for_excel, respond_csv
+from delivery.http.responses.csv import (
+    CONTENT_TYPE,
+    ForExcel,
+    RawFormat,
+    Rows,
+    console_word,
+    console_words,
+    is_for_excel,
+    local_time,
+    respond_csv,
+)
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 _OUTCOME_COLUMNS = (

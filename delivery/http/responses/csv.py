@@ -1,11 +1,17 @@
-"""A response of CSV, sent row by row as it is made, in the form of `core.directory.csv_cells`."""
+"""A response of CSV, sent row by row as it is made, in the form of `core.directory.csv_cells`; the words
+and times of the console in tables for people.
+"""
 
 import csv
+import functools
 import io
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from importlib import resources
 from typing import Annotated, Literal
 from urllib.parse import quote
 
+import msgspec
 from aiohttp import hdrs, web
 from msgspec import UNSET, Meta, UnsetType
 
@@ -16,6 +22,13 @@ from delivery.http.fields import RequestModel
 CONTENT_TYPE = "text/csv"
 _BYTE_ORDER_MARK = "\ufeff"
 Rows = Sequence[Sequence[str]]
+
+ForExcel = Annotated[
+    Literal["", "1", "true", "0", "false"],
+    Meta(description="semicolons and a byte order mark, for Excel in Russia; the name alone means true"),
+]
+RawFormat = Annotated[Literal["raw"], Meta(description="the form for programs, whatever language and excel say")]
+_TIMES = {"ru": "%d.%m.%Y %H:%M", "en": "%Y-%m-%d %H:%M"}
 
 
 async def respond_csv(
@@ -53,15 +66,6 @@ def csv_text(rows: Rows, *, for_excel: bool) -> str:
     return text.getvalue()
 
 
-ForExcel = Annotated[
-    Literal["", "1", "true", "0", "false"],
-    Meta(description="semicolons and a byte order mark, for Excel in Russia; the name alone means true"),
-]
-
-
-RawFormat = Annotated[Literal["raw"], Meta(description="the form for programs, whatever language and excel say")]
-
-
 def is_for_excel(excel: str | UnsetType) -> bool:
     """Return whether a query asks for the form of Excel."""
     return excel in ("", "1", "true")
@@ -76,3 +80,22 @@ class ExportQuery(RequestModel, frozen=True):
     @property
     def for_excel(self) -> bool:
         return not self.format and is_for_excel(self.excel)
+
+
+@functools.cache
+def console_words(language: str) -> Mapping[str, str | Mapping[str, str]]:
+    folder = resources.files("delivery").joinpath("console/static/words")
+    texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
+    return {
+        key: text
+        for one in texts
+        for key, text in msgspec.json.decode(one, type=dict[str, str | dict[str, str]]).items()
+    }
+
+
+def console_word(table: str, value: str, language: str) -> str:
+    return str(console_words(language).get(f"{table}.{value}", value.replace("_", " ")))
+
+
+def local_time(at: datetime, zone: tzinfo, language: str) -> str:
+    return f"{at.astimezone(zone):{_TIMES[language]}}"

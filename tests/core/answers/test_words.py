@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answers.words import UNCLEAR, AskedInText, TextAnswer, meaning
+from core.answers.values import UNCLEAR, AskedInText, TextAnswer, meaning
 from core.model.question import AnswerKind, Option, Question
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.answers.words import meaning
+from core.answers.values import meaning
 from core.threads.mail_reading import new_words
 from core.threads.typed_addresses import typed_addresses
 

@@ -3,7 +3,7 @@
 import pytest
 
 from core.model.text.text_marks import Span
-from couriers.email.html import PLACE, html_of_marked
+from couriers.email.message import PLACE, html_of_marked
 
 A = '<a href="https://a">https://a</a>'
 B = '<a href="https://b">https://b</a>'
