@@ -15,6 +15,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from core.directory import Directory
+from core.directory.collections import C, Collections, M
 from core.model.history_key import Id
 from core.model.people import Group, ObjectKind, Supergroup, User, id_text
 from core.model.text.characters import nfc
@@ -86,21 +87,13 @@ class Addressees:
         return [one for one in groups if one], [one for one in supergroups if one]
 
     async def _all(self) -> tuple[Sequence[Group], Sequence[Supergroup]]:
-        return await self._all_groups(), await self._all_supergroups()
+        return await self._all_of(self._directory.groups), await self._all_of(self._directory.supergroups)
 
-    async def _all_groups(self) -> Sequence[Group]:
-        page = await self._directory.groups.page(self._tenant, limit=_PAGE)
+    async def _all_of(self, collections: Collections[C, M]) -> Sequence[C]:
+        page = await collections.page(self._tenant, limit=_PAGE)
         found = list(page.items)
         while page.next:
-            page = await self._directory.groups.page(self._tenant, cursor=page.next, limit=_PAGE)
-            found += page.items
-        return found
-
-    async def _all_supergroups(self) -> Sequence[Supergroup]:
-        page = await self._directory.supergroups.page(self._tenant, limit=_PAGE)
-        found = list(page.items)
-        while page.next:
-            page = await self._directory.supergroups.page(self._tenant, cursor=page.next, limit=_PAGE)
+            page = await collections.page(self._tenant, cursor=page.next, limit=_PAGE)
             found += page.items
         return found
 

@@ -7,8 +7,9 @@ and `sentinel_password` are options for the Sentinels. They are asked over our o
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
@@ -16,6 +17,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress, StoreConnection
+
+T = TypeVar("T")
 
 SENTINEL_FORM = "redis+sentinel://user:password@host:26379,host:26379/name/0"
 
@@ -99,8 +102,17 @@ async def find_primary(sentinels: SentinelSet) -> tuple[int, str, int]:
     """Return epoch, host and port of the primary: the newest that a majority reports, or that is reported within a
     second. Raises PrimaryNotFound.
     """
-    asking = [asyncio.create_task(ask(sentinels.name, one)) for one in sentinels.sentinels]
-    known, faults = [], []
+    known, faults = await of_majority([ask(sentinels.name, one) for one in sentinels.sentinels])
+    if not known:
+        raise _not_found(sentinels, faults)
+    return max(known)
+
+
+async def of_majority(calls: Collection[Coroutine[Any, Any, T]]) -> tuple[list[T], list[Exception]]:
+    """Return what the first servers report, until they are a majority, and their faults; it waits for no other."""
+    asking = [asyncio.create_task(call) for call in calls]
+    known: list[T] = []
+    faults: list[Exception] = []
     try:
         for answer in asyncio.as_completed(asking):
             try:
@@ -112,9 +124,7 @@ async def find_primary(sentinels: SentinelSet) -> tuple[int, str, int]:
     finally:
         await cancel_and_wait(*(one for one in asking if not one.done()))
         await asyncio.gather(*asking, return_exceptions=True)  # faults that nobody needs are not logged
-    if not known:
-        raise _not_found(sentinels, faults)
-    return max(known)
+    return known, faults
 
 
 async def ask(name: str, sentinel: ServerAddress) -> tuple[int, str, int]:

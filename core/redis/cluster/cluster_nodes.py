@@ -8,11 +8,10 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, ResponseError
 
-from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Reply, ServerAddress, StoreConnection
-from core.redis.sentinels import ANSWER, PrimaryNotFound, server_places
+from core.redis.sentinels import ANSWER, PrimaryNotFound, of_majority, server_places
 
 CLUSTER_FORM = "redis+cluster://user:password@host:6379,host:6379"
 
@@ -103,20 +102,7 @@ async def newest_view(nodes: ClusterNodes, places: Collection[Place]) -> Cluster
     """Return the newest view that a majority of these nodes has, or those that answer within a second. Raises
     PrimaryNotFound.
     """
-    asking = [asyncio.create_task(view_of(nodes, place)) for place in places]
-    views: list[ClusterView] = []
-    faults: list[Exception] = []
-    try:
-        for answer in asyncio.as_completed(asking):
-            try:
-                views.append(await answer)
-            except (RedisError, OSError, TimeoutError) as fault:
-                faults.append(fault)
-            if len(views) > len(asking) // 2:
-                break
-    finally:
-        await cancel_and_wait(*(one for one in asking if not one.done()))
-        await asyncio.gather(*asking, return_exceptions=True)  # faults that nobody needs are not logged
+    views, faults = await of_majority([view_of(nodes, place) for place in places])
     if not views:
         raise _not_found(nodes, faults)
     return max(views, key=lambda view: view.rank)
