@@ -19,6 +19,7 @@ from core.deliveries.histories.encoding import ChannelPlan, load_plan
 from core.deliveries.histories.reader import HistoryReader
 from core.model.clock import from_ms
 from core.model.delivery import Recipient
+from core.model.history import History
 from core.model.json_form import compact_json
 from core.model.states import OPEN, DeliveryState, Status, supersedes
 from couriers.sending.parcels.parcel import Parcel
@@ -259,19 +260,19 @@ class Machine(RuleBasedStateMachine):
             history = self.wait(self.stack.history(delivery.key))
             for record in history.recipients:
                 for channel, outcome in record.outcomes.items():
-                    self.compare(delivery, str(record.id), channel, outcome.status, history.state)
+                    self.compare(delivery, str(record.id), channel, outcome.status, history)
 
-    def compare(self, delivery: Delivery, recipient: str, channel: str, actual: Status, state: DeliveryState) -> None:
+    def compare(self, delivery: Delivery, recipient: str, channel: str, actual: Status, history: History) -> None:
         written = delivery.written.get((recipient, channel), Status.QUEUED)
         if written is Status.QUEUED and (recipient, channel) in delivery.lost and actual is not written:
             delivery.write(recipient, channel, Status.UNKNOWN)  # its parcel expired
             assert actual is Status.UNKNOWN
         elif channel not in delivery.people[int(recipient)]:
             assert actual is Status.NO_CONTACT
-        elif (state not in OVER and not delivery.cancelled) or (recipient, channel) in self.under_way(delivery):
+        elif (history.state not in OVER and not delivery.cancelled) or (recipient, channel) in self.under_way(delivery):
             assert actual is written
         elif written is Status.SENDING:
-            assert actual is Status.UNKNOWN
+            assert actual is Status.UNKNOWN or (actual is written and history.finished_at is None)
         elif written is Status.QUEUED:
             assert actual in (Status.CANCELLED, Status.EXPIRED)
         else:
