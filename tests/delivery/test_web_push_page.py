@@ -4,14 +4,17 @@ maker, which is on the internet, and the click on a notification, which the syst
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from sandbox.web_push.browser import Browser as SandboxBrowser
 from sandbox.web_push.encryption import decrypt
 from tests.delivery.conftest import Api
 from tests.delivery.console.conftest import Person, axe_source
 from tests.delivery.test_web_push import QUESTION, Stage, stage
-from tests.support.browser import Chromium
+from tests.support.browser import Chromium, running
 from tests.support.waiting import until
 
 __all__ = ["axe_source", "stage"]
@@ -37,6 +40,12 @@ class ForwardingBrowser(SandboxBrowser):
 
     async def receive(self, body: bytes) -> None:
         self.shown.append(json.loads(decrypt(body, self.private, self.auth)))
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """The whole Chromium: the one of the other tests shows no notifications."""
+    yield from running(tmp_path_factory.mktemp("chromium"), "chromium")
 
 
 async def test_a_person_switches_it_on_gets_a_message_and_answers(
