@@ -39,6 +39,8 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
 
 FURTHER_TESTS = ("tests/couriers/sending", "tests/core/queue", "-k", "not redis")
 """Run also on the newest further Python. The whole suite, with the tests on Debian's Redis, runs on one."""
+FURTHER_WORKERS = ("-n", "3", *WORKERS[2:])
+"""Few, because each compiles the tests for that Python: no step has done it before."""
 
 
 def declare_test(parser: ArgumentParser) -> None:
@@ -110,7 +112,7 @@ def check(arguments: Namespace) -> int:
     failed = [name for (name, _), good in zip(STEPS, passed, strict=True) if not good]
     for version, program in list(further_pythons().items())[-1:]:
         python, name = environment_of(version, program, ROOT), f"tests on Python {version}"
-        if not python or not suite_passes(name, ["-q", *FURTHER_TESTS], arguments.json, python):
+        if not python or not suite_passes(name, ["-q", *FURTHER_TESTS], arguments.json, python, FURTHER_WORKERS):
             failed.append(name)
     if not suite_passes("test", ["--no-skips", "--durations=20"], arguments.json):
         failed.append("test")
@@ -138,7 +140,13 @@ def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
     return good
 
 
-def suite_passes(name: str, chosen: Sequence[str], as_json: bool, python: str | Path = sys.executable) -> bool:
+def suite_passes(
+    name: str,
+    chosen: Sequence[str],
+    as_json: bool,
+    python: str | Path = sys.executable,
+    workers: Sequence[str] = WORKERS,
+) -> bool:
     """Run these tests; the names of those that passed only alone are in the report."""
 
     def run(words: Sequence[str]) -> bool:
@@ -147,7 +155,7 @@ def suite_passes(name: str, chosen: Sequence[str], as_json: bool, python: str | 
     if not as_json:
         print_step(f"{name} …")
     began = time.monotonic()
-    good, unstable = run_twice(run, WORKERS, chosen)
+    good, unstable = run_twice(run, workers, chosen)
     report(name, good, began, as_json, unstable)
     return good
 
