@@ -49,6 +49,8 @@ async def test_another_number_of_shards_is_refused_with_what_to_do(server: Serve
 
 
 async def test_a_full_server_is_signed_later(server: Server, client: Redis) -> None:
+    await start(server)  # a full server takes no functions
+    server.empty()
     await client.set("filling", "x" * 100_000)
     await client.config_set("maxmemory", 1)
     await start(server)
