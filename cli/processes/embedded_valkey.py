@@ -13,6 +13,7 @@ Called by `./ada up`, which starts the server as the first child of `cli.process
 """
 
 import asyncio
+import errno
 import fcntl
 import logging
 import os
@@ -191,21 +192,29 @@ def free_port() -> int:
 
 
 def reserve(port: int) -> bool:
-    """Keep a port for this process until it ends; return whether it is free and no other process keeps it."""
-    file = _reservations()
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
-    except OSError:
-        return False
+    """Keep a port for this process until it ends; return whether it is free and no other process keeps it. Where no
+    file can be locked, it keeps nothing.
+    """
+    if (file := _reservations()) is not None:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                return False
     _reserved.add(port)
     return is_free(port)
 
 
 @cache
-def _reservations() -> int:
-    """Open a file whose byte N is locked by the process that keeps port N. The kernel unlocks it with the process."""
+def _reservations() -> int | None:
+    """Open a file whose byte N is locked by the process that keeps port N; None if it cannot be opened, for example
+    because it belongs to another user. The kernel unlocks it with the process.
+    """
     name = Path(tempfile.gettempdir()) / f"ada-ports-{os.getuid()}"
-    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return None
 
 
 def running_server(directory: Path) -> EmbeddedValkey | None:

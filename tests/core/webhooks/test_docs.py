@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from core.webhooks.webhook import new_secret
+from core.webhooks.webhook import EventType, new_secret
 from tests.core.webhooks.conftest import BOTH, Installation
 from tests.support.paths import ROOT
 from tests.support.stack import people
@@ -36,3 +36,7 @@ async def test_the_receiver_of_the_guide_verifies_and_ignores_repeats(
         await until(lambda: len(names["seen"]) == 4)
     printed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert sorted(printed) == ["finished", "outcome", "outcome", "test"]
+
+
+def test_the_guide_shows_each_event() -> None:
+    assert set(re.findall(r'^\{"type": "(\w+)"', PAGE.read_text(), re.MULTILINE)) == set(EventType)
