@@ -7,7 +7,9 @@ cookies, stored data and cache.
 import base64
 import itertools
 import json
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -226,7 +228,9 @@ class Chromium:
 
     def __init__(self, profile: Path, program: str) -> None:
         quiet, own = subprocess.DEVNULL, f"--user-data-dir={profile}"
-        self._process = subprocess.Popen([program, *OPTIONS, own, "about:blank"], stdout=quiet, stderr=quiet)
+        self._process = subprocess.Popen(
+            [program, *OPTIONS, own, "about:blank"], stdout=quiet, stderr=quiet, start_new_session=True
+        )
         port_file = profile / "DevToolsActivePort"
         await_sync(lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium", PATIENCE)
         port, self._path = port_file.read_text().split("\n")[:2]
@@ -257,7 +261,8 @@ class Chromium:
                 yield Browser(worker).run
 
     def stop(self) -> None:
-        self._process.terminate()
+        """End all its processes: a script of Debian starts the program and does not pass a signal on."""
+        os.killpg(self._process.pid, signal.SIGTERM)
         self._process.wait(timeout=PATIENCE)
 
 
