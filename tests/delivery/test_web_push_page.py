@@ -105,11 +105,11 @@ async def test_a_person_switches_it_on_gets_a_message_and_answers(
             assert await run("self.openedPage") == payload["page"]
             after = ForwardingBrowser("after", f"{stage.push.url}/push/after", made.private, made.auth)
             await run(RENEWAL.format(before=given, after=json.dumps(after.subscription)))
-        (before,) = await stage.contacts()
-        plain = {**payload, "page": "", "text": "Строка\nи ещё одна", "tag": "t2"}
-        await browser.push(api.url, {name: value for name, value in plain.items() if value})
-        await browser.wait_for(f"(async () => (await {registration}.getNotifications({{tag: 't2'}})).length)()")
-        async with chromium.worker(f"{api.url}/push/worker.js") as run:
+            (before,) = await stage.contacts()
+            plain = {**payload, "page": "", "text": "Строка\nи ещё одна", "tag": "t2"}
+            await browser.push(api.url, {name: value for name, value in plain.items() if value})
+            await browser.wait_for(f"(async () => (await {registration}.getNotifications({{tag: 't2'}})).length)()")
+            await browser.wait_for("(async () => Boolean(await caches.match('../push/renewal')))()")
             await run("self.dispatchEvent(new ExtendableEvent('pushsubscriptionchange'))")
 
             async def is_renewed() -> bool:

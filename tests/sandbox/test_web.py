@@ -189,7 +189,7 @@ async def test_an_invalid_query_is_a_problem(web_client: WebClient, query: dict[
 
 @pytest.mark.parametrize(
     ("method", "path", "code"),
-    [("GET", "nosuch", "NOT_FOUND"), ("POST", "write/email", "NOT_FOUND"), ("PUT", "rules", "METHOD_NOT_ALLOWED")],
+    [("GET", "nosuch", "NOT_FOUND"), ("POST", "write/nosuch", "NOT_FOUND"), ("PUT", "rules", "METHOD_NOT_ALLOWED")],
 )
 async def test_an_unknown_route_is_a_problem(web_client: WebClient, method: str, path: str, code: str) -> None:
     assert (await web_client.call(method, path))[1]["code"] == code

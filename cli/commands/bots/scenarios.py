@@ -14,7 +14,7 @@ from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
 from cli.commands.bots.scenario_tests import chat, test_bot
-from cli.services.scenarios import answering
+from cli.services.answering import answering
 from cli.settings.sources import export
 from core.model.text.characters import counted
 from scenarios.action_files import SETTING

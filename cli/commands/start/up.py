@@ -10,7 +10,7 @@ from cli.command import SUCCESS, Command
 from cli.commands.start.installation import Installation, start_everything
 from cli.processes.event_lines import EventLines
 from cli.processes.startup import run_until, stop_requested
-from cli.services.scenarios import answering
+from cli.services.answering import answering
 from cli.settings.parsing import without_secrets
 from cli.settings.secrets import BOT
 from cli.settings.settings import Configuration, Settings, load

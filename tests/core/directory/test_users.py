@@ -8,6 +8,7 @@ import pytest
 from core.directory import Directory
 from core.errors import NotFound, Refused
 from core.model.people import Group, User, UserChange
+from core.queue import Queue, TaskFilter
 from core.redis.store import Store
 from tests.core.directory.conftest import OTHER, TENANT
 from tests.support.servers import Server, on_both_servers
@@ -323,7 +324,9 @@ async def contents(directory: Directory, tenant: str) -> object:
 
 
 @on_both_servers
-async def test_guardians_exist_are_listed_with_their_children_and_survive_a_merge(directory: Directory) -> None:
+async def test_guardians_exist_are_listed_with_their_children_and_survive_a_merge(
+    directory: Directory, store: Store
+) -> None:
     users = directory.users
     for one in (User(7, "Olga"), User(8, "Pavel"), User(9, "Olga P."), User(1, "Ivan", guardians=("9", "8"))):
         await users.create(TENANT, one)
@@ -347,3 +350,5 @@ async def test_guardians_exist_are_listed_with_their_children_and_survive_a_merg
     assert list((await users.find(TENANT, 1)).guardians) == [], "nobody is its own guardian"
     await users.delete(TENANT, 1)
     assert await directory.users.children(TENANT, 7) == []
+    left_out = await Queue(store).cancel_by(TaskFilter(tenant=TENANT, tube="answers"))
+    assert left_out.cancelled == 2, "what waits for guardians who were blocked is left out"
