@@ -135,11 +135,11 @@ class DeliveriesOfPerson:
         """Return the answers that have words of the person, or about a child what anybody has written. What counts
         stays.
         """
-        own, told = _rows_of(texts, person)
-        names = [row_field(number) for number in sorted(own | told)]
+        own, answered = _rows_of(texts, person)
+        names = [row_field(number) for number in sorted(own | answered)]
         stored = await self._reader.read_fields(position.key, names) if names else {}
         changes = []
-        for number in sorted(own | told):
+        for number in sorted(own | answered):
             text = stored[row_field(number)]
             row = msgspec.json.decode(text) if text else {}
             if text and _has_words(row):
@@ -254,8 +254,8 @@ def _rows_of(texts: Mapping[str, str | None], person: str) -> tuple[set[int], se
     people = [one for page, text in pages if text for one in load_recipients(text, page)]
     own = {one.number for one in people if str(one.id) == person}
     about = {child.number for one in people for child in one.asked_children if str(child.id) == person}
-    told = {child.number for one in people if str(one.id) == person for child in one.asked_children}
-    return own | about, told
+    answered = {child.number for one in people if str(one.id) == person for child in one.asked_children}
+    return own | about, answered
 
 
 def _has_words(row: Mapping[str, Any]) -> bool:

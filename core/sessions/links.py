@@ -3,9 +3,9 @@
 Guarantees of a link: 256 random bits, stored as a hash in the shard of its tenant, which the link names. The bot sends
 the link that signs in, which is valid for 10 minutes.
 
-A browser is subscribed at the page of a person, and that page opens for whoever a message was forwarded to. So a new
-browser gets nothing before a link is used that goes to the person itself: over the contact by whose link the page was
-opened. It adds one browser, within an hour. A person gets at most three at once, and one a minute then, for each
+A browser is subscribed at the page of a person, and that page opens for everybody to whom a message is forwarded. So a
+new browser gets nothing before a link is used that goes to the person itself: over the contact by whose link the page
+was opened. It adds one browser, within an hour. A person gets at most three at once, and one a minute then, for each
 process of the API.
 """
 

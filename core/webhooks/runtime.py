@@ -43,7 +43,7 @@ _POLL = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
-    """`longest`: how long a message is tried. `attempts`: after so many it is given up if others got through."""
+    """`longest`: how long a message is tried. `attempts`: after so many it is given up if others arrived."""
 
     backoff: Backoff = field(default_factory=lambda: Backoff(timedelta(seconds=5), timedelta(minutes=5)))
     longest: timedelta = timedelta(days=1)
