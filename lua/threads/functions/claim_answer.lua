@@ -17,7 +17,7 @@ return function(id, tenant, inbox, who, for_ms, sends)
   local messages, noted = unpack(redis_call('HMGET', thread, 'messages', 'answering'))
   if not messages then return { 'missing' } end
   local ends, other = string.match(noted or '', '^(%d+) (.*)$')
-  local is_live = ends and tonumber(ends) > now
+  local is_live = ends ~= nil and tonumber(ends) > now
   if is_live and other ~= who then return { 'answering', other } end
   if for_ms == 0 then
     redis_call('HDEL', thread, 'answering')

@@ -310,6 +310,24 @@ async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(sc
     assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nCome"
 
 
+async def test_open_consoles_see_when_a_reader_begins_to_answer_and_when_that_ends(school: School) -> None:
+    await school.write(MARIA, "May I come?", quoted=await school.send(replies="dean"))
+    (thread,) = await school.threads(OFFICE)
+    claims: list[tuple[Id, timedelta, int]] = [
+        (8, timedelta(seconds=20), 1),
+        (8, timedelta(seconds=20), 0),  # the same reader goes on
+        (7, timedelta(seconds=20), 0),  # a colleague is refused
+        (8, timedelta(0), 1),
+        (8, timedelta(0), 0),
+        (7, timedelta(seconds=20), 1),
+    ]
+    key = KEYS["thread_events"].at(int(thread.id.partition(".")[0]))
+    for reader, kept, announced in claims:
+        before = await school.core.store.command("XLEN", key)
+        await school.core.threads.claim_answer(thread, reader, kept)
+        assert await school.core.store.command("XLEN", key) - before == announced, (reader, kept)
+
+
 async def test_a_second_answer_with_an_address_in_it_is_asked_about_both(school: School) -> None:
     await school.core.directory.groups.add_members(TENANT, "dean", [7])
     await school.write(MARIA, "May I come?", quoted=await school.send(replies="dean"))
