@@ -15,6 +15,7 @@ from core.jobs import Jobs
 from core.jobs.record import OwnState, zone_of
 from core.jobs.units import NULL, STEP
 from core.model.clock import to_ms
+from core.queue.checks import check_spans, check_type
 from jobs.external_services import Outside
 from jobs.limits import Limit, Turns
 from jobs.recording.branches import Branches, Child, Children
@@ -216,10 +217,12 @@ class Iteration:
         """Sleep for this time, or until the job is stopped, without a process: the iteration is repeated then, and goes
         on after this line. A deploy or a crash does not change when it wakes.
         """
+        check_spans("sleep", time=time)
         await self._waiting.sleep_until(self.now() + time)
 
     async def sleep_until(self, at: datetime) -> None:
         """Sleep until this moment, as `sleep`. A time without a zone is in that of the user."""
+        check_type("sleep", "end", at, datetime)
         await self._waiting.sleep_until(at if at.tzinfo else at.replace(tzinfo=zone_of(self._job.record.timezone)))
 
     async def wait(self, signal: str, *, timeout: timedelta | None = None, returns: Any = Any) -> Any:

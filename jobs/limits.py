@@ -20,6 +20,7 @@ from core.jobs import Jobs, StoredJob
 from core.jobs.storage import key_name
 from core.model.json_form import compact_json
 from core.queue import Queue, Suspend, Task
+from core.queue.checks import check_type
 from core.redis.store import Store
 from jobs.recording.guard import Guard
 from jobs.signals import Suspended, Throttled
@@ -62,7 +63,8 @@ class Limit:
     key: str = ""
 
     def check(self) -> None:
-        """Check whether the limit can be kept. Raises SetupError."""
+        """Check whether the limit can be kept. Raises SetupError; TypeError for a `per` that is no timedelta."""
+        check_type("limit", "per", self.per, timedelta)
         if self.concurrency is None and (self.rate is None or not self.name):
             raise SetupError(f"the limit {self.name!r} needs `concurrency`, or a `name` and a `rate`")
         if self.concurrency is not None and self.concurrency < 1:

@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isabstract, iscoroutinefunction
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +16,7 @@ from core.errors import SetupError
 from core.jobs import Schedule
 from core.jobs.record import KIND
 from core.jobs.signals import Schema, schemas_of
+from core.queue.checks import check_type
 from jobs.job import Job
 from jobs.limits import check_limits
 from jobs.queries import queries_of
@@ -63,7 +66,11 @@ def _check(kind: type[Job]) -> None:
         raise SetupError(f"the job {_place(kind)} needs a `schedule = Schedule(…)`")
     if kind.concurrency is not None and kind.concurrency < 1:
         raise SetupError(f"`concurrency` of the job {_place(kind)} is a number from 1; it is {kind.concurrency!r}")
-    check_limits(kind.limits)
+    try:
+        check_type("job", "max_runtime", kind.max_runtime, timedelta)
+        check_limits(kind.limits)
+    except TypeError as fault:
+        raise SetupError(f"the job {_place(kind)}: {fault}") from None
     try:
         schemas_of(kind.signals)
     except TypeError as fault:
@@ -91,7 +98,11 @@ def _defined_in(name: str) -> list[type[Job]]:
     try:
         module = _module_of(Path(name)) if name.endswith(".py") else import_module(name)
     except Exception as fault:  # noqa: BLE001 - as above
-        raise SetupError(f"the module {name} of ADA_JOBS cannot be imported: {type(fault).__name__}: {fault}") from None
+        lines = [frame.lineno for frame in extract_tb(fault.__traceback__) if frame.filename == name]
+        line = f"line {lines[-1]}: " if lines else ""
+        raise SetupError(
+            f"the module {name} of ADA_JOBS cannot be imported: {line}{type(fault).__name__}: {fault}"
+        ) from None
     members = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Job)]
     kinds = [one for one in members if not isabstract(one) and one.__module__ == module.__name__]
     if not kinds:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from core.errors import Invalid
 from core.model.clock import from_wall
 from core.model.cron import CronExpression
+from core.queue.checks import check_spans
 
 SHORTEST = timedelta(seconds=1)
 LONGEST = timedelta(days=366)
@@ -42,7 +43,10 @@ class Schedule:
     cron: str = ""
 
     def __post_init__(self) -> None:
-        """Check the values. Raises Invalid PERIOD_OUT_OF_RANGE, WINDOW_EMPTY, CRON_MALFORMED, SCHEDULE_AMBIGUOUS."""
+        """Check the values. Raises TypeError; Invalid PERIOD_OUT_OF_RANGE, WINDOW_EMPTY, CRON_MALFORMED,
+        SCHEDULE_AMBIGUOUS.
+        """
+        check_spans("schedule", period=self.period)
         if self.period is not None and not SHORTEST <= self.period <= LONGEST:
             raise Invalid("PERIOD_OUT_OF_RANGE", "A period is from one second to 366 days.", "period")
         if self.window is not None and self.window.begin == self.window.end:

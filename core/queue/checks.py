@@ -17,6 +17,7 @@ _TYPES: Mapping[type, str] = {
     int: "a whole number (int)",
     timedelta: "a timedelta, for example timedelta(seconds=5)",
     Real: "a number",
+    tuple: "a tuple",
 }
 
 
@@ -35,6 +36,13 @@ def check_type(owner: str, name: str, value: object, wanted: type) -> None:
     """Raise TypeError for what is not of the type."""
     if not isinstance(value, wanted) or isinstance(value, bool):
         raise _wrong_type(owner, name, value, _TYPES.get(wanted, f"a {wanted.__name__}"))
+
+
+def check_spans(owner: str, **spans: object) -> None:
+    """Raise TypeError for what is neither a timedelta nor None."""
+    for name, span in spans.items():
+        if span is not None:
+            check_type(owner, name, span, timedelta)
 
 
 def check_time(owner: str, name: str, time: object) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from inspect import isawaitable
 from typing import Any
 
 import msgspec
 
 from core.errors import AdaError, Invalid
 from core.model.clock import Backoff
+from core.queue.checks import check_spans, check_type
 from jobs.recording.effects import Call
 from jobs.recording.guard import Guard
 from jobs.recording.records import PROGRESS, stored_form
@@ -30,6 +32,12 @@ class RetryPolicy:
     first: timedelta = timedelta(seconds=1)
     longest: timedelta = timedelta(minutes=5)
     on: tuple[type[Exception], ...] = (Exception,)
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for a value of another type."""
+        check_type("retry policy", "attempts", self.attempts, int)
+        check_spans("retry policy", first=self.first, longest=self.longest)
+        check_type("retry policy", "on", self.on, tuple)
 
     def covers(self, fault: Exception) -> bool:
         """Return whether the call is made again after this error."""
@@ -59,14 +67,18 @@ class Calls:
 
     def limited(self, name: str, call: Call, timeout: timedelta | None, heartbeat: timedelta | None) -> Call:
         """Return the call with its limits: it raises TimeoutError after `timeout`, or if it sends no heartbeat for so
-        long.
+        long; TypeError if the call is not async.
         """
+        check_spans("call", timeout=timeout, heartbeat=heartbeat)
 
         async def limited(*arguments: Any, **options: Any) -> Any:
             async with asyncio.timeout(_seconds(timeout)), asyncio.timeout(_seconds(heartbeat)) as limit:
                 token = _RUNNING.set(_RunningCalls(name, limit if heartbeat else None, heartbeat))
                 try:
-                    return await call(*arguments, **options)
+                    running = call(*arguments, **options)
+                    if not isawaitable(running):
+                        raise TypeError(f"The call of {name} is not async: use `async def`, or asyncio.to_thread.")
+                    return await running
                 finally:
                     _RUNNING.reset(token)
 

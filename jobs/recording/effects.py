@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from core.errors import Invalid
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
+from core.queue.checks import check_spans
 from jobs.recording.guard import Guard
 from jobs.recording.records import UNIT, returned_form, stored_form
 from jobs.signals import Found, Interrupted, Lost, NotDone, Unclear
@@ -42,6 +43,10 @@ class Effect:
     returns: Any
     key: str = ""
     turn: Callable[[], Awaitable[None]] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for a time of another type."""
+        check_spans("call", idempotent_for=self.idempotent_for)
 
     @property
     def id(self) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from core.errors import Invalid
 from core.jobs.signals import Signal
 from core.model.clock import from_ms, to_ms
+from core.queue.checks import check_spans
 from jobs.recording.guard import Guard
 from jobs.recording.records import place, returned_form
 
@@ -49,7 +50,7 @@ class JobWaiting:
         self._counts: Counter[str] = Counter()
 
     async def sleep_until(self, at: datetime) -> None:
-        """Sleep until the moment that the first attempt has named. Raises Suspended."""
+        """Sleep until the moment that the first attempt has named. Raises Suspended; TypeError."""
         name = self._name("sleep")
         stored = self._steps.get(name)
         until = from_ms(stored) if stored else at
@@ -61,8 +62,9 @@ class JobWaiting:
 
     async def wait(self, signal: str, timeout: timedelta | None, returns: Any) -> Any:
         """Return the data of the next signal with this name that converts to `returns`; others are dropped, with a line
-        of the log. Raises TimeoutError, Suspended.
+        of the log. Raises TimeoutError, Suspended; TypeError.
         """
+        check_spans("wait", timeout=timeout)
         name = self._name(f"wait {signal}")
         stored = self._steps.get(name)
         wait = msgspec.json.decode(stored, type=_JobWait) if stored else self._first(timeout)

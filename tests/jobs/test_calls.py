@@ -68,6 +68,49 @@ async def test_a_call_is_made_again_after_the_errors_of_its_policy(
         assert len(faults) - len(failing.faults) + (state == "finished") == calls
 
 
+async def returns_two() -> int:
+    return 2
+
+
+@pytest.mark.parametrize(
+    ("misuse", "message"),
+    [
+        (lambda job: job.step("a", lambda: 2), "The call of step:a is not async: use `async def`"),
+        (lambda job: job.effect("a", lambda: 2), "The call of effect:a is not async: use `async def`"),
+        (lambda job: job.step("a", returns_two, timeout=5), "The timeout of a call must be a timedelta"),
+        (lambda job: job.step("a", returns_two, heartbeat=5), "The heartbeat of a call must be a timedelta"),
+        (
+            lambda job: job.effect("a", returns_two, idempotent_for=5),
+            "The idempotent_for of a call must be a timedelta",
+        ),
+        (lambda job: job.compensate("a", returns_two, idempotent_for=5), "The idempotent_for of a call must be a"),
+        (lambda job: job.wait("a", timeout=5), "The timeout of a wait must be a timedelta"),
+        (lambda iteration: iteration.sleep(time=5), "The time of a sleep must be a timedelta"),
+        (lambda job: job.sleep_until("12:00"), "The end of a sleep must be a datetime"),
+        (lambda _: RetryPolicy(first=5), "The first of a retry policy must be a timedelta"),  # type: ignore[arg-type]
+        (lambda _: RetryPolicy(attempts="3"), "The attempts of a retry policy must be a whole"),  # type: ignore[arg-type]
+        (lambda _: RetryPolicy(on=[OSError]), "The on of a retry policy must be a tuple"),  # type: ignore[arg-type]
+    ],
+)
+async def test_a_value_of_another_type_is_named_before_anything_is_called(
+    misuse: Callable[[Iteration], Any], message: str
+) -> None:
+    caught: list[str] = []
+
+    async def run(iteration: Iteration) -> None:
+        try:
+            done = misuse(iteration)
+            await done
+        except TypeError as fault:
+            caught.append(str(fault))
+
+    Caller.body = run
+    async with JobTest.open(Caller) as test:
+        await test.start("caller.1")
+    assert len(caught) == 1
+    assert message in caught[0]
+
+
 async def test_an_effect_is_repeated_with_the_key_that_its_author_has_given() -> None:
     keys: list[str] = []
 

@@ -9,7 +9,7 @@ from jobs.registry import installed
 
 COMPLETE = """
 from datetime import timedelta
-from jobs import Job, Schedule
+from jobs import Job, Limit, Schedule
 
 class Hunt(Job):
     name = "hunt"
@@ -41,6 +41,13 @@ def test_the_jobs_of_a_file_are_found(tmp_path: Path) -> None:
         ("async def run", "def run", "`run` of the job .*Hunt needs to be `async def`"),
         ("class Hunt(Job)", "class Hunt", "defines no subclass of jobs.Job with a `run`"),
         ("class Hunt(Job):", "class Hunt(Job:", "cannot be imported: SyntaxError"),
+        ("timedelta(hours=1)", "60", "line 7: TypeError: The period of a schedule must be a timedelta, for example"),
+        ('name = "hunt"', 'name = "hunt"; max_runtime = 60', "Hunt: The max_runtime of a job must be a timedelta"),
+        (
+            "    schedule",
+            '    limits = (Limit("shop", rate=1, per=60),)\n    schedule',
+            "Hunt: The per of a limit must be a timedelta",
+        ),
     ],
 )
 def test_a_file_whose_job_is_not_complete_is_refused(tmp_path: Path, line: str, instead: str, message: str) -> None:
