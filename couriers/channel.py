@@ -92,7 +92,7 @@ class Receiving:
 @dataclass(frozen=True, slots=True)
 class Channel:
     """A channel. `courier`: a module with `Settings` and `open`. `place`: where it stands in lists, the smallest first.
-    `title`: as people know it, "" for its name.
+    `titles`: language → as people know it; without that of their language, in English; none: its name.
 
     `section`: in the names of its settings, ADA_<SECTION>_…; "" for its name. `account`: the setting that is the
     account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
@@ -119,7 +119,7 @@ class Channel:
     name: str
     courier: str
     place: int = 100
-    title: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
     section: str = ""
     account: str = ""
     no_account: frozenset[str] = frozenset()

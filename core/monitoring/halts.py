@@ -85,8 +85,9 @@ class Halts:
     async def _send(
         self, channel: str, reason: Text, tenant: str, locale: str, readers: Sequence[User], names: Sequence[str]
     ) -> None:
-        why = in_language(reason, language_of(locale)).rstrip(".")
-        text = say("account_halted", locale, channel=channel_title(channel), name=channel, reason=why)
+        language = language_of(locale)
+        why = in_language(reason, language).rstrip(".")
+        text = say("account_halted", locale, channel=channel_title(channel, language), name=channel, reason=why)
         message = NewDelivery(
             tenant=self._home if self._operators or not tenant else tenant,
             sender=_SENDER,

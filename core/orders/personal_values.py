@@ -27,8 +27,9 @@ _PATRONYMIC = re.compile(r".+(?:вич|вна|чна|мич|ьич|оглы|кы
 Row = Sequence[str | None]
 
 
-def make_personal(delivery: NewDelivery) -> NewDelivery:
-    """Return the delivery with the values of its recipients; without marks it is one with a shared text.
+def make_personal(delivery: NewDelivery, titles: Mapping[str, str]) -> NewDelivery:
+    """Return the delivery with the values of its recipients; without marks it is one with a shared text. `titles`: of
+    groups by their ids; a group without one is named by its id.
 
     Raises Invalid FIELDS_TOO_MANY, VALUES_TOO_LARGE, those of `check_content`; InvalidMany VALUE_MISSING, TEXT_EMPTY,
     TEXT_TOO_LONG.
@@ -38,7 +39,7 @@ def make_personal(delivery: NewDelivery) -> NewDelivery:
         return replace(delivery, text=template.text({}), content=template.content({}))
     if len(template.fields) > MOST_FIELDS:
         raise Invalid("FIELDS_TOO_MANY", f"A text has at most {MOST_FIELDS} different fields.", "text")
-    rows = [[_value(field, one, delivery) for field in template.fields] for one in delivery.recipients]
+    rows = [[_value(field, one, delivery, titles) for field in template.fields] for one in delivery.recipients]
     _refuse(list(_missing(template, delivery.recipients, rows)), "value", "missing")
     if sum(len(value) for row in rows for value in row if value) > MOST_VALUES:
         raise Invalid("VALUES_TOO_LARGE", f"The values have more than {MOST_VALUES} characters.", "recipients")
@@ -60,13 +61,15 @@ def as_typed(given: NewDelivery) -> NewDelivery:
     return replace(given, text=given.text.replace("{{", r"\{{"), texts=texts)
 
 
-def _value(field: str, recipient: Recipient, delivery: NewDelivery) -> str | None:
+def _value(field: str, recipient: Recipient, delivery: NewDelivery, titles: Mapping[str, str]) -> str | None:
     if field == LANGUAGE:
         return recipient.locale if recipient.locale in delivery.texts else None
     value = recipient.values.get(field)
     if value is None or is_blank(value):
         value = recipient.fields.get(field)
-    if value is None and field in _OWN:
+    if value is None and field in _GROUPS:
+        value = ", ".join(titles.get(one, one) for one in recipient.origin)
+    elif value is None and field in _OWN:
         value = _OWN[field](recipient, delivery)
     return None if value is None or is_blank(value) else value
 
@@ -85,10 +88,10 @@ def _children(recipient: Recipient) -> str:
     return ", ".join(one.name or str(one.id) for one in recipient.children)
 
 
+_GROUPS = ("groups", "группа", "группы")
 _OWN: Mapping[str, Callable[[Recipient, NewDelivery], str | None]] = {
     **dict.fromkeys(("name", "фио"), lambda recipient, _: recipient.name),
     **dict.fromkeys(("first_name", "имя"), _first_name),
-    **dict.fromkeys(("groups", "группа", "группы"), lambda recipient, _: ", ".join(recipient.origin)),
     **dict.fromkeys(("children", "child", "дети", "ребенок"), lambda recipient, _: _children(recipient)),
     **dict.fromkeys(("sender", "отправитель"), lambda _, delivery: delivery.sender.name),
 }

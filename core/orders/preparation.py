@@ -4,7 +4,7 @@ Nothing is written here but the lifetime of uploaded files, so a refusal leaves 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -108,8 +108,15 @@ class Preparation:
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
         if order.is_personal or delivery.texts:
-            delivery = make_personal(delivery if order.is_personal else as_typed(delivery))
+            titles = await self._titles_of_groups(delivery) if order.is_personal else {}
+            delivery = make_personal(delivery if order.is_personal else as_typed(delivery), titles)
         return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
+
+    async def _titles_of_groups(self, delivery: NewDelivery) -> Mapping[str, str]:
+        """Return id → title of the groups through which people are addressed, of those that have one."""
+        ids = list({group for one in delivery.recipients for group in one.origin})
+        found = await self._directory.groups.lookup(delivery.tenant, ids) if ids else []
+        return {name: one.title for name, one in zip(ids, found, strict=True) if one and one.title}
 
     def _times(self, order: Order, given: NewDelivery, caller: Caller) -> tuple[datetime | None, datetime | None]:
         """Return when to deliver, and the requested time if it was moved. Raises Invalid for a question or a delivery

@@ -7,7 +7,7 @@ from couriers.channel import Channel
 
 CHANNEL = Channel(
     name="email",
-    title="E-mail",
+    titles={"en": "E-mail", "ru": "Почта"},
     shows=EVERY_FEATURE - {Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE},
     as_text=frozenset({Feature.REPLY}),
     keyboard=KeyboardLimits(

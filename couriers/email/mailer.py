@@ -21,6 +21,7 @@ from aiosmtplib import SMTP
 from core.directory.linking import NotMailed
 from core.model.contacts.addresses import channel_title
 from core.model.people import User
+from core.sentence import language_of
 from couriers.email.errors import (
     MailDeferred,
     MailError,
@@ -224,7 +225,8 @@ class LinkCodeMailer:
 
         Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
         """
-        values = {"code": code, "minutes": _minutes(lifetime), "channel": channel_title(channel)}
+        title = channel_title(channel, language_of(to.locale))
+        values = {"code": code, "minutes": _minutes(lifetime), "channel": title}
         await self._send(self._templates.message("link-code", to.locale, to.email or "", **values))
 
     async def send_sign_in_code(self, to: User, code: str, lifetime: timedelta) -> None:

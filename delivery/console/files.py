@@ -3,7 +3,7 @@
 `<tree>` is the hash of all files, so an address is valid for one version of all of them: browsers keep a file for ever,
 relative imports need no rewriting, and a new version is loaded as a whole. Files are read and made smaller once, and
 compressed when a browser first asks for them: comments before functions and spaces that mean nothing are not sent, and
-the words stand in groups.
+the words stand in groups. Those of the first pages name the channels that are installed.
 """
 
 import functools
@@ -22,6 +22,7 @@ import brotli
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from core.model.contacts.addresses import channel_titles
 from delivery.api.pages import HTML
 from delivery.http.context import ApiContext
 from delivery.http.responses.middleware import no_route
@@ -45,6 +46,7 @@ _SAFE = {
     "Referrer-Policy": "no-referrer",
     hdrs.VARY: hdrs.ACCEPT_ENCODING,
 }
+_LANGUAGES = ("en", "ru")
 _FOR_EVER = "public, max-age=31536000, immutable"
 _COMMENT = re.compile(rb"^ */\*\*.*?\*/\n", re.DOTALL | re.MULTILINE)
 _LINE_COMMENT = re.compile(rb"^ *(?://.*|/\*.*\*/)\n", re.MULTILINE)
@@ -105,6 +107,8 @@ class ConsoleFiles:
 def console_files() -> ConsoleFiles:
     """Return the files of `delivery/console/static/`."""
     contents = dict(sorted(_read(resources.files(__package__).joinpath("static"))))
+    for language in _LANGUAGES:
+        contents[f"words/{language}.json"] = _with_channels(contents[f"words/{language}.json"], language)
     tree = _hash(contents)
     pages, files = {}, {}
     for name, content in contents.items():
@@ -122,6 +126,12 @@ def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
             yield from _read(entry, f"{prefix}{entry.name}/")
         elif entry.name.rpartition(".")[2] in _TYPES:
             yield prefix + entry.name, entry.read_bytes()
+
+
+def _with_channels(content: bytes, language: str) -> bytes:
+    """Return words with the names of the channels."""
+    names = {f"channel.{name}": title for name, title in channel_titles(language).items()}
+    return json.dumps({**names, **json.loads(content)}).encode()
 
 
 def _lean(name: str, content: bytes) -> bytes:

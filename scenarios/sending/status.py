@@ -8,7 +8,6 @@ delivery, so it never reaches another person's.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 
@@ -156,10 +155,8 @@ def _channel_lines(history: History, language: str) -> Iterator[str]:
     """Yield what each channel has done, but for those in which no recipient has a contact."""
     counts = {channel: _words(record.counts, language) for channel, record in history.channels.items()}
     done = {channel: words for channel, words in counts.items() if words}
-    titles = Counter(map(channel_title, done))
     for channel, words in done.items():
-        title = channel_title(channel)
-        yield f"{title if titles[title] == 1 else channel}: {words}"
+        yield f"{channel_title(channel, language)}: {words}"
 
 
 def _words(counts: Mapping[Status, int], language: str) -> str:

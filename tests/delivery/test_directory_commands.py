@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,30 @@ async def result(ada: Ada, *args: str) -> list[Any]:
     code, out, err = await ada(*args, "--json")
     assert code == 0, err
     return [json.loads(line) for line in out.splitlines()]
+
+
+async def test_a_follow_up_asks_the_question_of_its_delivery_again_unless_another_is_given(ada: Ada, api: Api) -> None:
+    tomorrow = f"{datetime.now(UTC) + timedelta(days=1):%FT%TZ}"
+    question = ("--ask", "Go=20|Stay", "--visible", "hidden", "--need", "2,30m", "--until", tomorrow)
+    to = ("--to", "1=telegram:100001,sms:+79990000001", "--channel", "telegram")
+    (first,) = await result(ada, "send", *to, "--text", "Who goes?", *question)
+    (plain,) = await result(ada, "send", *to, "--text", "Nothing is asked")
+
+    async def asked(of: str, *more: str) -> dict[str, Any] | None:
+        (made,) = await result(ada, "send", "--follow-up", of, "--channel", "sms", *more)
+        found = (await api.call("GET", f"/v1/deliveries/{made['id']}")).json.get("answer")
+        return found and {name: value for name, value in found.items() if name not in ("locale", "late", "change")}
+
+    options = [{"key": "1", "text": "Go", "places": 20}, {"key": "2", "text": "Stay"}]
+    again = {"kind": "choice", "options": options, "until": None, "visible": "hidden", "need": 2, "wave": "PT30M"}
+    assert await asked(first["id"]) == again
+    assert await asked(first["id"], "--text", "Please", "--remind", "12h") == again | {
+        "remind": {"after": "PT12H", "every": "PT12H", "most": 1}
+    }
+    assert (await asked(first["id"], "--ask-for", "number") or {})["kind"] == "number"
+    assert await asked(plain["id"]) is None
+    code, _, said = await ada("send", "--follow-up", plain["id"], "--channel", "sms", "--remind", "12h")
+    assert (code, said.strip()) == (2, "ada: --remind belongs to --confirm, --ask or --ask-for")
 
 
 async def test_guardians_are_named_listed_and_get_what_concerns_their_children(ada: Ada) -> None:

@@ -77,7 +77,8 @@ def _declare_recipients(parser: ArgumentParser) -> None:
     add(
         "--follow-up",
         metavar="KEY",
-        help="send to those whom this delivery did not reach, by --channel; its text again, unless --text is given",
+        help="send to those whom this delivery did not reach, by --channel; its text again, unless --text is given, "
+        "and its question, unless another one is",
     )
     add("--of", choices=["unreached", "unanswered"], help="with --follow-up: whom it goes to (default: unreached)")
 
@@ -217,15 +218,32 @@ async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) ->
 
 
 async def follow_up_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
-    """Return the recipients of a follow-up, and its text if none was given. Raises Invalid."""
+    """Return the recipients of a follow-up, and what was not given: the question of the first delivery and, without a
+    text, its text and content. Raises Invalid, CommandFailed.
+    """
     of = {"of": arguments.of} if arguments.of else {}
     recipients = {"recipients": [{"follow_up": HistoryKey.parse(arguments.follow_up).id, **of}]}
-    if arguments.text is not None:
-        return recipients
     first = await api.call("GET", delivery_path(arguments.follow_up), query={"limit": "1"})
+    again = recipients | _asked_again(first.get("answer"), arguments)
+    if arguments.text is not None:
+        return again
     content = {"content": first["content"]} if first.get("content") and not arguments.file else {}
     texts = {"texts": first["texts"]} if first.get("texts") and not arguments.text_in else {}
-    return {**recipients, "text": first["text"], "personal": "personal" in first, **texts, **content}
+    return {**again, "text": first["text"], "personal": "personal" in first, **texts, **content}
+
+
+def _asked_again(question: JsonObject | None, arguments: Namespace) -> dict[str, Any]:
+    """Return the question of the first delivery with the terms that are given, without its closing, and without
+    consent: a follow-up is about no children. Nothing if another question is given. Raises CommandFailed.
+    """
+    if asks(arguments):
+        return {}
+    terms = _terms_of_question(arguments)
+    if question is None:
+        refuse_terms(terms)
+        return {}
+    of_the_first = ("until", "locale", "consent")
+    return {"answer": {name: value for name, value in question.items() if name not in of_the_first} | terms}
 
 
 def format_accepted(accepted: JsonObject) -> str:
@@ -320,13 +338,23 @@ def new_question(arguments: Namespace) -> dict[str, Any] | None:
     if arguments.ask_for:
         return {"kind": arguments.ask_for, **terms}
     if arguments.ask is None:
-        for name in terms:
-            raise CommandFailed(f"--{name} belongs to --confirm, --ask or --ask-for", WRONG_USAGE)
+        if not arguments.follow_up:
+            refuse_terms(terms)
         return None
     texts = [text.strip() for text in arguments.ask.split("|")]
     options = [_option(number, text) for number, text in enumerate(texts, 1)]
     consent = {"consent": True} if arguments.consent else {}
     return {"kind": "choice", "options": options, **consent, **terms}
+
+
+def asks(arguments: Namespace) -> bool:
+    return bool(arguments.confirm or arguments.ask_for or arguments.ask is not None)
+
+
+def refuse_terms(terms: Mapping[str, Any]) -> None:
+    """Refuse terms of a question where nothing is asked. Raises CommandFailed."""
+    for name in terms:
+        raise CommandFailed(f"--{name} belongs to --confirm, --ask or --ask-for", WRONG_USAGE)
 
 
 def _option(number: int, text: str) -> dict[str, Any]:

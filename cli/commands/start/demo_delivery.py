@@ -16,6 +16,7 @@ from cli.client.sandbox_chat import SandboxChat, mailed_code
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
 from cli.commands.start.demo_stage import Stage, has_inbox, sample_channels, sample_contacts
+from core.model.contacts.addresses import channel_title
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.vk.channel import CHANNEL as VK
 from scenarios.bot import new_bot
@@ -136,7 +137,7 @@ async def write_from_chat(stage: Stage, story: Story, chat: SandboxChat) -> Json
     await chat.write(story.chat_text)
     await chat.press(label("button_now", stage.language))
     await chat.press(label("button_send", stage.language))
-    await chat.read(f"{MAIL.title}: {label('count_sent', stage.language)} 1")
+    await chat.read(f"{channel_title(MAIL.name, stage.language)}: {label('count_sent', stage.language)} 1")
     newest = (await stage.api.call("GET", f"/v1/deliveries?sender={TEACHER}"))["deliveries"][0]
     return await stage.api.call("GET", delivery_path(newest["id"]))
 

@@ -41,7 +41,7 @@ class RegisteredChannel(Protocol):
     @property
     def column_names(self) -> Sequence[str]: ...
     @property
-    def title(self) -> str: ...
+    def titles(self) -> Mapping[str, str]: ...
     @property
     def is_known_at_start(self) -> bool: ...
 
@@ -53,10 +53,16 @@ def channel_records() -> Mapping[str, RegisteredChannel]:
     return records
 
 
-def channel_title(channel: str) -> str:
-    """Return the name of a channel as people know it."""
+def channel_title(channel: str, language: str) -> str:
+    """Return the name of a channel as people of a language (`en`, `ru`) know it."""
     record = channel_records().get(channel)
-    return (record.title if record else "") or channel
+    titles = record.titles if record else {}
+    return titles.get(language) or titles.get("en") or channel
+
+
+def channel_titles(language: str) -> Mapping[str, str]:
+    """Return the name of each channel as people of a language know it."""
+    return {channel: channel_title(channel, language) for channel in channel_records()}
 
 
 def address_form(channel: str) -> AddressForm | None:

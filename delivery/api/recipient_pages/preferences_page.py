@@ -4,10 +4,8 @@ a POST changes it. Everything from outside is escaped.
 A POST of a mail program with `List-Unsubscribe=One-Click` (RFC 8058) switches off the channel of the link.
 """
 
-import json
 import re
 from collections.abc import Mapping
-from functools import cache
 from html import escape
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -19,10 +17,11 @@ from msgspec.structs import replace
 from core.admission.quiet_hours import QuietHours
 from core.directory.preferences import LinkedPerson
 from core.errors import Invalid, Refused
+from core.model.contacts.addresses import channel_title
 from core.model.people import User
 from core.model.receiving_hours import read_hours
 from core.sentence import language_of, say
-from delivery.api.pages import HTML, read_page
+from delivery.api.pages import HTML
 from delivery.api.recipient_pages.devices import devices_of, subscribing_channel
 from delivery.api.recipient_pages.linked_page import (
     DEVICES_SCRIPT,
@@ -115,7 +114,7 @@ def _form(user: User, locale: str, zone: str, devices: OwnDevices) -> str:
 
 
 def _channel(user: User, channel: str, locale: str, devices: OwnDevices) -> str:
-    title = _channel_titles(locale).get(f"channel.{channel}", channel)
+    title = channel_title(channel, locale)
     shown = [devices.names.get(one) or _masked(one) for one in user.contacts[channel]]
     addresses = ", ".join(shown if channel == devices.channel else map(_masked, user.contacts[channel]))
     checked = "" if channel in user.opt_out else " checked"
@@ -189,13 +188,6 @@ def _notes(locale: str, quiet: QuietHours | None, zone: str) -> str:
     times = {"begin": f"{quiet.begin:%H:%M}", "end": f"{quiet.end:%H:%M}"} if quiet else {}
     hours = _said("quiet", locale, **times, zone=zone) if quiet else ""
     return "".join(f'<p class="quiet">{one}</p>' for one in (hours, _said("always", locale)) if one)
-
-
-@cache
-def _channel_titles(locale: str) -> Mapping[str, str]:
-    """Return the words of the console, among them `channel.<name>`."""
-    words: Mapping[str, str] = json.loads(read_page("delivery.console", f"static/words/{locale}.json"))
-    return words
 
 
 def show(context: ApiContext) -> Handler:

@@ -16,6 +16,7 @@ from aiohttp import hdrs, web
 from msgspec import UNSET, Meta, UnsetType
 
 from core.directory.csv_cells import escaped
+from core.model.contacts.addresses import channel_titles
 from delivery.http.context import ApiRequest
 from delivery.http.fields import RequestModel
 
@@ -84,9 +85,11 @@ class ExportQuery(RequestModel, frozen=True):
 
 @functools.cache
 def console_words(language: str) -> Mapping[str, str | Mapping[str, str]]:
+    """Return the words of the console, the names of channels among them."""
     folder = resources.files("delivery").joinpath("console/static/words")
     texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
-    return {
+    names = {f"channel.{name}": title for name, title in channel_titles(language).items()}
+    return names | {
         key: text
         for one in texts
         for key, text in msgspec.json.decode(one, type=dict[str, str | dict[str, str]]).items()

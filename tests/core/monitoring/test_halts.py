@@ -47,7 +47,7 @@ async def test_administrators_are_informed_once_for_each_stop_over_another_chann
     assert [address for address, _ in await informed(stack, echo, sms)] == ["+79990000002", "head"]
     texts = sorted(message.text for message in echo.attempted + sms.attempted)
     assert texts[0].startswith(f"VK: sending has stopped, messages wait. The reason: {REASON}.")
-    russian = "VK: отправка остановлена, сообщения ждут. Причина: VK error 5: токен больше не принимается."
+    russian = "ВКонтакте: отправка остановлена, сообщения ждут. Причина: VK error 5: токен больше не принимается."
     assert texts[1].startswith(russian)
     found = await halt_of(stack.store, "vk")
     assert found

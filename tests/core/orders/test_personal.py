@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.errors import Invalid, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, Recipient, Sender
-from core.model.people import User, UserChange
+from core.model.people import Group, User, UserChange
 from core.model.states import Reason, Status
 from core.orders import Addressee, AnyAddressee
 from core.orders.personal_values import MOST_FIELDS
@@ -55,6 +55,15 @@ async def test_each_gets_its_own_text_and_the_history_keeps_it(office: Office) -
     assert await texts(office, accepted) == expected
     plain = {f"a{number}": text.replace("&lt;", "<").replace("&gt;", ">") for number, text in expected.items()}
     assert {one.address: one.text for one in courier.attempted} == plain
+
+
+async def test_a_group_is_named_by_its_title_as_it_is_when_the_text_is_made(office: Office) -> None:
+    await office.people(2)
+    await office.directory.groups.create(TENANT, Group("g-8a", "8А класс"), [1])
+    await office.directory.groups.create(TENANT, Group("choir"), [1, 2])
+    text = "{{группы|}}: {{name}}"
+    accepted = await send(office, text, Addressee(group="g-8a"), Addressee(group="choir"))
+    assert await texts(office, accepted) == {1: "8А класс, choir: Person 1", 2: "choir: Person 2"}
 
 
 @pytest.mark.parametrize(
