@@ -1,6 +1,7 @@
 """The page of a message that asks: who has answered, live; the question is closed there."""
 
 import uuid
+from typing import Any
 
 from tests.delivery.console.conftest import Person
 
@@ -91,6 +92,59 @@ async def test_writing_asks_for_an_answer_in_two_taps(person: Person, axe_source
     await person.go(f"messages?text={who}")
     await person.sees("от самой Ады")
     assert await person.browser.run(REPEATS) == 2, "not what Ada writes by itself"
+
+
+async def test_reminders_another_way_and_a_number_of_people_are_set_where_the_question_is_written(
+    person: Person, axe_source: str
+) -> None:
+    who = f"asked-{uuid.uuid4().hex[:6]}"
+    contacts = {"telegram-bot": f"18{uuid.uuid4().int % 10**6:06d}", "sms": f"+7916{uuid.uuid4().int % 10**7:07d}"}
+    await person.running.call("POST", "/v1/users", {"id": who, "name": f"Человек {who}", "contacts": contacts})
+
+    async def asked() -> dict[str, Any]:
+        newest = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"][0]
+        return dict(newest["answer"])
+
+    await person.visit("write", language="ru", width=390)
+    await person.writes("Найти группу", who)
+    await person.presses(f"Человек {who}")
+    await person.writes("Текст", f"Придёте? {who}")
+    await person.chooses("Ответ", "confirm")
+    await person.presses("Напоминания и другие условия")
+    await person.chooses("Напомнить тем, кто не ответил", "PT12H")
+    await person.writes("Сколько раз", "2")
+    await person.browser.press("Tab")
+    await person.chooses("Потом снова через", "P1D")
+    await person.chooses("Спросить не ответивших ещё и другим способом", "P2D")
+    await person.sees("SMS только тем, кто не ответит: не больше 1 (4,20 ₽)")
+    await person.sees("SMS: напоминаний не больше 2 (8,40 ₽)")
+    await person.presses("Опоздавшие ответы считаются")
+    assert await person.barriers(axe_source) == []
+    assert await person.sideways() <= 0
+    await person.keeps_picture("write-terms-ru-390")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("пока без ответа: 1")
+    made = await asked()
+    assert made["remind"] == {"after": "PT12H", "every": "P1D", "most": 2}
+    assert (made["escalate"], made["late"]) == ({"after": "P2D", "channels": ["sms"]}, "count")
+
+    await person.presses("Повторить")
+    await person.sees("Очистить всё")
+    await person.chooses("Напомнить тем, кто не ответил", "")
+    await person.chooses("Спросить не ответивших ещё и другим способом", "")
+    await person.writes("Сколько людей должно согласиться", "1")
+    await person.browser.press("Tab")
+    await person.sees("Спрашивать по очереди, пока не согласится нужное число, можно только")
+    await person.presses("Отправить всеми")
+    await person.chooses("Спросить следующих через", "PT3H")
+    await person.sees("1 получатель")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("пока без ответа: 1")
+    made = await asked()
+    assert (made["need"], made["wave"], made["late"]) == (1, "PT3H", "count")
+    assert not {"remind", "escalate"} & made.keys()
 
 
 async def test_who_has_not_answered_is_found_with_one_tap_and_answered_for_by_keyboard(

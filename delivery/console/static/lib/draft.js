@@ -63,7 +63,7 @@ export const draftFollowUp = (message, of) =>
 
 const isAsTyped = (message) => hasMarks(message) && !message.personal;
 
-/** Returns the question of a message for a draft, all but its closing. `terms`: what the page shows and keeps, and cannot set. */
+/** Returns the question of a message for a draft, all but its closing. */
 function askedIn({ answer = {} }) {
   const { kind = "", options = [], visible = "named", consent = false, change, late, remind, escalate, need, wave } = answer;
   const terms = { ...(change === false && visible !== "anonymous" && { change }), ...(late === "count" && { late }), ...(remind && { remind }), ...(escalate && { escalate }), ...(need && { need, wave }) };

@@ -125,6 +125,9 @@ export function said(text, errors = {}) {
 
 export const number = (value, options) => (options ? new Intl.NumberFormat(language, options).format(value) : numbers.format(value));
 
+/** Returns a duration of ISO 8601 in words: "12 hours". */
+export const period = (iso) => [...iso.matchAll(/(\d+)([DHMS])/g)].map(([, value, unit]) => number(Number(value), { style: "unit", unit: UNITS.find(([name]) => name[0] === unit.toLowerCase())[0], unitDisplay: "long" })).join(" ");
+
 /** Returns the price of many parts, in the form in which the operator has written that of one: "4.20 ₽". */
 export const sum = (price, count = 1) => price.replace(/\d+(?:[.,]\d+)?/, (one) => number(Number(one.replace(",", ".")) * count, { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
 

@@ -1,7 +1,7 @@
 /** Write a message: recipients, text, channels and time; then check what will become of it, and send it once. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { has, moment, t, word } from "../lib/words.js";
+import { moment, t, word } from "../lib/words.js";
 import { ApiError, NoResponse, api, watchConnection } from "../lib/api.js";
 import { clearToasts, explain, notice, toast } from "../lib/page.js";
 import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft, seriesOf } from "../lib/draft.js";
@@ -11,6 +11,7 @@ import { Attachments } from "./write_files.js";
 import { drawTemplates, readTemplates } from "./write_templates.js";
 import { facts, shownTo } from "./write_check.js";
 import { RecipientTable, faults } from "./write_table.js";
+import { drawTerms } from "./write_terms.js";
 
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
@@ -267,8 +268,8 @@ class Writing {
 
   /** What everybody is asked. */
   question() {
-    const { answer, options, until, every, visible, consent, terms, to, followUp } = this.draft;
-    const kept = Object.keys(terms).map((one) => has(`write_terms.${one}`) && t(`write_terms.${one}`, { count: terms.need })).filter(Boolean);
+    const { answer, options, until, every, visible, consent, terms, channels, to, followUp } = this.draft;
+    const ways = this.channels.map((one) => one.channel).filter((one) => !channels.includes(one) || terms.escalate?.channels.includes(one));
     return [
       field({ label: t("message.answer") }, h("select", { id: "answer", onchange: ({ target }) => { this.changed({ answer: target.value }); this.paintForm(); } },
         ["", "confirm", "choice", "text", "number", "date", "file"].map((kind) => h("option", { value: kind, selected: kind === answer }, t(`write_answer.${kind || "none"}`))))),
@@ -278,9 +279,8 @@ class Writing {
         h("input", { id: "consent", type: "checkbox", checked: consent, onchange: ({ target }) => this.changed({ consent: target.checked }) }), h("span", {}, t("write.consent")))),
       answer && h("div", { key: "visible" }, field({ label: t("write.visible") }, h("select", { id: "visible", onchange: ({ target }) => this.changed({ visible: target.value }) },
         VISIBLE.map((one) => h("option", { value: one, selected: one === visible }, t(`write_visible.${one}`)))))),
-      answer && kept.length > 0 && h("div", { key: "terms", class: "actions" }, h("span", { class: "quiet small" }, t("write.terms", { terms: kept.join(", ") })),
-        h("button", { type: "button", class: "plain small", onclick: () => { this.changed({ terms: {} }); this.paintForm(); } }, t("write.terms_drop"))),
       answer && !every && field({ label: t("write.until") }, h("input", { id: "until", type: "datetime-local", value: until, onchange: ({ target }) => this.changed({ until: target.value }) })),
+      answer && drawTerms(this.draft, ways, (changed) => { this.changed({ terms: changed }); this.paintForm(); }),
     ];
   }
 

@@ -20,12 +20,21 @@ const paid = ({ parts, total_parts, price, fields }) => {
   return price ? t("write.parts_price", { count: total_parts, parts, price: sum(price), sum: sum(price, total_parts) }) : t("write.parts", { count: total_parts, parts });
 };
 
+/** Returns what goes to those who do not answer, and what it costs at most. */
+const later = (name, { addresses, total_parts: parts, price }) =>
+  t("write.only_unanswered", { channel: word("channel", name), count: addresses }) + (price ? ` (${sum(price, parts)})` : "");
+
+/** Returns how many reminders are paid at most. */
+const reminded = (name, { reminders, parts, price }) =>
+  t("write.reminders", { channel: word("channel", name), count: reminders }) + (price ? ` (${sum(price, reminders * parts)})` : "");
+
 /** Returns the list of what a send would do. */
 export function facts(said) {
   const used = Object.entries(said.channels).filter(([, one]) => one.people);
   const lines = [
-    ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
-    ...used.filter(([, one]) => one.total_parts).map(([, one]) => (one.first === undefined || one.first === one.people ? paid({ ...one, fields: said.fields }) : lastResort(one))),
+    ...used.map(([name, one]) => (one.only_unanswered ? later(name, one) : t("write.by_channel", { channel: word("channel", name), count: one.people }))),
+    ...used.filter(([, one]) => one.reminders && one.parts).map(([name, one]) => reminded(name, one)),
+    ...used.filter(([, one]) => one.total_parts && !one.only_unanswered).map(([, one]) => (one.first === undefined || one.first === one.people ? paid({ ...one, fields: said.fields }) : lastResort(one))),
     ...Object.entries(said.languages || {}).map(([language, count]) => t(`write_in.${language}`, { count })),
     ...Object.entries(said.follow_up?.left_out || {}).map(([why, count]) => t(`write_left_out.${why}`, { count })),
     said.follow_up?.waiting && t("write.follow_up_waiting", { count: said.follow_up.waiting }),
