@@ -1,7 +1,8 @@
 """Jobs as text for people."""
 
-from datetime import datetime
+from datetime import tzinfo
 
+from cli.client.local_times import shown_moment
 from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
 from core.jobs.steps import ResetPlan, StepView
@@ -11,16 +12,16 @@ from core.model.json_form import compact_json
 from core.model.text.characters import counted
 
 
-def format_job(job: StoredJob) -> str:
+def format_job(job: StoredJob, zone: tzinfo) -> str:
     """Return all facts, one per line."""
     view = view_of(job)
     facts = {
         "job": view.id,
         "state": _state(view),
         "iterations": view.iterations,
-        "created": _time(view.created_at),
-        "last run": _time(view.last_run),
-        "next run": _time(view.next_run or view.resumes_at),
+        "created": shown_moment(view.created_at, zone),
+        "last run": shown_moment(view.last_run, zone),
+        "next run": shown_moment(view.next_run or view.resumes_at, zone),
         "waits for": view.waits_for,
         "time zone": view.timezone,
         "schedule": compact_json(view.schedule) if view.schedule else "",
@@ -33,27 +34,28 @@ def format_job(job: StoredJob) -> str:
     return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
 
 
-def format_job_line(job: StoredJob) -> str:
+def format_job_line(job: StoredJob, zone: tzinfo) -> str:
     view = view_of(job)
-    following = _time(view.next_run or view.resumes_at) or "-"
+    following = shown_moment(view.next_run or view.resumes_at, zone) or "-"
     runs = counted(view.iterations, "run")
-    return f"{view.id:<30} {_by(view):<20} {runs:>11}, next {following:<19}  {view.reason or _result(view)}".rstrip()
+    return f"{view.id:<30} {_by(view):<20} {runs:>11}, next {following:<25}  {view.reason or _result(view)}".rstrip()
 
 
-def format_log_line(line: LogLine) -> str:
-    return f"{_time(line.at)}  {line.text}"
+def format_log_line(line: LogLine, zone: tzinfo) -> str:
+    return f"{shown_moment(line.at, zone)}  {line.text}"
 
 
-def format_unit(unit: UnitView) -> str:
+def format_unit(unit: UnitView, zone: tzinfo) -> str:
     facts = [unit.reason, f"result {compact_json(unit.result)}" if unit.result is not None else None]
     details = "; ".join(fact for fact in facts if fact)
-    return f"{unit.id:<30} {unit.status:<8} {_time(unit.at) or '-':<19}  iteration {unit.iteration}  {details}".rstrip()
+    at = shown_moment(unit.at, zone) or "-"
+    return f"{unit.id:<30} {unit.status:<8} {at:<25}  iteration {unit.iteration}  {details}".rstrip()
 
 
-def format_step(step: StepView) -> str:
+def format_step(step: StepView, zone: tzinfo) -> str:
     facts = [step.reason, f"result {compact_json(step.result)}" if step.result is not None else None]
     details = "; ".join(fact for fact in facts if fact)
-    return f"{step.id:<30} {step.status:<9} {_time(step.at):<19}  {details}".rstrip()
+    return f"{step.id:<30} {step.status:<9} {shown_moment(step.at, zone):<25}  {details}".rstrip()
 
 
 def format_plan(plan: ResetPlan, *, is_dry: bool) -> str:
@@ -77,7 +79,3 @@ def _by(view: JobView) -> str:
     if view.state is JobState.PAUSED:
         return f"paused by {view.paused_by}"
     return f"{view.state}, paused by {view.paused_by}" if view.paused_by else str(view.state)
-
-
-def _time(at: datetime | None) -> str:
-    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""

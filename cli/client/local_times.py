@@ -1,4 +1,6 @@
-"""Shows people the moments of the API in the zone of their installation, as the console does; JSON keeps UTC."""
+"""Moments in the zone of the installation: those that people write, and those that they are shown, as in the console.
+JSON keeps UTC.
+"""
 
 from argparse import Namespace
 from collections.abc import Mapping
@@ -7,13 +9,59 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from cli.client.http_client import HttpClient
+from cli.command import WRONG_USAGE, CommandFailed
+from core.model.clock import from_wall
+from core.orders.delivery_times import TimePassed, read_time
 
+TIMES = "14:30, 'tomorrow 9:00', '25.11 9:00' or 2026-11-25T09:00, with a zone if it is not that of the installation"
 _MOMENTS = ("at", "until", "next", "moved_from", "not_before")
 
 
 async def zone_of(api: HttpClient, arguments: Namespace) -> tzinfo:
     """Return the zone of the tenant; with `--json` UTC, as nothing is shown."""
     return UTC if arguments.json else ZoneInfo((await api.call("GET", "/v1/me"))["timezone"])
+
+
+async def read_times(api: HttpClient, arguments: Namespace, *names: str) -> None:
+    """Replace what a person has written for these options, such as `tomorrow 9:00`, by a moment with its zone. Raises
+    CommandFailed.
+    """
+    written = {name: value for name in names if (value := getattr(arguments, name)) and not _has_zone(value)}
+    if written:
+        zone = ZoneInfo((await api.call("GET", "/v1/me"))["timezone"])
+        for name, text in written.items():
+            setattr(arguments, name, read_moment(name, text, zone).isoformat())
+
+
+def read_moment(option: str, text: str, zone: tzinfo) -> datetime:
+    """Return the moment that a person has written. A clock time alone is the next one. Raises CommandFailed."""
+    now = datetime.now(UTC)
+    try:
+        typed = read_time(text, now, zone)
+        if typed and typed.skipped:
+            raise CommandFailed(f"--{option}: the clock is put forward over {typed.skipped} of that day", WRONG_USAGE)
+        found = typed.at if typed else datetime.fromisoformat(text)
+    except TimePassed:
+        raise CommandFailed(f"--{option}: {text} has passed", WRONG_USAGE) from None
+    except ValueError:
+        raise CommandFailed(
+            f"--{option} {text!r} is no time: write 14:30, 'tomorrow 9:00', '25.11 14:30', 2026-11-25T14:30 or "
+            "2026-11-25T14:30:00+03:00",
+            WRONG_USAGE,
+        ) from None
+    return found.astimezone(zone) if found.tzinfo else from_wall(found, zone, now)
+
+
+def shown_moment(at: datetime | None, zone: tzinfo) -> str:
+    """Return a moment as people read it, `2026-11-28 20:53:18+03:00`; "" for none."""
+    return at.astimezone(zone).isoformat(" ", "seconds") if at else ""
+
+
+def _has_zone(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def in_zone(found: Any, zone: tzinfo) -> Any:
@@ -33,4 +81,4 @@ def _moments(found: Any, zone: tzinfo) -> Any:
         return [_moments(one, zone) for one in found]
     if not isinstance(found, str) or "T" not in found:
         return found
-    return datetime.fromisoformat(found).astimezone(zone).isoformat(" ", "seconds")
+    return shown_moment(datetime.fromisoformat(found), zone)

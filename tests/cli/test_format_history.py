@@ -1,7 +1,5 @@
 """How the command line shows histories."""
 
-from zoneinfo import ZoneInfo
-
 import pytest
 
 from cli.client.format_history import (
@@ -14,7 +12,6 @@ from cli.client.format_history import (
     recipient_lines,
     verdict_text,
 )
-from cli.client.local_times import in_zone
 from cli.commands.messages.deliveries import sms_in_parts
 
 
@@ -85,23 +82,6 @@ def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_conta
         f"  Анна (1)  telegram sent, sms failed (blocked)  answered: {'Да ' * 14}Да (позже)",
         f"  2         telegram read                        answered: {'Да ' * 14}Да (позже)",
     ]
-
-
-def test_moments_are_those_of_the_zone_and_nothing_else_is_changed() -> None:
-    found = {
-        "created_at": "2026-10-25T00:30:00.123Z",
-        "next": ["2026-10-25T01:30:00Z"],
-        "text": "2026-10-25T00:30:00Z",
-        "recipients": [{"id": "at", "outcomes": {"sms": {"at": None, "not_before": "2026-07-01T00:00:00Z"}}}],
-        "page": {"next": "n100", "until": ""},
-    }
-    assert in_zone(found, ZoneInfo("Europe/Berlin")) == {
-        "created_at": "2026-10-25 02:30:00+02:00",
-        "next": ["2026-10-25 02:30:00+01:00"],
-        "text": "2026-10-25T00:30:00Z",
-        "recipients": [{"id": "at", "outcomes": {"sms": {"at": None, "not_before": "2026-07-01 02:00:00+02:00"}}}],
-        "page": {"next": "n100", "until": ""},
-    }
 
 
 def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:

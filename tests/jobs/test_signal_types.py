@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 from contextlib import nullcontext
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -111,6 +111,6 @@ async def test_a_job_that_has_finished_is_shown_with_its_result() -> None:
         await test.start("declaring.1")
         await test.signal("declaring.1", "answer", {"n": 1})
         job = await test.jobs.find(test.id_of("declaring.1"))
-        assert {"state:       finished", 'result:      {"n":1}'} <= set(format_job(job).splitlines())
-        line = format_job_line(job)
+        assert {"state:       finished", 'result:      {"n":1}'} <= set(format_job(job, UTC).splitlines())
+        line = format_job_line(job, UTC)
         assert ("finished" in line, "1 run" in line, line.endswith('{"n":1}')) == (True, True, True)

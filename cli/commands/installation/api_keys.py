@@ -4,10 +4,11 @@ import asyncio
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from msgspec import to_builtins
 
+from cli.client.local_times import shown_moment
 from cli.client.verbs import print_nothing, print_result
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.services.store import open_store
@@ -53,7 +54,9 @@ async def run_action(arguments: Namespace) -> int:
     actions: Mapping[str, Callable[[Store, Namespace], Awaitable[None]]]
     is_personal = getattr(arguments, "person", None) is not None
     actions = {"create": create_personal if is_personal else create, "list": list_all, "revoke": revoke}
-    async with open_store(load()) as store:
+    configuration = load()
+    arguments.zone = configuration.settings.timezone
+    async with open_store(configuration) as store:
         await actions[arguments.action](store, arguments)
     return SUCCESS
 
@@ -63,7 +66,9 @@ async def create(store: Store, arguments: Namespace) -> None:
         raise CommandFailed("--days is of a person's key: --person ID; other keys are valid until revoked", WRONG_USAGE)
     key, secret = await ApiKeys(store).create(arguments.name, arguments.scope or _SCOPES, arguments.tenant)
     await ActionLog(store).write(key.tenant, user_action("POST /v1/api-keys", f"/v1/api-keys/{key.id}"))
-    print_result(arguments, {**key.as_json(), "secret": secret}, f"{describe(key)}\n\n{_shown_once(secret)}")
+    print_result(
+        arguments, {**key.as_json(), "secret": secret}, f"{describe(key, arguments.zone)}\n\n{_shown_once(secret)}"
+    )
 
 
 async def create_personal(store: Store, arguments: Namespace) -> None:
@@ -80,7 +85,7 @@ async def create_personal(store: Store, arguments: Namespace) -> None:
     person = id_text(user.id)
     await _log_personal(store, tenant, f"POST {_PERSONAL}", key.id, person)
     shown = f"/v1/calendar/{secret}.ics" if CALENDAR in key.scopes else secret
-    text = f"{describe_personal(tenant, person, key)}\n\n{_shown_once(shown)}"
+    text = f"{describe_personal(tenant, person, key, arguments.zone)}\n\n{_shown_once(shown)}"
     print_result(arguments, {**_as_json(tenant, person, key), "secret": secret}, text)
 
 
@@ -108,9 +113,9 @@ async def list_all(store: Store, arguments: Namespace) -> None:
     if not found and not of_people:
         print_nothing(arguments)
     for key in found:
-        print_result(arguments, key.as_json(), describe(key))
+        print_result(arguments, key.as_json(), describe(key, arguments.zone))
     for tenant, person, one in sorted(of_people.values(), key=lambda place: (*place[:2], place[2].expires_at)):
-        print_result(arguments, _as_json(tenant, person, one), describe_personal(tenant, person, one))
+        print_result(arguments, _as_json(tenant, person, one), describe_personal(tenant, person, one, arguments.zone))
 
 
 async def revoke(store: Store, arguments: Namespace) -> None:
@@ -140,22 +145,17 @@ def user_action(what: str, target: str, count: int = 1, why: str = "", selected:
     return OperatorAction(f"user:{user}", user, "cli", what, target, count, why, selected)
 
 
-def describe(key: ApiKey) -> str:
-    used = f"last used {_time(key.used_at)}" if key.used_at else "never used"
+def describe(key: ApiKey, zone: tzinfo) -> str:
+    used = f"last used {shown_moment(key.used_at, zone)}" if key.used_at else "never used"
     scopes = ", ".join(sorted(key.scopes))
-    return f"{key.id}  {key.name}  tenant {key.tenant}  may {scopes}  made {_time(key.created_at)}, {used}"
+    return f"{key.id}  {key.name}  tenant {key.tenant}  may {scopes}  made {shown_moment(key.created_at, zone)}, {used}"
 
 
-def describe_personal(tenant: str, person: str, key: PersonalKey) -> str:
-    used = f"last used {_time(key.used_at)}" if key.used_at else "never used"
+def describe_personal(tenant: str, person: str, key: PersonalKey, zone: tzinfo) -> str:
+    used = f"last used {shown_moment(key.used_at, zone)}" if key.used_at else "never used"
     scopes = ", ".join(key.scopes)
-    return (
-        f"{key.id}  {key.name}  tenant {tenant}  person {person}  may {scopes}  until {_time(key.expires_at)}, {used}"
-    )
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+    whose, until = f"tenant {tenant}  person {person}", shown_moment(key.expires_at, zone)
+    return f"{key.id}  {key.name}  {whose}  may {scopes}  until {until}, {used}"
 
 
 COMMANDS: Mapping[str, Command] = {"key": Command(declare, run)}

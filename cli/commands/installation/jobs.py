@@ -8,12 +8,13 @@ import logging
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cli.client.format_jobs import format_job_line, format_log_line
+from cli.client.local_times import TIMES, read_moment
 from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.installation.api_keys import user_action
@@ -45,7 +46,6 @@ from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.settings import Configuration, load
 from core.admission.actions import ActionLog
-from core.errors import Invalid
 from core.jobs import Actor, Jobs, Schedule, StoredJob
 from core.jobs.job_log import BEGIN
 from core.jobs.views import view_of
@@ -96,9 +96,7 @@ def _declare_changes(add_action: AddParser) -> None:
     start_parser = add_action("start", help="start a job, or start it again after it was stopped or has failed")
     start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
     start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
-    start_parser.add_argument(
-        "--at", metavar="TIME", help="when the first iteration begins, for example 2026-12-01T09:00"
-    )
+    start_parser.add_argument("--at", metavar="TIME", help=f"when the first iteration begins: {TIMES}")
     change_parser = add_action("change", help="change parameters, time zone or schedule of a job")
     change_parser.add_argument(
         "--parameters", default="{}", metavar="JSON", help='for example \'{"query": "cook"}\'; null removes one'
@@ -173,6 +171,7 @@ async def run_jobs(configuration: Configuration, health_file: Path) -> int:
 
 
 async def run_action(configuration: Configuration, arguments: Namespace) -> int:
+    arguments.zone = configuration.settings.timezone
     async with open_store(configuration) as store:
         if arguments.action == "query":
             return await query(store, arguments)
@@ -194,7 +193,7 @@ async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
         page, cursor = await jobs.list(arguments.tenant, wanted_by(arguments), cursor or "", _LIMIT)
         found += page
     for job in found[: arguments.limit]:
-        print_result(arguments, view_of(job), format_job_line(job))
+        print_result(arguments, view_of(job), format_job_line(job, arguments.zone))
     if not arguments.json:
         counts = await jobs.storage.counts(arguments.tenant)
         print(", ".join(f"{count} {name}" for name, count in counts.items()))
@@ -209,7 +208,7 @@ async def show(jobs: Jobs, arguments: Namespace) -> int:
 async def start(jobs: Jobs, arguments: Namespace) -> int:
     given = arguments.parameters
     parameters = None if given is None else decoded("--parameters", given, dict[str, Any])
-    at, schedule = _time(arguments.at), _schedule(arguments)
+    at, schedule = read_moment("at", arguments.at, arguments.zone) if arguments.at else None, _schedule(arguments)
     zone = arguments.timezone
     job = await jobs.start(job_of(arguments), parameters, zone, Actor.ADMIN, at=at, schedule=schedule)
     return shown(arguments, job)
@@ -244,20 +243,12 @@ async def stop(jobs: Jobs, arguments: Namespace) -> int:
 async def show_log(jobs: Jobs, arguments: Namespace) -> int:
     job = await jobs.find(job_of(arguments))
     lines = await jobs.log.last(job.id, arguments.limit)
-    print_all(arguments, lines, format_log_line)
+    print_all(arguments, lines, lambda line: format_log_line(line, arguments.zone))
     if arguments.follow:
         async for line in jobs.log.follow(job.id, lines[-1].id if lines else BEGIN):
-            print_result(arguments, line, format_log_line(line))
+            print_result(arguments, line, format_log_line(line, arguments.zone))
             sys.stdout.flush()
     return SUCCESS
-
-
-def _time(text: str | None) -> datetime | None:
-    """Read a time; one without a zone is in that of this machine. Raises Invalid TIME_MALFORMED."""
-    try:
-        return datetime.fromisoformat(text).astimezone() if text else None
-    except ValueError:
-        raise Invalid("TIME_MALFORMED", f"--at is no time, for example 2026-12-01T09:00: {text!r}") from None
 
 
 def _schedule(arguments: Namespace) -> Schedule | None:

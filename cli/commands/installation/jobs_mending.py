@@ -57,7 +57,7 @@ async def show_steps(jobs: Jobs, arguments: Namespace, job: StoredJob) -> int:
     while cursor != "":
         steps, cursor = await jobs.steps.page(job.id, cursor or "", _LIMIT)
         for step in steps:
-            print_result(arguments, step, format_step(step))
+            print_result(arguments, step, format_step(step, arguments.zone))
     return SUCCESS
 
 
@@ -84,7 +84,8 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 async def list_units(jobs: Jobs, arguments: Namespace) -> int:
     """Return one line per unit or effect, also with `--json`."""
-    return await print_stream(arguments, units_of(jobs, await jobs.find(job_of(arguments)), arguments), format_unit)
+    units = units_of(jobs, await jobs.find(job_of(arguments)), arguments)
+    return await print_stream(arguments, units, lambda unit: format_unit(unit, arguments.zone))
 
 
 async def units_of(jobs: Jobs, job: StoredJob, arguments: Namespace) -> AsyncIterator[UnitView]:
@@ -118,7 +119,7 @@ async def reset(jobs: Jobs, arguments: Namespace) -> int:
 
 
 def shown(arguments: Namespace, job: StoredJob) -> int:
-    return print_result(arguments, view_of(job), format_job(job))
+    return print_result(arguments, view_of(job), format_job(job, arguments.zone))
 
 
 def decoded(option: str, text: str, type_: Any) -> Any:

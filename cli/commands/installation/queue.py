@@ -15,7 +15,7 @@ from cli.settings.settings import load
 from core.admission.actions import MAX_REASON, ActionLog
 from core.model.text.characters import counted
 from core.monitoring import Lanes
-from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes, TubeStats
+from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes
 from core.redis.store import Store
 
 _STATES = ("waiting", "ready", "locked", "taken", "buried")
@@ -29,18 +29,36 @@ _LIMIT, _LANES = 100, 20
 
 
 def format_stats(stats: QueueStats) -> str:
-    """Return a table with one line per tube."""
-    header = f"{'tube':<20}" + "".join(f"{name:>10}" for name in (*_STATES, *_ENDS)) + f"{'oldest':>10}{'lag':>9}"
-    lines = [header, *(_tube_line(name, tube) for name, tube in stats.tubes.items())]
+    """Return a table with one line per tube; a state or end in which no tube has a task has no column."""
+    tubes = stats.tubes
+    if not tubes:
+        return "there is no tube"
+    columns = {name: [str(getattr(tube.states, name)) for tube in tubes.values()] for name in _STATES}
+    columns |= {name: [str(getattr(tube, name)) for tube in tubes.values()] for name in _ENDS}
+    columns = {name: cells for name, cells in columns.items() if name == "ready" or set(cells) != {"0"}}
+    columns["oldest"] = [_span(tube.oldest_ms) for tube in tubes.values()]
+    columns["lag"] = [_span(tube.lag_ms) for tube in tubes.values()]
+    widths = {name: max(len(name), *map(len, cells)) for name, cells in columns.items()}
+    names = max(map(len, (*tubes, "tube")))
+    rows = [{name: cells[row] for name, cells in columns.items()} for row in range(len(tubes))]
+    heads = {name: name for name in widths}
+    lines = [
+        f"{tube:<{names}}" + "".join(f"  {cells[name]:>{width}}" for name, width in widths.items())
+        for tube, cells in (("tube", heads), *zip(tubes, rows, strict=True))
+    ]
     if stats.overdue_ms > _OVERDUE_MS:
-        lines.append(f"no worker has taken due tasks for {stats.overdue_ms / 1000:.1f} s")
+        lines.append(f"no worker has taken due tasks for {_span(stats.overdue_ms)}")
     return "\n".join(lines)
 
 
-def _tube_line(name: str, tube: TubeStats) -> str:
-    counts = [getattr(tube.states, state) for state in _STATES] + [getattr(tube, end) for end in _ENDS]
-    numbers = "".join(f"{count:>10}" for count in counts)
-    return f"{name:<20}{numbers}{tube.oldest_ms / 1000:>9.1f}s{tube.lag_ms:>7.1f}ms"
+def _span(ms: float) -> str:
+    """Return a time as people read it, with two units at most: 12 ms, 3.4 s, 12:05 min, 3:20 h, 4.2 d."""
+    seconds = ms / 1000
+    if seconds < 60:
+        return f"{ms:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f}:{seconds % 60:02.0f} min"
+    return f"{seconds // 3600:.0f}:{seconds % 3600 // 60:02.0f} h" if seconds < 86400 else f"{seconds / 86400:.1f} d"
 
 
 def format_task_line(task: TaskView) -> str:

@@ -17,7 +17,7 @@ from cli.client.format_history import (
     format_series,
 )
 from cli.client.http_client import HttpClient, JsonObject, quoted
-from cli.client.local_times import in_zone, zone_of
+from cli.client.local_times import TIMES, in_zone, read_times, zone_of
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
@@ -143,7 +143,7 @@ def _declare_terms(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--replies", metavar="TO", help="where replies go: sender, off, or a group whose members read them together")
     add("--channel", action="append", help="send only through this channel; repeat for several")
-    add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
+    add("--at", metavar="TIME", help=f"when to send (default: at once): {TIMES}")
     add("--expires", metavar="TIME", help="do not send after this time")
     add("--far", action="store_true", default=None, help="the time may be more than a year ahead")
     add("--urgent", action="store_true", default=None, help="send also in quiet hours (needs the scope urgent)")
@@ -168,6 +168,7 @@ def _declare_terms(parser: ArgumentParser) -> None:
 
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
+    await read_times(api, arguments, "at", "expires", "until", "last")
     body = await body_of(api, arguments)
     if arguments.preview:
         seen = await api.call("POST", "/v1/deliveries/preview", body)
@@ -484,13 +485,12 @@ def delivery_filter(arguments: Namespace) -> dict[str, Any]:
 
 def declare_reschedule(parser: ArgumentParser) -> None:
     declare_key(parser)
-    parser.add_argument(
-        "--at", required=True, metavar="TIME", help="the new time, for example 2026-11-21T17:00:00+03:00"
-    )
+    parser.add_argument("--at", required=True, metavar="TIME", help=f"the new time: {TIMES}")
     parser.add_argument("--far", action="store_true", help="the time may be more than a year ahead")
 
 
 async def reschedule(api: HttpClient, arguments: Namespace) -> int:
+    await read_times(api, arguments, "at")
     result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at, "far": arguments.far})
     return print_result(arguments, result, format_accepted(in_zone(result, await zone_of(api, arguments))))
 
@@ -507,6 +507,7 @@ def declare_answers(parser: ArgumentParser) -> None:
 
 async def answers(api: HttpClient, arguments: Namespace) -> int:
     """Print the answers to the question of a delivery."""
+    await read_times(api, arguments, "until")
     path, query = f"{delivery_path(arguments.key)}/answers", {"state": arguments.state} if arguments.state else {}
     if arguments.close:
         await api.call("POST", f"{path}:close")

@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.client.format_history import format_series
 from cli.client.http_client import HttpClient, items, quoted
-from cli.client.local_times import in_zone, zone_of
+from cli.client.local_times import in_zone, read_times, zone_of
 from cli.client.verbs import over_http, print_result, print_stream
 from cli.command import Command
 from cli.commands.messages.deliveries import unfilled_marks, warn
@@ -28,6 +28,7 @@ def declare_series(parser: ArgumentParser) -> None:
 async def series(api: HttpClient, arguments: Namespace) -> int:
     """List the series, or show, change, stop or remove one."""
     zone = await zone_of(api, arguments)
+    await read_times(api, arguments, "last")
     if not arguments.series:
         listed = items(api, "/v1/series", "series", {})
         return await print_stream(arguments, listed, lambda one: format_series(in_zone(one, zone)))
