@@ -1,5 +1,5 @@
 """Moments in the zone of the installation: those that people write, and those that they are shown, as in the console.
-JSON keeps UTC.
+JSON keeps UTC. And how long something took.
 """
 
 from argparse import Namespace
@@ -55,6 +55,16 @@ def read_moment(option: str, text: str, zone: tzinfo) -> datetime:
 def shown_moment(at: datetime | None, zone: tzinfo) -> str:
     """Return a moment as people read it, `2026-11-28 20:53:18+03:00`; "" for none."""
     return at.astimezone(zone).isoformat(" ", "seconds") if at else ""
+
+
+def format_span(ms: float) -> str:
+    """Return a time as people read it, with two units at most: 12 ms, 3.4 s, 12:05 min, 3:20 h, 4.2 d."""
+    seconds = ms / 1000
+    if seconds < 60:
+        return f"{ms:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f}:{seconds % 60:02.0f} min"
+    return f"{seconds // 3600:.0f}:{seconds % 3600 // 60:02.0f} h" if seconds < 86400 else f"{seconds / 86400:.1f} d"
 
 
 def _has_zone(text: str) -> bool:

@@ -75,9 +75,9 @@ class FigureReader:
     async def read(
         self, step: int = SampleStep.FINE, tube: str = "", begin: int = 0, end: int | None = None
     ) -> Figures:
-        """Return what is kept between two moments (Unix ms), a point for each `step` seconds at most: below ten minutes
-        of the last hour, else of the last week. `tube`: only this one; its outcomes are those of the channel of this
-        name.
+        """Return what is kept between two moments (Unix ms), the first point and one for each `step` seconds at most:
+        below ten minutes of the last hour, else of the last week. `tube`: only this one; its outcomes are those of the
+        channel of this name.
         """
         kept = await self._samples.kept(
             SampleStep.COARSE if step >= SampleStep.COARSE else SampleStep.FINE, self._now_ms()
@@ -85,7 +85,8 @@ class FigureReader:
         samples = [one for one in kept if begin <= one.at and (end is None or one.at <= end)]
         if tube:
             samples = [found for one in samples if (found := one.of_tube(tube))]
-        return figures_of(list({one.at // (step * 1000): one for one in samples}.values()), step)
+        last = {one.at // (step * 1000): one for one in samples}.values()
+        return figures_of([*(one for one in samples[:1] if one not in last), *last], step)
 
     async def outcomes(self) -> Sequence[OutcomeCount]:
         """Return the outcomes of the last hour, the most frequent first; it costs less than `read`."""

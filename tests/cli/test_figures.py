@@ -16,8 +16,8 @@ def test_the_figures_are_a_table_of_80_columns_with_gaps_and_with_what_did_not_a
     ]
     table = describe({"step": 300, "points": [POINT, {**POINT, "flow": FLOW}, POINT], "outcomes": outcomes}, UTC)
     head, full, gap, _, title, failure = table.split("\n")
-    assert full.split()[2:] == ["1234", "12", "99999", "100000", "3", "3", "4", "s", "2", "ms"]
-    assert gap.split()[2:] == ["-", "-", "-", "-", "3", "3", "4", "s", "-"]
+    assert full.split()[2:] == ["1234", "12", "99999", "100000", "3", "3", "4.0", "s", "2", "ms"]
+    assert gap.split()[2:] == ["-", "-", "-", "-", "3", "3", "4.0", "s", "-"]
     assert (title, failure) == ("Did not arrive:", "      12  sms  failed  blocked")
     assert all(len(line) <= 80 for line in (head, full, gap))
     assert head.index("sent") + 4 == full.index("1234") + 4

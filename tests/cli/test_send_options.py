@@ -27,6 +27,7 @@ def body_of(*options: str) -> dict[str, object]:
         (["--encoding", "windows-1251"], "--encoding belongs to --table"),
         (["--of", "unanswered"], "--of belongs to --follow-up"),
         (["--every", "weekdays 9:00", "--wait"], "--wait waits for one delivery"),
+        (["--ask", "Yes,No"], r"with \| between them"),
     ],
 )
 def test_an_option_that_would_mean_nothing_is_refused(options: list[str], refusal: str) -> None:

@@ -5,9 +5,11 @@ never prints a stored text.
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
 from getpass import getpass
 
 from cli.client.http_client import HttpClient, JsonObject
+from cli.client.local_times import shown_moment, zone_of
 from cli.client.verbs import over_http, print_all, print_result
 from cli.command import Command, CommandFailed
 
@@ -26,7 +28,8 @@ def declare(parser: ArgumentParser) -> None:
 async def run(api: HttpClient, arguments: Namespace) -> int:
     accounts = (await api.call("GET", "/v1/accounts"))["accounts"]
     if not arguments.action:
-        return print_all(arguments, accounts, describe)
+        zone = await zone_of(api, arguments)
+        return print_all(arguments, accounts, lambda one: describe(one, zone))
     texts = read_texts(arguments.settings) if arguments.action == "set" else [""] * len(arguments.settings)
     return await change(api, arguments, accounts, texts)
 
@@ -51,11 +54,12 @@ def read_texts(names: Sequence[str]) -> Sequence[str]:
     return texts
 
 
-def describe(account: JsonObject) -> str:
+def describe(account: JsonObject, zone: tzinfo) -> str:
     sources = [f"{one['name']} from {one['source']}" for one in account["settings"] if one["source"]]
     lines = [f"{account['channel']:<14} {account['account'] or '-'}", ", ".join(sources) or "not set up"]
     if account["answered"]:
-        lines.append(f"{account['answered']}  {account['answer']}")
+        answered = shown_moment(datetime.fromisoformat(account["answered"]), zone)
+        lines.append(f"{answered}  {account['answer']}")
     return f"\n{'':<15}".join(lines)
 
 

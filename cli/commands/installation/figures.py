@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from cli.client.http_client import HttpClient, JsonObject
-from cli.client.local_times import zone_of
+from cli.client.local_times import format_span, zone_of
 from cli.client.verbs import over_http, print_result
 from cli.command import Command
 
@@ -46,13 +46,9 @@ def _cells(point: JsonObject, zone: tzinfo) -> Sequence[str]:
     at = datetime.fromtimestamp(point["at"] / 1000, zone).strftime("%m-%d %H:%M")
     flow = point["flow"] or {}
     counts = [str(flow[name]) if flow else "-" for name in ("sent", "not_reached", "done", "put")]
-    late = flow.get("lag_ms")
-    oldest = f"{point['oldest_ms'] / 1000:.0f} s"
-    return at, *counts, str(point["ready"] + point["locked"]), str(point["taken"]), oldest, _late(late)
-
-
-def _late(milliseconds: float | None) -> str:
-    return "-" if milliseconds is None else f"{milliseconds:.0f} ms"
+    late = "-" if flow.get("lag_ms") is None else format_span(flow["lag_ms"])
+    waits = str(point["ready"] + point["locked"])
+    return at, *counts, waits, str(point["taken"]), format_span(point["oldest_ms"]), late
 
 
 def _failures(failed: Sequence[JsonObject]) -> Iterator[str]:

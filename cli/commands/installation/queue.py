@@ -7,6 +7,7 @@ from getpass import getuser
 
 import msgspec
 
+from cli.client.local_times import format_span
 from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.installation.api_keys import user_action
@@ -36,8 +37,8 @@ def format_stats(stats: QueueStats) -> str:
     columns = {name: [str(getattr(tube.states, name)) for tube in tubes.values()] for name in _STATES}
     columns |= {name: [str(getattr(tube, name)) for tube in tubes.values()] for name in _ENDS}
     columns = {name: cells for name, cells in columns.items() if name == "ready" or set(cells) != {"0"}}
-    columns["oldest"] = [_span(tube.oldest_ms) for tube in tubes.values()]
-    columns["lag"] = [_span(tube.lag_ms) for tube in tubes.values()]
+    columns["oldest"] = [format_span(tube.oldest_ms) for tube in tubes.values()]
+    columns["lag"] = [format_span(tube.lag_ms) for tube in tubes.values()]
     widths = {name: max(len(name), *map(len, cells)) for name, cells in columns.items()}
     names = max(map(len, (*tubes, "tube")))
     rows = [{name: cells[row] for name, cells in columns.items()} for row in range(len(tubes))]
@@ -47,18 +48,8 @@ def format_stats(stats: QueueStats) -> str:
         for tube, cells in (("tube", heads), *zip(tubes, rows, strict=True))
     ]
     if stats.overdue_ms > _OVERDUE_MS:
-        lines.append(f"no worker has taken due tasks for {_span(stats.overdue_ms)}")
+        lines.append(f"no worker has taken due tasks for {format_span(stats.overdue_ms)}")
     return "\n".join(lines)
-
-
-def _span(ms: float) -> str:
-    """Return a time as people read it, with two units at most: 12 ms, 3.4 s, 12:05 min, 3:20 h, 4.2 d."""
-    seconds = ms / 1000
-    if seconds < 60:
-        return f"{ms:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{seconds // 60:.0f}:{seconds % 60:02.0f} min"
-    return f"{seconds // 3600:.0f}:{seconds % 3600 // 60:02.0f} h" if seconds < 86400 else f"{seconds / 86400:.1f} d"
 
 
 def format_task_line(task: TaskView) -> str:

@@ -343,6 +343,8 @@ def new_question(arguments: Namespace) -> dict[str, Any] | None:
             refuse_terms(terms)
         return None
     texts = [text.strip() for text in arguments.ask.split("|")]
+    if len(texts) < 2:
+        raise CommandFailed("--ask needs two options at least, with | between them: --ask 'Yes|No'", WRONG_USAGE)
     options = [_option(number, text) for number, text in enumerate(texts, 1)]
     consent = {"consent": True} if arguments.consent else {}
     return {"kind": "choice", "options": options, **consent, **terms}
