@@ -132,7 +132,7 @@ def _point(sample: Sample, flow: Flow | None) -> Point:
         ready=now.ready,
         locked=now.locked,
         taken=now.taken,
-        buried=now.graves,
+        buried=now.buried_now,
         oldest_ms=now.oldest_ms,
     )
 

@@ -37,7 +37,7 @@ KEPT = {SampleStep.FINE: 361, SampleStep.COARSE: 1009}
 
 class TubeSample(msgspec.Struct, frozen=True, array_like=True):
     """`put` to `lag_ms` count from the beginning; `waiting` to `oldest_ms` are as of the sample. `buried`: burials;
-    `graves`: tasks that are buried now. `lag_ms`: by how much deferred tasks became ready late, all together.
+    `buried_now`: tasks that are buried then. `lag_ms`: by how much deferred tasks became ready late, all together.
     """
 
     put: int
@@ -54,7 +54,7 @@ class TubeSample(msgspec.Struct, frozen=True, array_like=True):
     ready: int
     locked: int
     taken: int
-    graves: int
+    buried_now: int
     oldest_ms: int
 
     @classmethod

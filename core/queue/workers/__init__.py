@@ -2,7 +2,7 @@
 
     worker             claims while there is room, settles what the handler returns
     claim_schedule     from which shard it claims next
-    resting_shards     in which shards a claim would find nothing
+    idle_shards     in which shards a claim would find nothing
     tasks_in_progress  how much it has taken, and what the end of a task changes
     heartbeat          extends its leases
 

@@ -1,7 +1,7 @@
 """From which shard a worker claims next. Pure.
 
-A shard is due when its bell has rung or something falls due in it. It rests while another worker keeps its timer: it is
-looked at every `max_sleep`, all that rest at once, and due if the look shows that. It is hungry if its last
+A shard is due when its bell has rung or something falls due in it. It is idle while another worker keeps its timer: all
+idle shards are checked together every `max_sleep`, and one is due if the check shows that. It has a backlog if its last
 claim took as much as there was room for; while there is room it is due. Of the due shards the one whose last claim is
 longest ago goes first. So a worker takes full pages: some of one shard, then of the one that has waited longest.
 
@@ -20,10 +20,10 @@ class ClaimSchedule:
 
     def __init__(self, shards: int) -> None:
         self._due = [0.0] * shards
-        self._look = [math.inf] * shards
+        self._check = [math.inf] * shards
         self._claimed = [0.0] * shards
         self._turns = [0] * shards
-        self._hungry: set[int] = set()
+        self._backlogs: set[int] = set()
 
     def ring(self, shard: int) -> None:
         """Have a shard claimed now."""
@@ -32,37 +32,39 @@ class ClaimSchedule:
     def begin(self, shard: int, now: float) -> None:
         """Note that a claim begins. The shard is not due before it has ended, unless it rings."""
         self._due[shard], self._claimed[shard], self._turns[shard] = math.inf, now, 0
-        self._hungry.discard(shard)
+        self._backlogs.discard(shard)
 
-    def end(self, shard: int, due: float, look: float = math.inf) -> None:
-        """Note that a claim or a look has ended, and when the next ones are due; a shard that rang meanwhile stays
+    def end(self, shard: int, due: float, check: float = math.inf) -> None:
+        """Note that a claim or a check has ended, and when the next ones are due; a shard that rang meanwhile stays
         due.
         """
-        self._due[shard], self._look[shard] = min(self._due[shard], due), look
+        self._due[shard], self._check[shard] = min(self._due[shard], due), check
 
-    def note_hunger(self, shard: int, *, is_hungry: bool) -> None:
-        (self._hungry.add if is_hungry else self._hungry.discard)(shard)
+    def note_backlog(self, shard: int, *, has_backlog: bool) -> None:
+        (self._backlogs.add if has_backlog else self._backlogs.discard)(shard)
 
     def due_now(self, now: float, *, has_room: bool) -> list[int]:
         """Return the due shards, the one whose last claim is longest ago first."""
-        due = [shard for shard, moment in enumerate(self._due) if moment <= now or (has_room and shard in self._hungry)]
+        due = [
+            shard for shard, moment in enumerate(self._due) if moment <= now or (has_room and shard in self._backlogs)
+        ]
         return sorted(due, key=lambda shard: self._claimed[shard])
 
-    def to_look_at(self, now: float) -> list[int]:
-        """Return all shards that rest, if one of them is to be looked at now."""
-        if min(self._look) > now:
+    def to_check(self, now: float) -> list[int]:
+        """Return all idle shards, if one of them is to be checked now."""
+        if min(self._check) > now:
             return []
-        return [shard for shard, look in enumerate(self._look) if look < math.inf and self._due[shard] > now]
+        return [shard for shard, check in enumerate(self._check) if check < math.inf and self._due[shard] > now]
 
     def next_moment(self, *, has_room: bool, aside: Collection[int] = ()) -> float:
-        """Return when the next shard is due or to be looked at, except those `aside`."""
-        if has_room and not self._hungry <= set(aside):
+        """Return when the next shard is due or to be checked, except those `aside`."""
+        if has_room and not self._backlogs <= set(aside):
             return 0.0
-        moments = map(min, self._due, self._look)
+        moments = map(min, self._due, self._check)
         return min((moment for shard, moment in enumerate(moments) if shard not in aside), default=math.inf)
 
     def takes_turn(self, shard: int) -> bool:
         """Return whether a worker without room takes the next page from this shard, too."""
-        others_wait = not self._hungry <= {shard}
+        others_wait = not self._backlogs <= {shard}
         self._turns[shard] = self._turns[shard] + 1 if others_wait else 0
         return self._turns[shard] <= _TURNS

@@ -30,7 +30,7 @@ from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.queue.workers.claim_schedule import ClaimSchedule
 from core.queue.workers.heartbeat import Heartbeat, OnExtension
-from core.queue.workers.resting_shards import resting_shards
+from core.queue.workers.idle_shards import idle_shards
 from core.queue.workers.tasks_in_progress import TasksInProgress
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
@@ -214,16 +214,16 @@ class Worker:
                 self._claiming[primary].add_done_callback(partial(self._end_claim, primary))
 
     def _due_calls(self, now: float) -> dict[Topology, Callable[[], Coroutine[Any, Any, None]]]:
-        """Return the next call of each primary: the claim of the shard that is due and has waited longest, else a look
-        at those that rest.
+        """Return the next call of each primary: the claim of the shard that is due and has waited longest, else a check
+        of its idle ones.
         """
         calls: dict[Topology, Callable[[], Coroutine[Any, Any, None]]] = {}
         for shard in self._schedule.due_now(now, has_room=self._tasks.has_room):
             calls.setdefault(self._store.shard_map.of(shard), partial(self._claim_from, shard))
-        resting = self._schedule.to_look_at(now)
-        for primary, homes in self._store.shard_map.primaries().items() if resting else ():
-            if shards := [shard for shard in resting if shard in homes]:
-                calls.setdefault(primary, partial(self._look_at, shards))
+        idle = self._schedule.to_check(now)
+        for primary, homes in self._store.shard_map.primaries().items() if idle else ():
+            if shards := [shard for shard in idle if shard in homes]:
+                calls.setdefault(primary, partial(self._check_idle, shards))
         return calls
 
     def _end_claim(self, primary: Topology, _: "asyncio.Task[None]") -> None:
@@ -239,19 +239,19 @@ class Worker:
         clock = asyncio.get_running_loop().time
         self._schedule.begin(shard, clock())
         seconds, most = await self._try_claim(shard), self._options.max_sleep.total_seconds()
-        look = clock() + most if seconds > most else math.inf
-        self._schedule.end(shard, clock() + seconds if seconds > 0 else 0.0, look)
+        check = clock() + most if seconds > most else math.inf
+        self._schedule.end(shard, clock() + seconds if seconds > 0 else 0.0, check)
 
-    async def _look_at(self, shards: Sequence[int]) -> None:
+    async def _check_idle(self, shards: Sequence[int]) -> None:
         """Have those shards claimed in which a claim may have something to do."""
         try:
-            moments = await resting_shards(self._store, self.tube, self.owner, shards)
+            moments = await idle_shards(self._store, self.tube, self.owner, shards)
         except StoreError:  # the claims report it
             moments = {}
-        look = asyncio.get_running_loop().time() + self._options.max_sleep.total_seconds()
+        check = asyncio.get_running_loop().time() + self._options.max_sleep.total_seconds()
         for shard in shards:
             due = _after_the_keeper(moments[shard]) / 1000 - self._clock_ahead if shard in moments else 0.0
-            self._schedule.end(shard, due, look)
+            self._schedule.end(shard, due, check)
 
     async def _try_claim(self, shard: int) -> float:
         """Claim as `_claim` does, and log a fault. Returns after how many seconds the shard is due again."""
@@ -275,7 +275,7 @@ class Worker:
         finally:
             self._requested -= limit
         self._start_all(shard, claim, started)
-        self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= limit)
+        self._schedule.note_backlog(shard, has_backlog=len(claim.tasks) >= limit)
         if claim.tasks and self._tasks.has_room:
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
@@ -292,7 +292,7 @@ class Worker:
         entries = sum(self._tasks.open_entries(task) for task, _ in ends)
         states, claim = await self._queue.turn(shard, rows, self._request(len(ends), entries))
         self._start_all(shard, claim, started)
-        self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= len(ends))
+        self._schedule.note_backlog(shard, has_backlog=len(claim.tasks) >= len(ends))
         return states
 
     def _request(self, limit: int, budget: int) -> ClaimRequest:
@@ -308,7 +308,7 @@ class Worker:
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
         """Return when the next claim is due by what this one has shown. If another worker keeps the timer, that may be
-        never: then the shard is looked at.
+        never: then the shard is checked.
         """
         next_at = float(claim.next_at) if claim.keeper else _after_the_keeper(claim.next_at)
         moments = [moment for moment in (next_at, float(claim.opens_at)) if moment >= 0]

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from core.model.clock import to_ms
 from core.queue import Claim, NewTask, Task, Tube, Tubes, Worker, WorkerOptions
 from core.queue.task import ClaimRequest
-from core.queue.workers.resting_shards import resting_shards
+from core.queue.workers.idle_shards import idle_shards
 from core.redis.keys import KEYS, bell
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
@@ -228,18 +228,18 @@ async def test_a_shard_rests_while_its_bell_and_the_timer_of_another_worker_exis
     async def claim(account: str = "") -> Claim:
         return await stack.queue.claim(0, ClaimRequest("t", "a", 1, LEASE, HOUR, account))
 
-    async def resting(tube: str = "t", owner: str = "b") -> dict[int, int]:
-        return await resting_shards(stack.store, tube, owner, [0])
+    async def idle(tube: str = "t", owner: str = "b") -> dict[int, int]:
+        return await idle_shards(stack.store, tube, owner, [0])
 
-    assert await resting() == {}
+    assert await idle() == {}
     next_at = (await claim()).next_at
-    assert await resting() == {0: next_at}
-    assert (await resting(owner="a"), await resting("u")) == ({}, {}), "the keeper claims; nobody sleeps in u"
+    assert await idle() == {0: next_at}
+    assert (await idle(owner="a"), await idle("u")) == ({}, {}), "the keeper claims; nobody sleeps in u"
     await stack.redis.delete(KEYS["timer"].at(0))
-    assert await resting() == {}, "the keeper has died"
+    assert await idle() == {}, "the keeper has died"
     await claim()
     await stack.queue.put("t", NewTask("now"))
-    assert await resting() == {}
+    assert await idle() == {}
     await stack.finish_all()
     await stack.queue.throttle("t", "account:x", timedelta(seconds=5))
     await claim("x")

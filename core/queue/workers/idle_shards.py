@@ -1,4 +1,4 @@
-"""Shards in which a claim would find nothing: a look at their keys, for the price of a hundredth of a claim.
+"""Shards in which a claim would find nothing: read from their keys, for a hundredth of the price of a claim.
 
 Nothing of the tube can be claimed in a shard while the tube's bell exists; nothing falls due unnoticed while another
 worker keeps the shard's timer. The keys of all shards of a primary are read in one command, in a cluster by one for
@@ -14,7 +14,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 
-async def resting_shards(store: Store, tube: str, owner: str, shards: Sequence[int]) -> dict[int, int]:
+async def idle_shards(store: Store, tube: str, owner: str, shards: Sequence[int]) -> dict[int, int]:
     """Return those of the shards that need no claim of this worker, and the moment for which the keeper of the timer
     waits: the server's ms, -1 for none. The shards have one primary. Raises StoreError.
     """
