@@ -30,6 +30,21 @@ def test_package_seed_and_count_reach_the_mutation_and_no_other_part(
     assert {one["part"]: one["summary"] for one in shown} == {"mutation": options, "cuts": "no output"}
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["soak", "--seed", "7"], "ada: soak has no --seed\n"),
+        (["fuzz", "--count", "7"], "ada: fuzz has no --count\n"),
+        (["cluser"], "ada: 'cluser' is not one of interleavings, cuts, "),
+    ],
+)
+def test_an_option_that_a_part_does_not_have_is_refused(
+    capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main(["prove", *words]) == 2
+    assert capsys.readouterr().err.startswith(message)
+
+
 def test_the_mutation_accepts_these_options(tmp_path: Path) -> None:
     """No mutant is tried: the sample is empty."""
     words = ["-m", "tests.system.mutation", "--package=jobs", "--seed=7", "--count=0", f"--keep={tmp_path}"]

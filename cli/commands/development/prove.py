@@ -11,8 +11,9 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from cli.command import FAILURE, SUCCESS, Command
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.development.checks import ROOT, WORKERS, need_clone
+from cli.suggestion import closest
 
 HISTORY_MACHINES = ("tests/core/deliveries/test_delivery_machine.py", "tests/core/deliveries/test_first_machine.py")
 SCENARIOS = ("scenarios", "waiting_scenarios", "storm_of_events", "storm_of_tenants")
@@ -91,14 +92,29 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 
 
+_BLOWS = {"seed": "--seed", "seconds": "--seconds"}
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    # part: option of prove → that of the program
+    "mutation": {"seed": "--seed", "count": "--count", "package": "--package"},
+    "failover": _BLOWS,
+    "everything": {**_BLOWS, "rate": "--rate"},
+    "freezes": _BLOWS,
+    "cluster": _BLOWS,
+    "slots": {"seed": "--seed"},
+    "fuzz": {"seed": "--hypothesis-seed"},
+    "histories": {"seed": "--hypothesis-seed"},
+}
+
+
 def declare(parser: ArgumentParser) -> None:
     parts = ", ".join(f"{name}: {meaning}" for name, (meaning, _) in PARTS.items())
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"all by default; {parts}")
     parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
     parser.add_argument(
         "--seed",
         type=int,
-        help="of mutation: which changes (1); of the forms with lost primaries and slots: which order",
+        help="of mutation: which changes (1); of the forms with lost primaries and slots: which order; of fuzz and "
+        "histories: which examples",
     )
     parser.add_argument(
         "--seconds", type=float, help="of the forms with lost primaries: how long blows are struck (600)"
@@ -110,22 +126,26 @@ def declare(parser: ArgumentParser) -> None:
 def prove(arguments: Namespace) -> int:
     """Run the parts one after another, also after a failure; print one line per part."""
     need_clone()
-    options = {
-        "mutation": options_of(arguments, "seed", "count", "package"),
-        "failover": options_of(arguments, "seed", "seconds"),
-        "everything": options_of(arguments, "seed", "seconds", "rate"),
-        "freezes": options_of(arguments, "seed", "seconds"),
-        "cluster": options_of(arguments, "seed", "seconds"),
-        "slots": options_of(arguments, "seed"),
-    }
-    results = [passes(part, arguments.json, options.get(part, ())) for part in arguments.parts or PARTS]
+    check(arguments)
+    results = [passes(part, arguments.json, options_of(part, arguments)) for part in arguments.parts or PARTS]
     return SUCCESS if all(results) else FAILURE
 
 
-def options_of(arguments: Namespace, *names: str) -> list[str]:
+def check(arguments: Namespace) -> None:
+    """Refuse unknown parts, and options that a named part does not have. Raises CommandFailed."""
+    for part in arguments.parts:
+        if part not in PARTS:
+            known = ", ".join(PARTS)
+            raise CommandFailed(f"{part!r} is not one of {known}{closest(part, list(PARTS))}", WRONG_USAGE)
+        for name in ("seed", "seconds", "rate", "package", "count"):
+            if getattr(arguments, name) is not None and name not in OPTIONS.get(part, {}):
+                raise CommandFailed(f"{part} has no --{name}", WRONG_USAGE)
+
+
+def options_of(part: str, arguments: Namespace) -> list[str]:
     """Return the options of a part that are given; `package` may be given several times."""
-    values = [(name, value) for name in names for value in _as_list(getattr(arguments, name))]
-    return [f"--{name}={value}" for name, value in values]
+    names = OPTIONS.get(part, {}).items()
+    return [f"{theirs}={value}" for ours, theirs in names for value in _as_list(getattr(arguments, ours))]
 
 
 def _as_list(value: object) -> Sequence[object]:
