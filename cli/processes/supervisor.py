@@ -259,10 +259,12 @@ class SupervisedChild:
 
     def start_again(self, verb: str) -> None:
         """Start it if it has ended, at once if it would be started after a pause. A part of it that has ended takes it
-        to a new start; a part that runs is left alone.
+        to a new start; a part that runs is left alone. Former ends do not count: their reason was mended.
         """
         if self._is_stopping:
             return
+        if not self._is_running:
+            self._tracker = PartTracker(self.spec.name)
         self._again.set()
         if self._task.done():
             self._task = asyncio.create_task(self._run())

@@ -12,6 +12,7 @@ from core.model.clock import from_ms
 from core.model.field_types import PRINTABLE
 from core.model.parts import PartState
 from core.processes import FaultyPart, ProcessRegister, ProcessState, ProcessView, RequestKind, UnservedTube, overview
+from delivery.http.action_log import ABOUT
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Route, Routes
@@ -139,6 +140,7 @@ async def start(request: Request[ProcessStart, NoParameters]) -> Response:
     if request.services.start_verb is None:
         raise Conflict("PROCESS_NOT_UNDER_UP", f"No `./ada up` runs beside this API: ./ada {verb}")
     await request.services.start_verb(verb)
+    request.http[ABOUT] = verb
     return Response(None, status=204)
 
 
@@ -157,6 +159,7 @@ async def ask(request: Request[ProcessQuestion, NoParameters]) -> Response:
     if request.body.request is RequestKind.TEST and process.kind != "courier":
         raise Conflict("PROCESS_HAS_NO_ACCOUNT", "Only a courier has an account to test.")
     await register.ask(id, request.body.request)
+    request.http[ABOUT] = f"{process.kind} {process.name}: {request.body.request}"
     return Response(None, status=204)
 
 

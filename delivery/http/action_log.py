@@ -19,6 +19,8 @@ REASON = "Ada-Reason"
 """The header with the reason, percent-encoded UTF-8."""
 ACTION = "Ada-Action"
 """The header with the name of an action of many requests, which have one entry together."""
+ABOUT = web.RequestKey("about", str)
+"""The key of a request under which a handler leaves what it is about, where its address has only an opaque id."""
 CLI_AGENT = "ada-cli"
 _OPERATORS = frozenset({"manage", SCIM, "admin", "operator"})
 _COUNTS = (("changed",), ("cancelled",), ("queued",), ("replayed",), ("deleted",), ("created", "updated"))
@@ -71,7 +73,7 @@ async def write_reading(what: str, request: ApiRequest) -> None:
 
 def _action(what: str, request: ApiRequest, count: int) -> OperatorAction:
     person, http = request.identity.person, request.http
-    agent = http.headers.get(hdrs.USER_AGENT, "")
+    agent, body = http.headers.get(hdrs.USER_AGENT, ""), getattr(request, "body", None)
     return OperatorAction(
         who=f"person:{person.id}" if person else request.key.id,
         name=request.key.name,
@@ -79,9 +81,16 @@ def _action(what: str, request: ApiRequest, count: int) -> OperatorAction:
         what=what,
         target=http.rel_url.path_qs[:1024],
         count=count,
-        why=reason_of(http),
-        filter=_filter_of(what, getattr(request, "body", None))[:1024],
+        why=reason_of(http) or _reason_in(body),
+        filter=http.get(ABOUT) or _filter_of(what, body)[:1024],
     )
+
+
+def _reason_in(body: object) -> str:
+    """Return the reason that a body gives, such as that of a pause; "" if its reason selects what is changed."""
+    is_selected_by_it = hasattr(body, "expected") and not hasattr(body, "filter")
+    reason = "" if is_selected_by_it else getattr(body, "reason", "")
+    return _printable(reason) if isinstance(reason, str) else ""
 
 
 def _filter_of(what: str, body: object) -> str:
@@ -111,5 +120,8 @@ def _count(response: Response | web.StreamResponse) -> int:
 
 
 def reason_of(http: web.Request) -> str:
-    given = unquote(http.headers.get(REASON, ""), errors="replace")
-    return "".join(letter for letter in given if letter.isprintable()).strip()[:MAX_REASON]
+    return _printable(unquote(http.headers.get(REASON, ""), errors="replace"))
+
+
+def _printable(reason: str) -> str:
+    return "".join(letter for letter in reason if letter.isprintable()).strip()[:MAX_REASON]

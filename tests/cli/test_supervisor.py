@@ -156,6 +156,7 @@ async def test_a_start_asked_for_while_a_child_ends_is_carried_out_once(children
     await until(lambda: children.supervisor.has_ended("child"), within=60)
     assert children.supervisor.start_again(f"-c {script}")
     await until(lambda: children.lines().count("ready") == 3, within=60)
+    assert faulty(children.supervisor.parts, now_ms()) == [], "the ends before the start by hand do not count"
     os.kill(children.pid(), signal.SIGTERM)
     await until(lambda: children.supervisor.has_ended("child"), within=60)
     assert children.lines().count("stopped for good (exit code 3)") == 2

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from core.processes.register import ProcessRecord, ProcessRegister, ProcessState
 from core.queue import NewTask
 from tests.delivery.conftest import Api, delivery_body
 from tests.delivery.test_authentication import a_key
@@ -26,6 +27,28 @@ async def test_what_is_changed_for_others_is_logged_once_with_who_what_how_many_
     assert (made["name"], made["via"], made["what"]) == ("office", "console", "POST /v1/groups")
     assert (made["target"], made["count"], made["why"]) == ("/v1/groups", 1, "ошибка")
     assert (cancelled["via"], cancelled["what"], cancelled["count"]) == ("cli", "POST /v1/cancellations", 2)
+
+
+async def test_why_a_tube_was_paused_and_what_was_asked_of_which_process_are_in_the_log(api: Api) -> None:
+    store, now = api.services.core.store, int(time.time() * 1000)
+    runs = ProcessRecord(
+        id="some",
+        kind="courier",
+        name="vk",
+        host="a machine",
+        pid=7,
+        version="0.1.0",
+        started=now,
+        beat=now,
+        since=now,
+        state=ProcessState.RUNNING,
+    )
+    await ProcessRegister(store).write(runs)
+    await api.call("POST", "/v1/queue/tubes/sms:pause", {"reason": "we check\u202e it"})
+    await api.call("POST", "/v1/processes/some/requests", {"request": "quiet"})
+    asked, paused = (await api.call("GET", "/v1/actions")).json["actions"]
+    assert (paused["what"], paused["why"]) == ("POST /v1/queue/tubes/{tube}:pause", "we check it")
+    assert (asked["target"], asked["filter"]) == ("/v1/processes/some/requests", "courier vk: quiet")
 
 
 async def test_the_log_is_filtered_paged_and_exported_and_that_of_another_tenant_is_not_seen(

@@ -13,6 +13,8 @@ const SECOND = 1000;
 /** What needs attention stands first. */
 const rank = ({ state }) => ["halted", "failed", "silent"].indexOf(state) >>> 0;
 
+const hasEnded = ({ state }) => state === "halted" || state === "failed";
+
 export default {
   title: "page.processes",
   right: "inspect",
@@ -22,10 +24,11 @@ export default {
     paint(root, h("h1", {}, t("page.processes")), warnings, place);
     const load = async ({ signal }) => {
       const { processes, unserved, unanswered, faulty, now } = await api.get("/v1/processes", {}, { signal });
+      const ended = processes.filter(hasEnded).map(({ kind, name }) => (kind === "courier" ? name : `${kind} ${name}`));
       ahead = new Date(now) - Date.now();
-      paint(warnings, faulty.map((one) => notice("bad",
+      paint(warnings, faulty.filter((one) => !ended.includes(one.name)).map((one) => notice("bad",
         h("p", {}, t("processes.faulty", { part: word("channel", one.name), host: one.host, when: ago(one.since), count: one.ends })), one.reason && h("p", {}, quoted(one.reason)))), unanswered.length > 0 && notice("bad",
-        h("p", {}, t("matter.unanswered", { subject: unanswered.map((one) => word("channel", one)).join(", ") })), h("p", {}, h("code", {}, "./ada scenarios"))), unserved.map((one) => notice("warn",
+        h("p", {}, t("matter.unanswered", { subject: unanswered.map((one) => word("channel", one)).join(", ") })), h("p", {}, h("code", {}, "./ada scenarios"))), unserved.filter((one) => !ended.includes(one.tube)).map((one) => notice("warn",
         h("p", {}, t("processes.unserved", { tube: word("channel", one.tube), count: one.ready })), h("p", {}, h("code", {}, one.command)))));
       return { rows: processes.sort((one, other) => rank(one) - rank(other)), next: null };
     };
@@ -45,11 +48,11 @@ const columns = (left, mayChange) => [
   { title: t("processes.started"), width: "10rem", cell: ({ started, beat }) => [time(started), h("div", { class: "quiet small" }, rich("processes.beat", { when: time(beat) }))] },
   { title: t("processes.where"), width: "2fr", cell: ({ host, pid, version }) => [t("processes.host", { host, pid: String(pid) }), h("div", { class: "quiet small cut" }, version)] },
   { title: t("processes.notes"), width: "2fr", cell: (one) => notes(one, left) },
-  ...(mayChange ? [{ title: t("processes.change"), width: "11rem", cell: actions }] : []),
+  ...(mayChange ? [{ title: t("processes.change"), width: "13rem", cell: actions }] : []),
 ];
 
 const actions = (one) => h("div", { class: "row-actions" },
-  ["halted", "failed"].includes(one.state) && h("button", { onclick: () => act("/v1/processes:start", { kind: one.kind, name: one.name }, "processes.starting") }, t("processes.start")),
+  hasEnded(one) && h("button", { onclick: () => act("/v1/processes:start", { kind: one.kind, name: one.name }, "processes.starting") }, t("processes.start")),
   one.state === "running" && one.tubes.length > 0 && h("button", { onclick: () => request(one, one.is_quiet ? "resume" : "quiet") }, t(one.is_quiet ? "processes.resume" : "processes.quiet")),
   one.state === "running" && h("button", { class: "danger", onclick: () => stop(one) }, t("processes.stop")));
 

@@ -75,7 +75,7 @@ function columns(mayChange, again) {
     { title: t("tubes.oldest"), width: NUMBER, class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
     { title: t("tubes.rate"), width: NUMBER, class: "number", cell: rate },
     { title: t("tubes.pace"), width: NUMBER, class: "number", cell: (tube) => pace(tube, mayChange, again) },
-    ...(mayChange ? [{ title: t("tubes.action"), width: "8.5rem", cell: (tube) => change(tube, again) }] : []),
+    ...(mayChange ? [{ title: t("tubes.action"), width: "10rem", cell: (tube) => change(tube, again) }] : []),
   ];
 }
 
