@@ -196,8 +196,10 @@ def _headers(route: AnyRoute) -> list[JsonSchema]:
 
 
 def _upload(media_type: str) -> JsonSchema:
-    """Return a body that is not JSON: it has no type, and any characters."""
-    schema = {"minLength": 1, "contentMediaType": media_type}
+    """Return a body that is not JSON: it has no type, and any characters. One of SCIM is an object, which the library
+    of SCIM reads.
+    """
+    schema = {"type": "object"} if media_type == SCIM_TYPE else {"minLength": 1, "contentMediaType": media_type}
     return {"required": True, "content": {media_type: {"schema": schema}}}
 
 
@@ -230,6 +232,8 @@ def _content(route: AnyRoute, schemas: Mapping[type, JsonSchema]) -> JsonSchema:
         return {str(route.response): _lines({"anyOf": alternatives})}
     if route.response == sse.CONTENT_TYPE and route.path != "/v1/live":
         return {sse.CONTENT_TYPE: {"schema": _event(schemas)}}
+    if route.response == SCIM_TYPE:
+        return {SCIM_TYPE: {"schema": {"type": "object"}}}
     if isinstance(route.response, str):
         return {route.response: _TEXT}
     schema = {"type": "object"} if route.response is dict else schemas[route.response]
