@@ -131,9 +131,13 @@ async def test_who_was_not_reached_is_tried_again_and_everybody_is_printed(perso
         return bool(await person.browser.run("window.printed === 150"))
 
     await until(printed, within=60, every=0.5)
+    await person.browser.run("document.documentElement.dataset.theme = 'dark'")
     await person.browser.show_as_printed()
-    for hidden in ("header", ".filters", ".actions", ".choice"):
+    for hidden in ("header", ".filters", ".actions"):
         assert await person.browser.run(f"getComputedStyle(document.querySelector('{hidden}')).display") == "none"
+    boxes = "[...document.querySelectorAll('.rows .row')].map((row) => [...row.children].find((one) => one.innerText)"
+    assert await person.browser.run(f"Math.min(...{boxes}.offsetWidth))") > 120, "a name stands in its own column"
+    assert await person.browser.run("getComputedStyle(document.documentElement).colorScheme") == "light"
     assert "Person 148" in await person.browser.text("#content")
     await person.keeps_picture("message-printed")
 

@@ -32,7 +32,6 @@ export default {
       filters: [
         { name: "name", label: t("people.by_name"), type: "search" },
         { name: "email", label: t("people.whole_email") },
-        { name: "channel", label: t("people.contact_in"), options: channels.map((one, place) => [place ? one : "", word("channel", one)]) },
         { name: "address", label: t("people.whole_address") },
         groups.next ? { name: "group", label: t("people.group_id") } : { name: "group", label: t("people.group"), options: [["", t("people.any")], ...groups.groups.map((one) => [String(one.id), titleOf(one)])] },
         { name: "role", label: t("people.role"), options: roleOptions(t("people.any")) },
@@ -45,18 +44,19 @@ export default {
         { title: t("people.role"), width: "9.5rem", cell: (row) => (row.role ? word("role", row.role) : "") },
         { title: t("people.contacts"), width: "2fr", cell: (row) => Object.keys(row.contacts).map((one) => word("channel", one)).join(", ") },
       ],
-      load: (query) => load(query, channels[0]),
+      load: (query) => load(query, channels),
       whenEmpty: { title: t("people.none"), text: t("people.none_text"), action: h("a", { class: "button primary", href: "#/import" }, t("page.import")) },
     });
   },
 };
 
-async function load({ cursor, signal, name, email, channel, address, group, role, where }, firstChannel) {
+async function load({ cursor, signal, name, email, address, group, role, where }, channels) {
   if (email && email.length < SHORTEST) return { rows: [], next: null };
-  const contact = address && `${channel || firstChannel}:${address}`;
-  const page = await api.get("/v1/users", { name, email, contact, group, role, where, sort: "name", cursor, limit: 50 }, { signal });
-  return { rows: page.users, next: page.next };
+  const find = (contact) => api.get("/v1/users", { name, email, contact, group, role, where, sort: "name", cursor, limit: 50 }, { signal });
+  const pages = await Promise.all(address ? channels.map((one) => find(`${one}:${address}`)) : [find()]);
+  return { rows: [...new Map(pages.flatMap((one) => one.users).map((one) => [one.id, one])).values()], next: pages[0].next };
 }
+
 
 async function addPerson(context) {
   const channels = await channelNames(context.signal);
