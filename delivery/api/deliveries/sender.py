@@ -18,6 +18,7 @@ from core.model.field_types import IdField, Label, Name
 from core.model.history_key import Id
 from core.model.people import User, id_text
 from core.monitoring.halts import Halt, halt_of
+from core.queue.tubes import Tubes
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, People, Route, Routes
@@ -44,7 +45,8 @@ class ChannelLimits(Struct):
 
 class ListedChannel(Struct):
     """`known`: a courier of the channel has run on this server. `halted`: why an operator is needed, "" if none is.
-    `informed`: how many people got a message that it has halted; absent unless it has.
+    `informed`: how many people got a message that it has halted; absent unless it has. `paused`: true while an operator
+    lets nothing of it be sent; otherwise absent.
     `shows`: what it has besides a text; `as_text`: what it writes as lines of the text.
     """
 
@@ -56,9 +58,12 @@ class ListedChannel(Struct):
     limits: ChannelLimits
     throttles: list[ChannelThrottle]
     informed: int | UnsetType = UNSET
+    paused: bool | UnsetType = UNSET
 
     @classmethod
-    def of(cls, view: ChannelView, throttles: list[ChannelThrottle], halt: Halt | None) -> "ListedChannel":
+    def of(
+        cls, view: ChannelView, throttles: list[ChannelThrottle], halt: Halt | None, *, paused: bool
+    ) -> "ListedChannel":
         display = view.display or Display()
         limits = display.limits
         return cls(
@@ -72,6 +77,7 @@ class ListedChannel(Struct):
             ),
             throttles=throttles,
             informed=halt.informed if halt else UNSET,
+            paused=paused or UNSET,
         )
 
 
@@ -84,11 +90,11 @@ class ChannelList(Struct):
 async def list_all(request: Request[None, NoParameters]) -> Response:
     """Return all known channels, in the order in which a delivery without `channels` uses them."""
     core = request.services.core
-    found = []
+    found, pauses = [], await Tubes(core.store).pauses()
     for view in await core.channels.views():
         throttles = await core.queue.throttles_of(view.name)
         listed = [ChannelThrottle(scope, write_time(from_ms(until))) for scope, until in sorted(throttles.items())]
-        found.append(ListedChannel.of(view, listed, await _halt(request, view.name)))
+        found.append(ListedChannel.of(view, listed, await _halt(request, view.name), paused=view.name in pauses))
     return Response(ChannelList(found))
 
 

@@ -145,12 +145,13 @@ const chosen = ({ key, text, places }, { options, waiting }) => (places
   ? t("message.places", { answer: text, count: options[key], places, waiting: waiting[key] })
   : t("message.why_count", { why: text, count: options[key] }));
 
-/** Returns what stands in place of "wait": which channels that still have to send this message have stopped. */
+/** Returns what stands in place of "wait": which channels that still have to send this message have stopped, or pause. */
 async function haltedOf(message, signal) {
-  const { channels } = await api.get("/v1/channels", {}, { signal });
-  const halted = channels.filter((one) => one.halted && message.channels[one.channel]?.state === "pending");
-  const names = halted.map((one) => word("channel", one.channel)).join(", ");
-  return names && t(halted.every((one) => one.informed) ? "message.halted_informed" : "message.halted", { channels: names });
+  const channels = (await api.get("/v1/channels", {}, { signal })).channels.filter((one) => message.channels[one.channel]?.state === "pending");
+  const named = (some) => ({ channels: some.map((one) => word("channel", one.channel)).join(", ") });
+  const halted = channels.filter((one) => one.halted), paused = channels.filter((one) => one.paused);
+  if (halted.length) return t(halted.every((one) => one.informed) ? "message.halted_informed" : "message.halted", named(halted));
+  return paused.length > 0 && t("message.paused", named(paused));
 }
 
 /** What somebody else has sent is only looked at. */

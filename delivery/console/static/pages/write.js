@@ -311,7 +311,7 @@ class Writing {
       h("fieldset", {}, h("legend", {}, t("write.channels")), h("p", { class: "hint" }, t("write.channels_hint")),
         this.channels.map((one) => h("label", { class: "check" },
           h("input", { type: "checkbox", checked: channels.includes(one.channel), onchange: (event) => set(one.channel, event.target.checked) }),
-          h("span", {}, word("channel", one.channel)), one.halted && h("span", { class: "quiet small" }, t("write.halted"))))),
+          h("span", {}, word("channel", one.channel)), (one.halted || one.paused) && h("span", { class: "quiet small" }, t("write.halted"))))),
       h("fieldset", {}, h("legend", {}, t("write.order")), ["first", "all"].map((value) => h("label", { class: "check" },
         h("input", { type: "radio", name: "order", value, checked: order === value, onchange: () => this.changed({ order: value }) }), h("span", {}, word("write_order", value))))),
     ];
