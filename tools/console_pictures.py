@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/console.md: `python -m tools.console_pictures`.
+"""Makes the pictures of the README and of docs/console.md: `python -m tools.console_pictures`.
 
 The browser tests keep a picture of every page; the guide shows some of them.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SHOWN = (
+    *("readme-write-ru-390", "readme-message-ru-390", "readme-messages-en-1280"),
     *("sign-in-en-light-1280", "home-of-a-teacher-ru-light-390", "write-filled-ru-390", "write-files-ru-390"),
     *(
         "write-check-ru-390",

@@ -48,7 +48,7 @@ async def test_a_teacher_sees_parts_quota_and_what_one_person_gets_and_sends_to_
         await teacher.presses(way)
     await teacher.sees("2 people will be written to")
     await teacher.sees("SMS to pay for: 1 (1 for each phone), 4.20 ₽ each")
-    await teacher.sees("Left after this message: 3 of 4")
+    await teacher.sees("Messages left after this one: 3 of 4")
     await teacher.presses("Check")
     await teacher.sees("Will be sent to 2 of 2")
     await teacher.writes("As one person sees it", "bor")
