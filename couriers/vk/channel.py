@@ -2,11 +2,28 @@
 
 from core.model.contacts.addresses import PEER
 from core.model.content import EVERY_FEATURE, Feature
+from core.model.display import KeyboardLimits
 from couriers.channel import Callback, Channel, Receiving
+
+LONGEST_LABEL = 40
+LONGEST_DATA = 245
+"""Characters of a button's data as JSON: a payload has 255, and the name around it takes the others."""
+
+KEYBOARD = KeyboardLimits(
+    inline_rows=6,
+    inline_buttons=10,
+    reply_rows=10,
+    reply_buttons=40,
+    width=5,
+    label=LONGEST_LABEL,
+    data=LONGEST_DATA,
+)
+"""Rows of more than five are continued in the next row. Buttons that do not fit become numbered choices in the text."""
 
 CHANNEL = Channel(
     name="vk",
     courier="couriers.vk.courier",
+    keyboard=KEYBOARD,
     place=2,
     titles={"en": "VK", "ru": "ВКонтакте"},
     shows=EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT} | {Feature.ANSWER},

@@ -11,35 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from couriers.sending import Button, Content, Feature, KeyboardLimits, Outcome, ParseMode, Sent, cut_text
+from couriers.sending import Button, Content, Feature, Outcome, ParseMode, Sent, cut_text
 from couriers.vk.calls import MessageKey, Parameters
+from couriers.vk.channel import KEYBOARD
 from couriers.vk.repeatable_calls import RepeatableCalls, VkCallDeferred, VkCallRefused, VkUploads, attached
-
-LONGEST_LABEL = 40
-LONGEST_DATA = 245
-"""Characters of a button's data as JSON: a payload has 255, and the name around it takes the others."""
-_WIDTH = 5
-
-LIMITS = KeyboardLimits(
-    inline_rows=6,
-    inline_buttons=10,
-    reply_rows=10,
-    reply_buttons=40,
-    width=_WIDTH,
-    label=LONGEST_LABEL,
-    data=LONGEST_DATA,
-)
-"""Rows of more than five are continued in the next row. Buttons that do not fit become numbered choices in the text."""
 
 LONGEST_TEXT = 4096
 
 
 def keyboard(content: Content) -> str:
     """Return the parameter `keyboard` of messages.send; "" to leave the keyboard as it is. Inline buttons win."""
-    if rows := LIMITS.rows(content.inline):
+    if rows := KEYBOARD.rows(content.inline):
         return _json([[_inline_button(button) for button in row] for row in rows], inline=True)
     if content.reply is not None:
-        return _json([[_text_button(label) for label in row] for row in LIMITS.rows(content.reply)], inline=False)
+        return _json([[_text_button(label) for label in row] for row in KEYBOARD.rows(content.reply)], inline=False)
     return ""
 
 

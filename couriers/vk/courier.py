@@ -25,8 +25,8 @@ from couriers.sending import (
 from couriers.vk import outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
 from couriers.vk.channel import CHANNEL as RECORD
+from couriers.vk.channel import KEYBOARD
 from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkUnavailable, find_community
-from couriers.vk.content import LIMITS as KEYBOARD
 from couriers.vk.content import LONGEST_TEXT, Contents, VkDraft
 from couriers.vk.library import VKAPIError
 from couriers.vk.long_poll import read_marks

@@ -16,8 +16,9 @@ from couriers.receiving.linked_files import LinkedFile, download
 from couriers.receiving.receiver import Receiver
 from couriers.sending import Content
 from couriers.sending.content.files import MessageFiles
+from couriers.vk.channel import LONGEST_LABEL
 from couriers.vk.client import TokenRefused, VkClient, VkRefused, VkUnavailable
-from couriers.vk.content import LONGEST_LABEL, keyboard
+from couriers.vk.content import keyboard
 from couriers.vk.courier import Settings
 from couriers.vk.events import files_of, url_of
 from couriers.vk.long_poll import VkLongPoll

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.model.content import ParseMode
+from core.model.display import KeyboardLimits
 from core.model.text.characters import folded
 from core.model.text.text_entities import escaped
 from core.orders.choices import PERSON, Choice
@@ -18,10 +19,11 @@ from scenarios.sending.message import Button, InlineRows
 from scenarios.words import in_language, sentence
 
 PAGE = 8
-"""Choices on one page."""
+"""Choices on one page, at most."""
 
 _LONGEST_LABEL = 64
-_PRESS = re.compile(r"choose:([0-9a-f]{16}):(on|off|show|done|cancel):([gsp]):(\d{1,5})(?::([0-9a-f]{12}))?")
+_WORD = re.compile(r"\w+")
+_PRESS = re.compile(r"choose:([0-9a-f]{16}):(on|off|show|all|done|cancel):([gsp]):(\d{1,5})(?::([0-9a-f]{12}))?")
 _TABS = {"group": "g", "supergroup": "s", PERSON: "p"}
 _KINDS = {letter: kind for kind, letter in _TABS.items()}
 
@@ -58,6 +60,8 @@ class AddresseeSelection(Struct, frozen=True, omit_defaults=True):
     def after(self, press: ChoicePress, choices: Sequence[Choice]) -> "AddresseeSelection | None":
         """Return the selection after a press of a tab, a page or a toggle; None if the choice is gone."""
         shown = replace(self, kind=press.kind, page=press.page)
+        if press.verb == "all":
+            return replace(shown, query="")
         if press.verb not in ("on", "off"):
             return shown
         found = next((one for one in (*choices, *self.chosen) if one.short == press.short), None)
@@ -75,34 +79,49 @@ class AddresseeSelection(Struct, frozen=True, omit_defaults=True):
 
 
 def _fits(title: str, query: str) -> bool:
-    """Return whether each word of a search begins a word of a title."""
-    parts = folded(title).split()
-    return all(any(part.startswith(word) for part in parts) for word in folded(query).split())
+    """Return whether each word of a search begins a word of a title; `101` begins one of `ИВТ-101`."""
+    parts = _WORD.findall(folded(title))
+    return all(any(part.startswith(word) for part in parts) for word in _WORD.findall(folded(query)))
 
 
 class ChoiceList(Struct, frozen=True):
-    """The list as it is shown. `kinds`: the tabs. `words`: of the author, in place of Ada's own."""
+    """The list as it is shown. `kinds`: the tabs. `words`: of the author, in place of Ada's own. `keyboard`: what a
+    message of the channel has room for, None for no limits.
+    """
 
     list_id: str
     kinds: Sequence[str]
     language: str
     words: Words = {}
+    keyboard: KeyboardLimits | None = None
 
-    def state(self, selection: AddresseeSelection) -> str:
-        """Return in HTML what is selected, and what is searched for."""
+    def state(self, selection: AddresseeSelection, choices: Sequence[Choice]) -> str:
+        """Return in HTML what is selected and searched for, and how to search if there is more than a page."""
         titles = ", ".join(one.title for one in selection.chosen)[:1000] or "–"
         lines = [self.word("selected").replace("{titles}", titles)]
-        lines += [self.word("search").replace("{query}", selection.query)] if selection.query else []
+        found = selection.found(choices)
+        if selection.query:
+            lines += [self.word("search" if found else "not_found").replace("{query}", selection.query)]
+        elif len(found) > self._page_size(selection):
+            lines += [self.word("hint")]
         return escaped("\n".join(lines), ParseMode.HTML)
 
     def rows(self, selection: AddresseeSelection, choices: Sequence[Choice]) -> InlineRows:
-        """Return tabs, the toggles of one page, the way to other pages, Done and Cancel."""
-        found = selection.found(choices)
-        last = max(0, -(-len(found) // PAGE) - 1)
+        """Return tabs, the toggles of one page, the way to other pages, and how the search or the selection ends."""
+        found, size = selection.found(choices), self._page_size(selection)
+        last = max(0, -(-len(found) // size) - 1)
         page = min(selection.page, last)
-        toggles = [(self._toggle(one, selection, page),) for one in found[page * PAGE : (page + 1) * PAGE]]
-        end = (self._button("done", selection), self._button("cancel", selection))
+        toggles = [(self._toggle(one, selection, page),) for one in found[page * size : (page + 1) * size]]
+        end = tuple(self._button(verb, selection) for verb in _end(selection))
         return (*self._tabs(selection), *toggles, *self._pages(selection, page, last), end)
+
+    def _page_size(self, selection: AddresseeSelection) -> int:
+        """Return how many choices a keyboard has room for beside tabs, three buttons for pages, and the end."""
+        if self.keyboard is None:
+            return PAGE
+        tabs = len(self.kinds) if len(self.kinds) > 1 else 0
+        buttons = self.keyboard.inline_buttons - tabs - 3 - len(_end(selection))
+        return max(1, min(PAGE, buttons, self.keyboard.inline_rows - bool(tabs) - 2))
 
     def _tabs(self, selection: AddresseeSelection) -> InlineRows:
         if len(self.kinds) == 1:
@@ -138,10 +157,17 @@ class ChoiceList(Struct, frozen=True):
         return str(self.words.get(name) or "") or in_language(_OWN_WORDS[name], self.language)
 
 
+def _end(selection: AddresseeSelection) -> Sequence[str]:
+    return ("all", "done", "cancel") if selection.query else ("done", "cancel")
+
+
 _OWN_WORDS = {
     "whom": sentence("choose_whom"),
     "selected": sentence("choose_selected", titles="{titles}"),
     "search": sentence("choose_search", query="{query}"),
+    "not_found": sentence("choose_not_found", query="{query}"),
+    "hint": sentence("choose_hint"),
+    "all": sentence("choose_all"),
     "group": sentence("choose_groups"),
     "supergroup": sentence("choose_supergroups"),
     PERSON: sentence("choose_people"),

@@ -17,6 +17,7 @@ from couriers.telegram.keyboard import KEYBOARD
 from couriers.telegram_bot import requests
 from couriers.telegram_bot.library import types
 from couriers.vk import content as vk_keyboard
+from couriers.vk.channel import KEYBOARD as VK_KEYBOARD
 
 letters = st.characters(blacklist_categories=("Cs", "Cc"))
 buttons = st.builds(
@@ -24,7 +25,7 @@ buttons = st.builds(
     st.text(letters, min_size=1, max_size=140).filter(str.strip),
     st.text(letters, min_size=1, max_size=256),
 )
-LIMITS = {"telegram-bot": KEYBOARD, "vk": vk_keyboard.LIMITS, "max": max_keyboard.LIMITS}
+LIMITS = {"telegram-bot": KEYBOARD, "vk": VK_KEYBOARD, "max": max_keyboard.LIMITS}
 
 
 def written_by(channel: str, content: Content) -> list[tuple[str, str]]:

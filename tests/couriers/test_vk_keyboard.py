@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from couriers.sending import Button, Content
-from couriers.vk.content import LIMITS, keyboard
+from couriers.vk.channel import KEYBOARD
+from couriers.vk.content import keyboard
 from sandbox.vk.keyboards import read_keyboard
 
 buttons = st.builds(
@@ -25,7 +26,7 @@ contents = st.builds(
 
 @given(contents)
 def test_vk_accepts_each_keyboard_that_can_be_shown(content: Content) -> None:
-    if LIMITS.fits(content):
+    if KEYBOARD.fits(content):
         read_keyboard(keyboard(content))
 
 
@@ -36,7 +37,7 @@ def wide(*widths: int) -> Content:
 @pytest.mark.parametrize(("widths", "shown"), [((5, 5), [5, 5]), ((8, 1), [5, 3, 1]), ((1,) * 6, [1] * 6)])
 def test_a_wide_row_is_continued_in_the_next_one(widths: tuple[int, ...], shown: list[int]) -> None:
     content = wide(*widths)
-    assert LIMITS.fits(content)
+    assert KEYBOARD.fits(content)
     assert [len(row) for row in json.loads(keyboard(content))["buttons"]] == shown
 
 
@@ -53,7 +54,7 @@ def test_a_wide_row_is_continued_in_the_next_one(widths: tuple[int, ...], shown:
     ],
 )
 def test_buttons_that_no_keyboard_can_have_are_not_shown_as_one(content: Content) -> None:
-    assert not LIMITS.fits(content)
+    assert not KEYBOARD.fits(content)
 
 
 def test_data_is_in_the_payload_and_an_address_is_a_link() -> None:
@@ -61,7 +62,7 @@ def test_data_is_in_the_payload_and_an_address_is_a_link() -> None:
     first, second = (button["action"] for button in made["buttons"][0])
     assert (made["inline"], first["type"], json.loads(first["payload"])) == (True, "callback", {"data": "yes"})
     assert first["label"] == "Да"
-    assert not LIMITS.fits(Content(inline=[[Button("Л" * 41, "yes")]]))
+    assert not KEYBOARD.fits(Content(inline=[[Button("Л" * 41, "yes")]]))
     assert second == {"type": "open_link", "label": "Сайт", "link": "https://x.org"}
 
 

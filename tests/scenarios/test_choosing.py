@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from core.model.content import Button, Content
 from core.orders.choices import PERSON, Choice, addressee
+from couriers.channel import channels
 from scenarios.bot.button_data import LONGEST_DATA
 from scenarios.check import check
 from scenarios.sending.choosing import PAGE, AddresseeSelection, ChoiceList, choice_press
@@ -43,7 +45,13 @@ a group is selected and the message ordered:
     - press: A-2
     - bot: {text: "Whom?\\nВыбрано: A-2", buttons: ["• Группы •", Супергруппы, A-1, ✅ A-2, Ready, Отмена]}
     - user: "2"
-    - bot: {buttons: ["• Группы •", Супергруппы, Ready, Отмена]}
+    - bot:
+        text: "Whom?\\nВыбрано: A-2\\nПоиск: 2"
+        buttons: ["• Группы •", Супергруппы, ✅ A-2, Показать все, Ready, Отмена]
+    - user: "3"
+    - bot: {text: "Whom?\\nВыбрано: A-2\\nПоиск: 3 (ничего не найдено)"}
+    - press: Показать все
+    - bot: {text: "Whom?\\nВыбрано: A-2", buttons: ["• Группы •", Супергруппы, A-1, ✅ A-2, Ready, Отмена]}
     - press: Ready
     - bot: To A-2. The text?
     - user: No <classes>
@@ -131,9 +139,33 @@ def test_other_buttons_are_no_press_of_a_list(data: str) -> None:
     assert choice_press(data) is None
 
 
-@pytest.mark.parametrize(("query", "found"), [("", 19), ("ивт-1", 11), ("ИВТ-19", 1), ("вт", 0), ("ивт-1 ивт-2", 0)])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("", 19), ("ивт-1", 11), ("ИВТ-19", 1), ("1", 11), ("19", 1), ("вт", 0), (" - ", 19), ("ивт-1 ивт-2", 0)],
+)
 def test_a_search_compares_the_beginnings_of_words(query: str, found: int) -> None:
     assert len(AddresseeSelection().searching(query).found(GROUPS)) == found
+
+
+@pytest.mark.parametrize("kinds", [("group",), ("group", "supergroup"), ("group", "supergroup", PERSON)])
+@pytest.mark.parametrize("query", ["", "ивт"])
+def test_each_page_fits_into_a_keyboard_of_vk(kinds: tuple[str, ...], query: str) -> None:
+    listed = ChoiceList("0" * 16, kinds, "ru", keyboard=channels()["vk"].keyboard)
+    assert listed.keyboard
+    shown = []
+    for page in range(len(GROUPS)):
+        rows = listed.rows(AddresseeSelection(page=page, query=query), GROUPS)
+        buttons = [[Button(one["text"], one["data"]) for one in row] for row in rows]
+        assert listed.keyboard.fits(Content(inline=buttons))
+        shown += [one["text"] for row in rows for one in row if one["text"].startswith("ИВТ")]
+    assert set(shown) == {one.title for one in GROUPS}
+
+
+def test_how_to_search_is_said_if_there_is_more_than_a_page() -> None:
+    hint = "To search, write a part of the title."
+    assert hint in LIST.state(AddresseeSelection(), GROUPS)
+    assert hint not in LIST.state(AddresseeSelection(), GROUPS[:PAGE])
+    assert hint not in LIST.state(AddresseeSelection(query="ивт"), GROUPS)
 
 
 def test_a_reference_leads_to_its_addressee() -> None:

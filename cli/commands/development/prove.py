@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,7 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 
 
+MEASURED = re.compile(r", seed \d+$")
 _BLOWS = {"seed": "--seed", "seconds": "--seconds"}
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     # part: option of prove → that of the program
@@ -101,6 +103,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "freezes": _BLOWS,
     "cluster": _BLOWS,
     "slots": {"seed": "--seed"},
+    "answers": {"seed": "--seed"},
+    "replies": {"seed": "--seed"},
     "fuzz": {"seed": "--hypothesis-seed"},
     "histories": {"seed": "--hypothesis-seed"},
 }
@@ -114,7 +118,7 @@ def declare(parser: ArgumentParser) -> None:
         "--seed",
         type=int,
         help="of mutation: which changes (1); of the forms with lost primaries and slots: which order; of fuzz and "
-        "histories: which examples",
+        "histories: which examples; of answers and replies: what is added to the seeds of their storms (0)",
     )
     parser.add_argument(
         "--seconds", type=float, help="of the forms with lost primaries: how long blows are struck (600)"
@@ -155,7 +159,7 @@ def _as_list(value: object) -> Sequence[object]:
 
 
 def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
-    """Run one part. Its output is shown on stderr if it fails."""
+    """Run one part. Prints the lines that end in a seed: what a storm measures. Shows a failure's output on stderr."""
     meaning, words = PARTS[part]
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
@@ -165,10 +169,13 @@ def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
     passed, seconds = ended.returncode == 0, round(time.monotonic() - began)
     if not passed:
         print("\n".join(lines), file=sys.stderr)
+    measured = [line.lstrip(".") for line in lines if MEASURED.search(line)] if passed else []
     summary = next((line.strip("= ") for line in reversed(lines) if line.strip()), "no output")
     if as_json:
-        print(json.dumps({"part": part, "passed": passed, "time": seconds, "summary": summary}), flush=True)
+        found = {"part": part, "passed": passed, "time": seconds, "summary": summary, "measured": measured}
+        print(json.dumps(found), flush=True)
     else:
+        print("".join(f"  {line}\n" for line in measured), end="")
         print(f"{part}: {'passed' if passed else 'FAILED'} in {seconds} s: {meaning} ({summary})", flush=True)
     return passed
 

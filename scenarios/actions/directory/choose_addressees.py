@@ -16,6 +16,7 @@ from core.model.text.text_entities import escaped
 from core.orders import Caller
 from core.orders.choices import PERSON, Addressees, Choice, Recognised, addressee, person_choice, recognise
 from core.sentence import language_of
+from couriers.channel import channels
 from scenarios.bot.button_data import list_id, pressed_message
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
@@ -66,20 +67,21 @@ class ChooseAddresseesAttributes(Attributes, frozen=True):
     ] = ""
     timeout: Annotated[Duration, Own("How long the selection is waited for.")] = _TIMEOUT
 
-    def listed(self, name: str, language: str) -> ChoiceList:
+    def listed(self, name: str, language: str, channel: str) -> ChoiceList:
         """Raises Invalid FIELD_INVALID."""
         for kind in self.kinds:
             if kind not in KINDS:
                 raise conversion.invalid("kinds", kind, sentence("one_of", words=", ".join(KINDS)))
         shown = language_of(self.language) if self.language else language
-        return ChoiceList(name, self.kinds or _DEFAULT_KINDS, shown, self.words)
+        found = channels().get(channel)
+        return ChoiceList(name, self.kinds or _DEFAULT_KINDS, shown, self.words, found.keyboard if found else None)
 
 
 async def execute(context: Context, written: ChooseAddresseesAttributes) -> Ending | Asking:
     """Show the list once, however often it is executed. Raises Refused."""
     context.require("read")
     user = await required_person(context)
-    listed = written.listed(list_id(context.identity), language_of(user.locale))
+    listed = written.listed(list_id(context.identity), language_of(user.locale), context.channel)
     choices = await _choices(context, user, AddresseeSelection())
     if written.begins:
         begun = _begun(written.begins, choices)
@@ -98,7 +100,8 @@ def rehearse(step: RehearsedStep, written: ChooseAddresseesAttributes) -> Ending
     """The person owns two groups and a supergroup."""
     if written.begins:
         return _begun(written.begins, _SAMPLES)
-    listed = written.listed("", language_of(as_text(step.event.get("language_code"))))
+    language, channel = (as_text(step.event.get(name)) for name in ("language_code", "channel"))
+    listed = written.listed("", language_of(language), channel)
     step.sent = message(_shown(written, listed, _first(listed, _SAMPLES), _SAMPLES))
     return None
 
@@ -162,7 +165,7 @@ async def handle(context: Context, event: Event, event_run: str) -> Ending | Non
     """Change the selection, or end it. Raises StoreError."""
     user = await required_person(context)
     written = converted(ChooseAddresseesAttributes, context.prepared, context.services.timezone)
-    listed = written.listed(list_id(context.identity), language_of(user.locale))
+    listed = written.listed(list_id(context.identity), language_of(user.locale), context.channel)
     stored = await step_results.noted(context)
     before = msgspec.json.decode(stored, type=AddresseeSelection) if stored else None
     choices = await _choices(context, user, before or AddresseeSelection())
@@ -239,7 +242,7 @@ def _shown(
     choices: Sequence[Choice],
     notice: str = "",
 ) -> MessageAttributes:
-    text = f"{written.text or escaped(listed.word('whom'), ParseMode.HTML)}\n{listed.state(selection)}"
+    text = f"{written.text or escaped(listed.word('whom'), ParseMode.HTML)}\n{listed.state(selection, choices)}"
     above = f"{escaped(notice, ParseMode.HTML)}\n\n" if notice else ""
     return MessageAttributes(above + text, inline=listed.rows(selection, choices))
 

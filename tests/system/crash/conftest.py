@@ -19,6 +19,12 @@ def sandbox_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of a storm: its parameter, and what `--seed` adds to it."""
+    return int(request.param) + int(request.config.getoption("--seed"))
+
+
+@pytest.fixture
 async def sandbox(sandbox_directory: Path) -> AsyncIterator[Sandbox]:
     async with serving(Sandbox(sandbox_directory)) as sandbox:
         yield sandbox

@@ -2,7 +2,7 @@
 on are killed, or primaries are lost. The book of the judge has every reply: each is in one thread, once, and its
 teacher gets it once; nobody else does (R-34).
 
-The seed is in the name of each test. Points at which a process dies are in test_replies.py, one by one.
+The seed is printed. Points at which a process dies are in test_replies.py, one by one.
 """
 
 import asyncio
@@ -166,7 +166,7 @@ async def test_a_hundred_replies_and_a_kill_lose_double_and_confuse_none(install
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("kills", "seed"), [(0, 1), (20, 2)])
+@pytest.mark.parametrize(("kills", "seed"), [(0, 1), (20, 2)], indirect=["seed"])
 async def test_twenty_thousand_replies_lose_double_and_confuse_none(
     installation: Installation, capfd: pytest.CaptureFixture[str], kills: int, seed: int
 ) -> None:
@@ -177,7 +177,7 @@ async def test_twenty_thousand_replies_lose_double_and_confuse_none(
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, 4], indirect=["seed"])
 async def test_twenty_thousand_replies_reach_their_teachers_once_while_primaries_are_lost(
     available_installation: Installation, replica_set: ReplicaSet, capfd: pytest.CaptureFixture[str], seed: int
 ) -> None:
