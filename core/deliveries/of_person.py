@@ -21,7 +21,7 @@ from core.deliveries.histories.recipient_search import RecipientSearch
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.json_form import compact_json
-from core.model.question import AnswerKind, load_question, row_field
+from core.model.question import AnswerKind, AskedChild, load_question, load_row, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -32,19 +32,31 @@ _AT_ONCE = 200
 _NUMBER_DIGITS = 19
 
 
+class ChildAnswer(NamedTuple):
+    """What a guardian has answered last for a child. `at`: Unix ms."""
+
+    child: AskedChild
+    value: str
+    at: int
+
+
 class PersonDelivery(NamedTuple):
-    """A delivery, and what became of it for the person."""
+    """A delivery, and what became of it for the person. `for_children`: what it has answered as a guardian."""
 
     history: History
     recipient: RecipientRecord
+    for_children: Sequence[ChildAnswer] = ()
 
 
 class _Found(NamedTuple):
-    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person."""
+    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person. `children`: for
+    whom it answers.
+    """
 
     position: DeliveryPosition
     number: int
     is_child: bool = False
+    children: Sequence[AskedChild] = ()
 
 
 class DeliveriesOfPerson:
@@ -73,11 +85,12 @@ class DeliveriesOfPerson:
                 if len(found) == limit or read == MOST_READ:
                     return found, write_cursor(last) if last else None
                 last, read = position, read + 1
-                if position in places and sees(position) and (one := await self._delivery(tenant, places[position])):
-                    found.append(one)
+                if position in places and sees(position):
+                    one = await self._delivery(tenant, places[position], person)
+                    found += [one] if one else []
         return found, None
 
-    async def _delivery(self, tenant: str, found: _Found) -> PersonDelivery | None:
+    async def _delivery(self, tenant: str, found: _Found, person: str) -> PersonDelivery | None:
         """Return a delivery; None if its retention has ended meanwhile."""
         key = found.position.key
         try:
@@ -85,7 +98,20 @@ class DeliveriesOfPerson:
             (record,) = await self._recipients.records_of(key, tenant, [found.number])
         except NotFound:
             return None
-        return PersonDelivery(history, record)
+        return PersonDelivery(history, record, await self._for_children(found, person))
+
+    async def _for_children(self, found: _Found, person: str) -> Sequence[ChildAnswer]:
+        """Return what a guardian has answered for each of its children."""
+        children = [one for one in found.children if one.number != found.number]
+        names = [row_field(one.number) for one in children]
+        stored = await self._reader.read_fields(found.position.key, names) if names else {}
+        rows = [(one, load_row(stored[row_field(one.number)])) for one in children]
+        return [
+            ChildAnswer(child, voice.value, voice.at)
+            for child, row in rows
+            for voice in (row.voices if row else ())
+            if voice.who == person
+        ]
 
     async def erase(self, tenant: str, person: str, since: int = 0, delete_file: "DeleteFile | None" = None) -> int:
         """Remove the name, the groups, the values and the addresses of a person from the deliveries to it, and its name
@@ -201,7 +227,7 @@ class DeliveriesOfPerson:
     async def _in_page(self, position: DeliveryPosition, page: int, person: str) -> list[_Found]:
         (text,) = (await self._reader.read_fields(position.key, [f"people:{page}"])).values()
         people = load_recipients(text or "[]", page)
-        own = [_Found(position, one.number) for one in people if str(one.id) == person]
+        own = [_Found(position, one.number, children=one.asked_children) for one in people if str(one.id) == person]
         return [*own, *(_Found(position, one.number, is_child=True) for one in people if _is_about(one, person))]
 
     async def _slices(

@@ -30,6 +30,7 @@ from core.sentence import say
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
 from core.threads.incoming import Incoming, IncomingReplies, RepliedDelivery, forwards, reply_name, way_of, written_of
 from core.threads.limits import MOST, ReplyLimits
+from core.threads.merging import MERGED, ThreadMerger
 from core.threads.relay import ADDRESSES, SECOND, Relay, Written, person_of
 from core.threads.threads import OFFICE, USER, Added, Correspondent, Inbox, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
@@ -64,6 +65,10 @@ SOURCE = "threads"
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 50
+HELD = "held:"
+"""Before the name of a held reply, where a message was passed on to: an edit of it replaces what is held."""
+_EDITED = "was_edited"
+"""The field of a held reply that an edit has replaced: its question has ended."""
 _ASKED = "files"
 """The checkpoint of a reply whose files are being fetched."""
 
@@ -98,6 +103,7 @@ class ReplyWorker:
         self._limits = ReplyLimits(store)
         self._files = ThreadFiles(store, client, Uploads(store))
         self._forwards = forwards(store, client, "")
+        self._merger = ThreadMerger(client, directory, threads)
         self._store = store
 
     async def open(self) -> None:
@@ -113,6 +119,8 @@ class ReplyWorker:
         if attempt.task.kind == GATHERED:
             await self._forwards.handle(attempt)
             return None
+        if attempt.task.kind == MERGED:
+            return await self._merger.finish(attempt)
         tenant, event = attempt.task.tenant, decode(attempt.body)
         try:
             if sends_reply(event):
@@ -155,13 +163,15 @@ class ReplyWorker:
         """Send what its author has confirmed by a press."""
         way, name = way_of(press), str(press["callback_data"]).removeprefix(SEND_REPLY)
         held = await self._held.find(tenant, way, name)
-        if held is not None:
+        is_edited = bool(held and held.get(_EDITED))
+        if held is not None and not is_edited:
             confirmed = [*held.get(CONFIRMED, ()), name.partition(".")[0]]
             await self._place(await self._incoming.read(tenant, {**held, CONFIRMED: confirmed}, attempt))
         if press.get("callback_id"):
             calls, author = BotCalls(self._client, tenant, way.channel), await self._incoming.author(tenant, way)
-            text = say("reply_sent" if held else "reply_gone", author.locale if author else DEFAULT_LOCALE)
-            await calls.answer_press(press, text, alert=held is None)
+            said = "reply_edited" if is_edited else "reply_sent" if held else "reply_gone"
+            text = say(said, author.locale if author else DEFAULT_LOCALE)
+            await calls.answer_press(press, text, alert=held is None or is_edited)
             await calls.change_buttons(press, [])
 
     async def _place(self, reply: Incoming) -> None:
@@ -206,7 +216,8 @@ class ReplyWorker:
         except NotFound:
             await self._to_office(reply)
             return
-        if not reply.is_in_topic and thread.person.id == (author.id if author else about.recipient):
+        writer = author.id if author else about.recipient
+        if not reply.is_in_topic and id_text(thread.person.id) == id_text(writer):
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
         elif author and reply.is_answer and await self._relay.reads(tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
@@ -221,11 +232,25 @@ class ReplyWorker:
         thread_id = await self._received.thread_of(reply.tenant, *reply.way, message, reply.written.text)
         if not thread_id:
             return
+        if thread_id.startswith(HELD):
+            await self._replace_held(reply, thread_id.removeprefix(HELD))
+            return
         thread = await self._threads.find(reply.tenant, thread_id)
-        if author is None or thread.person.id == author.id:
+        if author is None or id_text(thread.person.id) == id_text(author.id):
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
         elif await self._relay.reads(reply.tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
+
+    async def _replace_held(self, edit: Incoming, name: str) -> None:
+        """Place the new words of a message that waits for its author; the button below the old ones sends nothing any
+        more.
+        """
+        held = await self._held.find(edit.tenant, edit.way, name)
+        if held is not None:
+            new = {**held, "id": edit.event["id"], "event_text": edit.event.get("event_text"), CONFIRMED: ()}
+            new.pop(_EDITED, None)  # of an attempt that has ended here
+            await self._held.hold(edit.tenant, edit.way, name, {**new, _EDITED: True})
+            await self._place(await self._incoming.read(edit.tenant, new, edit.attempt))
 
     async def _answer(self, reply: Incoming, thread: Thread, author: User) -> None:
         by = person_of(author, author.id, author.name)
@@ -323,6 +348,7 @@ class ReplyWorker:
         elif found:
             await self._hold(reply, ADDRESSES)
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
+            await self._note_held(reply, ADDRESSES)
         return bool(found)
 
     async def _is_second(self, reply: Incoming, thread: Thread, author: Correspondent) -> bool:
@@ -335,8 +361,14 @@ class ReplyWorker:
         if colleague:
             await self._hold(reply, SECOND)
             await self._relay.ask_about_second_answer(thread, author, reply.way, reply.written, colleague)
+            await self._note_held(reply, SECOND)
         return colleague is not None
 
     async def _hold(self, reply: Incoming, why: str) -> None:
         source = {"reply_message_id": reply.source.reference} if reply.source else {}
         await self._held.hold(reply.tenant, reply.way, f"{why}.{reply.written.event}", {**reply.event, **source})
+
+    async def _note_held(self, reply: Incoming, why: str) -> None:
+        """Note what an edit of a held message replaces, once its author was asked: a repeat before that asks again."""
+        if not reply.written.corrects:
+            await self._note_passed_on(reply, f"{HELD}{why}.{reply.written.event}")

@@ -278,14 +278,15 @@ class Threads:
 
     async def merge(self, tenant: str, kept: Id, other: Id) -> None:
         """Have the threads of one person go with another, of which it has become a part, and be answered there. Their
-        way back is not inherited: it is chosen anew.
+        way back is not inherited: it is chosen anew. A repeat moves what is left.
         """
         for member in await self._members(tenant, other):
             thread, _, inbox = member.partition(" ")
-            await self._note_of_person(tenant, kept, thread, Inbox.parse(inbox))
             if found := await self._read(tenant, thread):
+                await self._note_of_person(tenant, kept, thread, Inbox.parse(inbox))
                 person = compact_json(msgspec.structs.replace(found.person, id=kept))
                 await self._store.run("move_thread", _shard_of(thread), thread, person)
+            await self._store.command("SREM", self._key_of_person(tenant, other), member)
 
     async def forget(self, tenant: str, person: Id) -> None:
         """Delete the threads of a person, and those of its own inbox, with their files."""

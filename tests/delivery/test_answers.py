@@ -382,6 +382,11 @@ async def test_two_guardians_differ_about_a_child_and_every_table_says_so(api: A
     assert "Ivan (161)  answered: No, changed once, conflict (Olga: No, Pavel: Yes)" in re.sub(
         r"  +", "  ", format_answers(page)
     )
+    exported = (await api.call("GET", "/v1/users/7/export", headers={"Ada-Reason": "Olga wants it"})).body
+    lines = [json.loads(line) for line in exported.splitlines()]
+    (given,) = next(one for one in lines if "delivery" in one)["for_children"]
+    assert (given["child"], given["name"], given["value"], given["text"]) == (161, "Ivan", "no", "No")
+    assert b"Pavel" not in exported
     table = (await api.call("GET", f"{where}/answers.csv")).body.decode()
     assert "yes,7 no; 8 yes" in table
     people = (await api.call("GET", f"{where}/answers.csv?language=ru")).body.decode()

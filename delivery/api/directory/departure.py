@@ -19,6 +19,7 @@ from core.orders.series import SeriesStore
 from core.orders.templates import MessageTemplates
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.threads.merging import ThreadMerger
 from delivery.services import ApiServices
 from providers.sign_in.sign_in import sign_out
 
@@ -57,6 +58,7 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
     """Make one person of two; the jobs and sign-ins under the id of the other end. Raises what `Users.merge` raises."""
     await services.core.directory.users.plan_merge(tenant, kept, other)
     await _end_all(services, tenant, [other], _MERGED)
+    await ThreadMerger(services.core.client, services.core.directory, services.core.threads).plan(tenant, kept, other)
     merge = await services.core.directory.users.merge(tenant, kept, other)
     await _end_all(services, tenant, [other], _MERGED)
     await services.core.threads.merge(tenant, kept, other)

@@ -5,9 +5,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from core.deliveries.of_person import PersonDelivery
+from core.deliveries.of_person import ChildAnswer, PersonDelivery
 from core.errors import Forbidden, NotFound
+from core.model.clock import from_ms, write_time
+from core.model.history_key import Id
 from core.model.people import User, id_text
+from core.model.question import Question
 from core.threads import Inbox, Thread
 from core.threads.threads import USER
 from delivery.api.deliveries.of_person import PersonDeliveryView
@@ -25,10 +28,26 @@ from scenarios.stores.forms import Forms, Remembered
 _AT_ONCE = 100
 
 
+class ChildAnswerView(Struct):
+    """What a guardian has answered last for a child. `text`: of the option."""
+
+    child: Id
+    name: str | None
+    value: str
+    text: str
+    at: str
+
+    @classmethod
+    def of(cls, one: ChildAnswer, question: Question) -> "ChildAnswerView":
+        option = question.option(one.value)
+        text, at = option.text if option else one.value, write_time(from_ms(one.at))
+        return cls(one.child.id, one.child.name, one.value, text, at)
+
+
 class PersonExportLine(Struct):
     """A line: the person; what clients of SCIM say of it, by source; the ids of people that name it as a guardian; a
-    delivery to it, with its answer; a thread of the person or of its own inbox, and behind it its messages; or what
-    bots have stored of it in a channel.
+    delivery to it, with its answer, and with those that it has given as a guardian for children; a thread of the
+    person or of its own inbox, and behind it its messages; or what bots have stored of it in a channel.
     """
 
     user: UserResponse | UnsetType = UNSET
@@ -36,6 +55,7 @@ class PersonExportLine(Struct):
     children: Sequence[str] | UnsetType = UNSET
     delivery: PersonDeliveryView | UnsetType = UNSET
     answer: AnswerView | UnsetType = UNSET
+    for_children: Sequence[ChildAnswerView] | UnsetType = UNSET
     thread: ThreadView | UnsetType = UNSET
     message: MessageView | UnsetType = UNSET
     remembered: Remembered | UnsetType = UNSET
@@ -44,9 +64,9 @@ class PersonExportLine(Struct):
     def of_delivery(cls, one: PersonDelivery) -> "PersonExportLine":
         view, record, question = PersonDeliveryView.of(one, is_hidden=False), one.recipient, one.history.question
         view.text = record.text or view.text
-        return cls(
-            delivery=view, answer=AnswerView.of(record.answer, question) if record.answer and question else UNSET
-        )
+        given = [ChildAnswerView.of(answer, question) for answer in one.for_children] if question else []
+        answer = AnswerView.of(record.answer, question) if record.answer and question else UNSET
+        return cls(delivery=view, answer=answer, for_children=given or UNSET)
 
 
 async def export(request: Request[None, NoParameters]) -> web.StreamResponse:

@@ -776,16 +776,35 @@ async def test_a_thread_lives_for_its_own_setting_after_the_last_message(school:
     assert await school.core.store.command("ZCARD", KEYS["inbox"].at(0, TENANT, str(ANNAS))) == 1
 
 
+async def test_an_edit_of_a_message_that_waits_for_its_author_replaces_it(school: School) -> None:
+    await school.write(MARIA, "Call 8 912 345-67-89", quoted=await school.send(), message_id=61)
+    first = school.button()
+    await school.write(MARIA, "Call 8 912 345-67-80", kind="edited", message_id=61)
+    assert "8 912 345-67-80" in school.got(MARIA)[-1]
+    second = school.button()
+    await school.press(MARIA, first)
+    assert await school.threads() == []  # the old words are not sent any more
+    await school.press(MARIA, second)
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "Call 8 912 345-67-80")]
+    await school.write(MARIA, "Mail me: m@home.example", quoted=await school.send(), message_id=62)
+    await school.write(MARIA, "Write to me here", kind="edited", message_id=62)
+    assert await school.said(thread) == [("person", "Call 8 912 345-67-80"), ("person", "Write to me here")]
+    assert not any("home.example" in text for text in school.got(ANNA))
+
+
 async def test_the_thread_of_a_merged_person_is_answered_over_the_contacts_of_the_one_that_stays(
     school: School,
 ) -> None:
     await school.write(MARIA, "Hello", quoted=await school.send())
     (thread,) = await school.threads()
     await school.core.directory.users.merge(TENANT, 2, 1)
-    await school.core.threads.merge(TENANT, 2, 1)
+    await school.core.threads.merge(TENANT, "2", "1")  # ids as of a path
     await school.write(ANNA, "Hi", quoted=school.last_to(ANNA))
     assert [one.address for one in school.courier.attempted][-1] == "100001"
     assert await school.core.threads.of_person(TENANT, 2) == [thread.id]
+    await school.write(MARIA, "And now?", quoted=school.last_to(MARIA))
+    assert "And now?" in school.got(ANNA)[-1]
 
 
 async def test_a_webhook_learns_of_a_reply_without_its_words(school: School) -> None:

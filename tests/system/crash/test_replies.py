@@ -2,12 +2,18 @@
 relayed message, loses nothing and doubles nothing. So does the bot's process that is killed while it fetches files.
 """
 
+import asyncio
+
 import pytest
+from aiohttp import ClientError
 
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
+from core.model.history_key import DEFAULT_TENANT
 from core.model.people import User
-from core.threads import Inbox, Threads
+from core.queue.task import TaskFilter
+from core.threads import Inbox, ThreadMessage, Threads
+from core.threads.threads import Correspondent, ReplyRoute
 from sandbox.bot_api.state.parameters import Upload
 from tests.core.threads.test_metadata import GREY
 from tests.support.stack import TENANT
@@ -73,6 +79,41 @@ async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
     assert texts(installation, STUDENT)[1:] == ["Передано: Anna."]
     (thread,), _ = await Threads(installation.core.store).page(TENANT, Inbox("user", "7"), None, 10)
     assert (thread.messages, thread.unread) == (1, 1)
+    await installation.audit()
+
+
+async def test_a_kill_between_merging_two_people_and_their_threads_is_made_good_after_a_restart(
+    installation: Installation,
+) -> None:
+    core = installation.core
+    for number in (1, 2):
+        await Directory(core.store).users.create(DEFAULT_TENANT, User(number, "Maria"))
+    threads, way = Threads(core.store), ReplyRoute(TELEGRAM_BOT.name, STUDENT)
+    message = ThreadMessage(0, "person", 0, 1, "Hello")
+    place = DEFAULT_TENANT, Inbox("user", "7"), Correspondent(1, "Maria"), way, "", "e1"
+    added = await threads.add_of_person(*place, message)
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    client = await installation.client_of(api)
+    link.block_replies(b"_merge_users\r\n")
+    merging = asyncio.create_task(client.request("POST", "/v1/users/2:merge", {"other": 1}))
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    with pytest.raises(ClientError):
+        await merging
+    assert await Directory(core.store).users.lookup(DEFAULT_TENANT, [1]) == [None]
+    assert await threads.of_person(DEFAULT_TENANT, 2) == []
+    await installation.start_api().ready()
+    (task,) = (await core.queue.inspector.list(TaskFilter(tube="replies"), None, 10)).tasks
+    await core.queue.bury(task.id)
+    await core.queue.kick(task.id)  # otherwise it is due in a minute
+    await until(installation.is_empty, within=WITHIN)
+    assert (await threads.of_person(DEFAULT_TENANT, 1), await threads.of_person(DEFAULT_TENANT, 2)) == (
+        [],
+        [added.thread],
+    )
+    assert str((await threads.find(DEFAULT_TENANT, added.thread)).person.id) == "2"
     await installation.audit()
 
 
