@@ -123,7 +123,7 @@ async def test_tab_goes_through_each_page_in_its_order_and_leaves_nothing_out(pe
     walked = 0
     for page in (one for one in pages() if one not in ("account", "thread")):
         await person.go(page)
-        await person.browser.wait_for("document.activeElement.nodeName === 'H1'")
+        await person.browser.wait_for(f"document.activeElement.matches('.page-{page} h1')")  # not of the page before
         await person.browser.run(BEGINS)
         for _ in range(3 * MOST_STOPS):  # a date has several stops
             if await person.browser.run(ends):
