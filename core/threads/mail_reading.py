@@ -48,7 +48,8 @@ _ATTRIBUTION = re.compile(
 )
 _COPY = re.compile(
     r"^[ \t]*(?:-{3,} ?(?:original message|исходное сообщение|пересылаемое сообщение|forwarded message).*"
-    r"|_{20,}[ \t]*"
+    r"|_{20,}[ \t]*|-----BEGIN PGP SIGNATURE-----[ \t]*"
+    r"|(?:begin forwarded message|начало переадресованного сообщения|начало пересылаемого сообщения):[ \t]*"
     r"|\*?(?:from|от):\*?[ \t][^\n]*\n(?:[ \t]*\n)?[ \t]*\*?(?:sent|date|отправлено|дата):\*?[ \t][^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -57,6 +58,15 @@ _SIGNATURE = re.compile(
     r"|получ(?:ите|ить) outlook|скачать outlook).{0,80})$",
     re.IGNORECASE | re.MULTILINE,
 )
+_SIGNED = re.compile(r"\A\s*-----BEGIN PGP SIGNED MESSAGE-----[ \t]*\n(?:[^\n]+\n)*\n")
+_OF_PROGRAMS = frozenset(
+    {"application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"}
+    | {"application/pgp-keys", "message/disposition-notification"}
+)
+"""Parts that a mail program adds, and that name the author."""
+_TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
+"""Outlook's own wrapping of files, with the addresses of a mail in it; it is counted and not passed on."""
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*\n?", re.MULTILINE)
 
 
@@ -116,6 +126,7 @@ def _read(mail: EmailMessage, raw: bytes) -> MailRead:
 def new_words(text: str) -> str:
     """Return what the author of a mail has written, without what it quotes and without its signature."""
     text = text[:_MOST_CHARACTERS].replace("\r\n", "\n").replace("\xa0", " ")
+    text = _SIGNED.sub("", text)
     if copy := _COPY.search(text):
         text = text[: copy.start()]
     text = _QUOTED_LINE.sub("", _ATTRIBUTION.sub("", text))
@@ -210,7 +221,10 @@ def _files(mail: EmailMessage) -> Iterator[ReceivedFile]:
     """Emit the files, but not small pictures within the text."""
     bodies = [mail.get_body(("plain",)), mail.get_body(("html",))]
     for part in mail.walk():
-        if part.is_multipart() or part in bodies:
+        if part.is_multipart() or part in bodies or part.get_content_type() in _OF_PROGRAMS:
+            continue
+        if part.get_content_type() in _TNEF or part.get_filename() == "winmail.dat":
+            yield ReceivedFile(AttachmentType.DOCUMENT, "winmail.dat", b"")
             continue
         data, is_within = _data(part), "Content-ID" in part and part.get_content_disposition() != "attachment"
         is_alternative = part.get_content_maintype() == "text" and part.get_content_disposition() is None
@@ -226,9 +240,19 @@ def _type(part: MIMEPart) -> AttachmentType:
 
 
 class _Words(HTMLParser):
-    """Collects the text of a page, but not what mail programs mark as quoted."""
+    """Collects the text of a page, but not what is hidden, or what mail programs mark as quoted or as a signature."""
 
     _BREAKS = frozenset({"br", "p", "div", "tr", "li", "h1", "h2", "h3"})
+    _SIGNATURES = frozenset(
+        {
+            "gmail_signature",
+            "moz-signature",
+            "moz-cite-prefix",
+            "Signature",
+            "x_Signature",
+            "ms-outlook-mobile-signature",
+        }
+    )
     _VOID = frozenset({"br", "img", "hr", "meta", "link", "input", "col", "wbr", "base", "area"})
 
     def __init__(self) -> None:
@@ -241,8 +265,10 @@ class _Words(HTMLParser):
         of_tag = {name: value or "" for name, value in attrs}
         # Outlook quotes all that follows, beside these parts and not in them.
         self._is_over = self._is_over or of_tag.get("id") in ("appendonsend", "divRplyFwdMsg")
-        is_quote = "gmail_quote" in of_tag.get("class", "")
-        is_left_out = tag in ("blockquote", "style", "script", "head", "title") or is_quote
+        classes = of_tag.get("class", "").split()
+        is_marked = any("gmail_quote" in one or one in self._SIGNATURES for one in (*classes, of_tag.get("id", "")))
+        is_hidden = "hidden" in of_tag or _HIDDEN.search(of_tag.get("style", "")) is not None
+        is_left_out = tag in ("blockquote", "style", "script", "head", "title") or is_marked or is_hidden
         if tag not in self._VOID and (self._left_out or is_left_out):
             self._left_out.append(tag)
         elif tag in self._BREAKS and not self._left_out:

@@ -2,7 +2,8 @@
 names. Pure.
 
 The pixels and sounds stay as they are: nothing is decoded. Of EXIF only the orientation stays, without which a
-photograph lies on its side. Sources: ITU T.81 (JPEG), PNG (W3C), GIF89a, the container of WebP, ISO/IEC 14496-12 (MP4).
+photograph lies on its side. Sources: ITU T.81 (JPEG), PNG (W3C), GIF89a, the container of WebP, ISO/IEC 14496-12 (MP4),
+RFC 9639 (FLAC), RIFF (Microsoft, IBM), ID3.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,10 @@ _OF_WEBP = {b"VP8 ", b"VP8L", b"VP8X", b"ANIM", b"ANMF", b"ALPH"}
 _EXIF_AND_XMP = 0b1100
 """Flags in VP8X: there is EXIF, there is XMP."""
 _ORIENTATION = 0x0112
+_BYTES_OF_ID3V1 = 128
+_OF_FLAC = {0, 1, 3, 5}
+"""Blocks of FLAC that say how it is played: stream, padding, seek points, cue sheet."""
+_PADDING = 1
 
 
 class MetadataUnreadable(Exception):
@@ -31,7 +36,7 @@ def without_metadata(data: bytes) -> bytes:
     """Return a file without its metadata; one that is no picture, video or sound as it is. Raises
     MetadataUnreadable.
     """
-    if data.startswith(_UNKNOWN):
+    if data.startswith(_UNKNOWN) or data[8:12] == b"AVI ":
         raise MetadataUnreadable("unknown form")
     try:
         return next((clean(data) for place, mark, clean in _FORMS if data.startswith(mark, place)), data)
@@ -206,8 +211,40 @@ def _clear(data: bytearray, place: int, end: int) -> None:
 
 
 def _mp3(data: bytes) -> bytes:
-    """Return a sound without the tags before it: their size has seven bits in each byte."""
-    return data[10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9]) :]
+    """Return a sound without the tags before and behind it: the size of those before has seven bits in each byte."""
+    while data.startswith(b"ID3"):
+        data = data[10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9]) :]
+    return data[:-_BYTES_OF_ID3V1] if data[-_BYTES_OF_ID3V1:].startswith(b"TAG") else data
+
+
+def _wav(data: bytes) -> bytes:
+    """Return a sound with the chunks alone that are heard."""
+    chunks, place = [], 12
+    while place + 8 <= len(data):
+        after = place + 8 + int.from_bytes(data[place + 4 : place + 8], "little")
+        if after > len(data):
+            raise ValueError
+        after += after % 2
+        if data[place : place + 4] in (b"fmt ", b"fact", b"data"):
+            chunks.append(data[place:after])
+        place = after
+    body = b"WAVE" + b"".join(chunks)
+    return b"RIFF" + len(body).to_bytes(4, "little") + body
+
+
+def _flac(data: bytes) -> bytes:
+    """Return a sound with zeros in place of its comments, pictures and blocks of programs."""
+    cleaned, place, is_last = bytearray(data), 4, False
+    while not is_last:
+        is_last, kind = bool(data[place] & 0x80), data[place] & 0x7F
+        after = place + 4 + int.from_bytes(data[place + 1 : place + 4])
+        if after > len(data):
+            raise ValueError
+        if kind not in _OF_FLAC:
+            cleaned[place] = data[place] & 0x80 | _PADDING
+            cleaned[place + 4 : after] = bytes(after - place - 4)
+        place = after
+    return bytes(cleaned)
 
 
 _FORMS: Sequence[tuple[int, bytes, Callable[[bytes], bytes]]] = (
@@ -215,9 +252,17 @@ _FORMS: Sequence[tuple[int, bytes, Callable[[bytes], bytes]]] = (
     (0, _PNG, lambda data: b"".join(_png(data))),
     (0, b"GIF8", lambda data: b"".join(_gif(data))),
     (8, b"WEBP", _webp),
+    (8, b"WAVE", _wav),
     (4, b"ftyp", _mp4),
     (0, b"ID3", _mp3),
+    (0, b"\xff\xfb", _mp3),
+    (0, b"\xff\xf3", _mp3),
+    (0, b"fLaC", _flac),
 )
 """The offset of a mark in a file, the mark, and the function that removes the metadata."""
-_UNKNOWN = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"FUJIFILM", b"\0\0\0\x0cJXL ", b"\xff\x0a")
-"""First bytes of pictures whose metadata stay unread: TIFF and raw pictures, JPEG XL."""
+_UNKNOWN = (
+    *(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"FUJIFILM", b"\0\0\0\x0cJXL ", b"\xff\x0a"),
+    *(b"\x1aE\xdf\xa3", b"BEGIN:VCARD", b"BEGIN:VCALENDAR"),
+)
+"""First bytes of files whose metadata stay unread: TIFF and raw pictures, JPEG XL, Matroska and WebM; cards of people
+and of meetings, which are addresses."""

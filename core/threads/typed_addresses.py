@@ -20,10 +20,12 @@ _ADDRESS = re.compile(
     (?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+                              # mail; a long word is read once
     | (?<![\w@.])@[A-Za-z]\w{3,31}                                        # an account
     | \[(?:id|club|public)\d+\|[^\]]{0,200}\]                                 # an account, as VK writes it
-    | (?<![\w.-])(?:(?:t|telegram)\.me|vk\.(?:com|ru|me)|wa\.me|max\.ru|ok\.ru|instagram\.com|discord\.gg)/[\w@./+-]+
+    | (?<![\w.-])(?:www\.|m\.)?(?:(?:t|telegram)\.me|telegram\.dog|vk\.(?:com|ru|me)|wa\.me|max\.ru|ok\.ru
+        |(?:instagram|facebook)\.com|discord\.gg|join\.skype\.com)/[\w@./+-]+
+    | skype:[\w.,-]+
     | tg://[\w?=&/+-]+
-    | (?<![\w+])(?:\+|00)[ ]?\d(?:[ \u00a0()-]{0,3}\d){7,14}(?!\w)        # a telephone of any country
-    | (?<![\w+.,:/-])[78](?:[ \u00a0()-]{0,3}\d){10}(?![ -]?\d|\w)        # of Russia
+    | (?<![\w+])(?:\+|00)[ ]?\d(?:[ \u00a0().\u2010-\u2015-]{0,3}\d){7,14}(?!\w)        # a telephone of any country
+    | (?<![\w+.,:/-])[78](?:[ \u00a0()\u2010-\u2015-]{0,3}\d){10}(?![ -]?\d|\w)        # of Russia
     | (?<![\w+.,:/-])(?:\(\d{3,5}\)|9\d\d)(?:[ \u00a0-]?\d){5,7}(?![ -]?\d|\w)
     | (?<![\w+.,:/-])\d{3}[ -]\d\d-\d\d(?![ -]?\d|\w)                     # of a town
     """,

@@ -29,6 +29,13 @@ def test_of_the_reply_of_each_mail_program_only_the_new_words_are_read(name: str
         ("В понедельник Петя писал:\nпары будут в 12:00", "В понедельник Петя писал:\nпары будут в 12:00"),
         ("27.11 в 12:00 я не могу: болею", "27.11 в 12:00 я не могу: болею"),
         ("От: меня\nвам привет", "От: меня\nвам привет"),
+        ("Hello\n\nBegin forwarded message:\n\nFrom: M <m@home.example>\n", "Hello"),
+        ("Привет\n\nНачало переадресованного сообщения:\n\nОт: M <m@home.example>\n", "Привет"),
+        (
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nHello\n"
+            "-----BEGIN PGP SIGNATURE-----\nComment: m@home.example\n\nabc\n-----END PGP SIGNATURE-----\n",
+            "Hello",
+        ),
     ],
 )
 def test_words_that_look_like_a_quote_stay_and_quotes_go(mail: str, words: str) -> None:
@@ -98,6 +105,32 @@ def test_files_are_read_and_the_small_pictures_of_signatures_are_not() -> None:
         (AttachmentType.DOCUMENT, "работа.pdf", b"%PDF"),
         (AttachmentType.PHOTO, "", b"xxxx"),
     ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div id='Signature'>{}</div>",
+        "<div><div class='gmail_signature' dir='ltr'>{}</div></div>",
+        "<pre class='moz-signature' cols='72'>{}</pre>",
+        "<div style='color: red; display:none'>{}</div>",
+        "<p hidden>{}</p>",
+        "<!-- {} --><a href='mailto:{}'></a>",
+    ],
+)
+def test_of_a_page_neither_hidden_words_nor_signatures_are_passed_on(page: str) -> None:
+    mail = a_mail()
+    mail.set_content(f"<p>Hello</p>{page.replace('{}', 'maria@home.example')}<p>Bye</p>", subtype="html")
+    assert read_mail(mail.as_bytes()).text.split() == ["Hello", "Bye"]
+
+
+def test_what_a_mail_program_adds_about_its_owner_is_no_file() -> None:
+    mail = a_mail()
+    for subtype in ("pkcs7-signature", "x-pkcs7-signature", "pgp-signature", "pgp-keys"):
+        mail.add_attachment(b"maria@home.example", maintype="application", subtype=subtype, filename="s.p7s")
+    mail.add_attachment(b"maria@home.example", maintype="application", subtype="ms-tnef", filename="winmail.dat")
+    mail.add_attachment(b"maria@home.example", maintype="application", subtype="octet-stream", filename="winmail.dat")
+    assert [(one.name, one.data) for one in read_mail(mail.as_bytes()).files] == [("winmail.dat", b"")] * 2
 
 
 def test_a_copy_of_a_mail_has_its_name_also_without_a_message_id() -> None:

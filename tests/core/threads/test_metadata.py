@@ -87,7 +87,25 @@ def test_a_video_keeps_each_byte_of_its_pictures_in_its_place() -> None:
 
 def test_a_sound_loses_its_tags_and_a_document_stays_as_it_is() -> None:
     assert without_metadata(b"ID3\x04\0\0\0\0\0\x0c" + SECRET + b"\xff\xfbsound") == b"\xff\xfbsound"
+    twice = b"ID3\x04\0\0\0\0\0\x01xID3\x04\0\0\0\0\0\x0c" + SECRET + b"\xff\xfbsound"
+    assert without_metadata(twice + b"TAG" + SECRET.ljust(125, b"\0")) == b"\xff\xfbsound"
     assert without_metadata(b"%PDF-1.7 text") == b"%PDF-1.7 text"
+
+
+def riff_chunk(kind: bytes, data: bytes) -> bytes:
+    return kind + len(data).to_bytes(4, "little") + data + b"\0" * (len(data) % 2)
+
+
+def test_a_wav_keeps_the_chunks_that_are_heard() -> None:
+    heard = riff_chunk(b"fmt ", b"f" * 16) + riff_chunk(b"data", b"odd")
+    body = b"WAVE" + heard[:24] + riff_chunk(b"LIST", b"INFOIART" + SECRET) + heard[24:]
+    assert without_metadata(riff_chunk(b"RIFF", body)) == riff_chunk(b"RIFF", b"WAVE" + heard)
+
+
+def test_a_flac_keeps_each_byte_of_its_sound_in_its_place() -> None:
+    stream, tags = b"\0\0\0\x22" + b"s" * 34, b"\x84" + len(SECRET).to_bytes(3)
+    cleaned = without_metadata(b"fLaC" + stream + tags + SECRET + b"\xff\xf8sound")
+    assert cleaned == b"fLaC" + stream + b"\x81" + tags[1:] + bytes(len(SECRET)) + b"\xff\xf8sound"
 
 
 @pytest.mark.parametrize(
@@ -100,6 +118,12 @@ def test_a_sound_loses_its_tags_and_a_document_stays_as_it_is() -> None:
         box(b"ftyp", b"heic\0\0\0\0"),
         box(b"ftyp", b"isom\0\0\0\0") + b"\0\0\0\x02moov",
         b"II*\0raw",
+        b"RIFF\0\0\0\0AVI LIST",
+        b"RIFF\0\0\0\0WAVEdata\xff\0\0\0",
+        b"fLaC\x04\0\0\xff",
+        b"\x1a\x45\xdf\xa3webm",
+        b"BEGIN:VCARD\r\nTEL:+79",
+        b"BEGIN:VCALENDAR\r\nORGANIZER",
     ],
 )
 def test_a_picture_that_cannot_be_read_is_refused(data: bytes) -> None:

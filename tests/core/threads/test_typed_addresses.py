@@ -22,6 +22,11 @@ from core.threads.typed_addresses import typed_addresses
         ("[id77|Маша], привет", ["[id77|Маша]"]),
         ("tg://user?id=5", ["tg://user?id=5"]),
         ("a@b.ru a@b.ru", ["a@b.ru"]),
+        ("+7.912.345.67.89 или +7 912 345–67–89", ["+7.912.345.67.89", "+7 912 345–67–89"]),
+        ("8 912 345–67–89", ["8 912 345–67–89"]),
+        ("https://www.instagram.com/masha", ["www.instagram.com/masha"]),
+        ("https://m.vk.com/masha, facebook.com/masha", ["m.vk.com/masha", "facebook.com/masha"]),
+        ("skype:masha.iv?chat, telegram.dog/masha", ["skype:masha.iv", "telegram.dog/masha"]),
     ],
 )
 def test_an_address_is_found(text: str, found: list[str]) -> None:
