@@ -46,6 +46,7 @@ def test_demo_delivers_over_every_channel_and_plays_its_story_in_the_language_of
     assert rows == [["Вера", "–", "отправлено", "–", "–", "–", "–"]] * 2
     channels = ["telegram", "vk", "max", "sms", "telegram-bot", "email"]
     assert [line.split() for line in done.stdout.splitlines()].count(channels) == 2
+    assert "Вера, кнопка «Прочитано»: ответили 1, не ответили 0" in done.stdout
     assert "no_contact" not in done.stdout
     assert "          vk | В аудитории 12." in done.stdout.splitlines(), "the teacher's answer to a reply"
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []

@@ -25,7 +25,9 @@ from scenarios.words import in_language, sentence
 
 @dataclass(frozen=True)
 class Story:
-    """The names and sentences of one language. `sent`, `chat`, `replies` and `reached` have {placeholders}."""
+    """The names and sentences of one language. Those with {placeholders}: `sent`, `chat`, `replies`, `asks`,
+    `confirmed` and `reached`.
+    """
 
     text: str
     people: tuple[str, ...]
@@ -37,6 +39,9 @@ class Story:
     replies: str
     question: str
     answer: str
+    asks: str
+    notice: str
+    confirmed: str
     reached: str
 
 
@@ -52,6 +57,9 @@ STORIES = {
         replies="{student} replies in VK, {teacher} answers in Telegram; neither sees the other's address",
         question="In which room?",
         answer="In room 12.",
+        asks="{teacher} asks for a confirmation, {student} presses the button",
+        notice="The exam is in room 12",
+        confirmed="{student} pressed “{button}”: answered {answered}, open {open}",
         reached="{text}\nreached {reached} of {people} people",
     ),
     "ru": Story(
@@ -65,6 +73,9 @@ STORIES = {
         replies="{student} отвечает во ВКонтакте, {teacher} – в Telegram; адреса друг друга они не видят",
         question="В какой аудитории?",
         answer="В аудитории 12.",
+        asks="{teacher} просит подтверждения, {student} нажимает кнопку",
+        notice="Экзамен в аудитории 12",
+        confirmed="{student}, кнопка «{button}»: ответили {answered}, не ответили {open}",
         reached="{text}\nполучили {reached} из {people}",
     ),
 }
@@ -106,6 +117,7 @@ async def play(stage: Stage) -> JsonObject:
     ]
     check("the teacher's message", from_chat, from_chat_received, story.chat_text, MEMBERS)
     await reply_over_two_channels(stage, story, chat)
+    await confirm_by_a_press(stage, story)
     return {"history": history, "received": received, "chat": from_chat, "language": stage.language}
 
 
@@ -158,6 +170,26 @@ async def reply_over_two_channels(stage: Stage, story: Story, chat: SandboxChat)
         raise CommandFailed(f"the answer did not reach {student}, or has an address: {found}")
     for line in found[-1]["text"].splitlines():
         stage.show(VK.name, line)
+
+
+async def confirm_by_a_press(stage: Stage, story: Story) -> None:
+    """Ask the person who replies for a confirmation, press its button in VK, and show that it counts."""
+    student, address = story.people[STUDENT - 1], sample_contacts(STUDENT)[VK.name]
+    stage.show("demo", story.asks.format(teacher=story.teacher, student=student))
+    to = {"id": STUDENT, "name": student, "contacts": {VK.name: [address]}}
+    body = {"sender": teacher(story), "text": story.notice, "recipients": [to], "answer": {"kind": "confirm"}}
+    accepted = await stage.api.call("POST", "/v1/deliveries", {**body, "origin": "demo"})
+    query = {"channel": VK.name, "address": address, "text": story.notice, "wait": "20"}
+    await stage.sandbox.call("GET", "/inbox.json", query=query)
+    newest = (await stage.sandbox.call("GET", f"/chat/{VK.name}", query={"address": address}))["messages"][-1]
+    button = label("confirmation", stage.language)
+    press = {"address": int(address), "message": newest["number"], "button": button}
+    await stage.sandbox.call("POST", f"/press/{VK.name}", press)
+    async for event in stage.api.events(f"{delivery_path(accepted['id'])}/events?answers=yes"):
+        if event.name == "answer":
+            break
+    totals = (await stage.api.call("GET", delivery_path(accepted["id"])))["answers"]
+    stage.show(VK.name, story.confirmed.format(student=student, button=button, **totals))
 
 
 async def fill_directory(api: HttpClient, story: Story, language: str) -> None:
