@@ -237,7 +237,7 @@ class Answers:
         if user is None or user.blocked:
             raise Forbidden("ANSWER_STRANGER", "The directory has no person with this account.")
         people = await self._people(asked.key, asked.fields)
-        known = next((one for one in people if one.id == user.id), None)
+        known = next((one for one in people if str(one.id) == str(user.id)), None)
         return known or StoredRecipient(-1, user.id, [0] * len(asked.channels))
 
     async def close(self, key: HistoryKey, tenant: str, *, only_due: bool = False) -> bool:

@@ -17,7 +17,7 @@ from core.directory.directory import Directory
 from core.errors import Invalid, NotFound, Refused
 from core.model.contacts.subscription import Subscription, is_endpoint
 from core.model.history_key import Id
-from core.model.people import User
+from core.model.people import User, id_text
 from core.redis.store import Store
 
 _AUTH_BYTES = 16
@@ -39,7 +39,7 @@ class Subscriptions:
         """
         address = subscription.address
         owner = await self._users.by_contact(tenant, channel, address)
-        if owner is not None and owner.id != user:
+        if owner is not None and id_text(owner.id) != id_text(user):
             await self._users.remove_contact(tenant, owner.id, channel, address)
         await self._store.command("HSET", *self._place(tenant, channel, address), msgspec.json.encode(subscription))
         try:

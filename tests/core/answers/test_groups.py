@@ -93,15 +93,17 @@ async def test_a_stranger_is_told_how_to_link_and_then_answers(asked: Asked) -> 
     assert await answers_of(asked, accepted) == {9: "read"}
 
 
-async def test_a_person_counts_once_in_two_chats_and_in_private(asked: Asked) -> None:
+@pytest.mark.parametrize("written", [1, "1"])
+async def test_a_person_counts_once_in_two_chats_and_in_private(asked: Asked, written: int | str) -> None:
+    """`written`: the id as the sender has written it; the directory has a number."""
     chats = Recipient("other", contacts={BOT: [OTHER_CHAT]})
-    accepted = await asked.ask(COMING, GROUP, chats, ANNA)
+    accepted = await asked.ask(COMING, GROUP, chats, Recipient(written, contacts=ANNA.contacts))
     await press(asked, "100001", 0, "e1")
     await until(lambda: changes(asked, "100001") == [["✓ I come", "I do not"]])
     await press(asked, "100001", 1, "e2", OTHER_CHAT)
     await press(asked, "100002", 1, "e3", OTHER_CHAT)
     await press(asked, "100002", 0, "e4")
-    assert await answers_of(asked, accepted) == {1: "no", 2: "yes"}
+    assert await answers_of(asked, accepted) == {written: "no", 2: "yes"}
     for chat in (CHAT, OTHER_CHAT):
         await until(lambda: changes(asked, chat)[-1:] == [["I come · 1", "I do not · 1"]])  # noqa: B023 - at once
     await asked.press("100001", asked.button("100001", 0))
