@@ -45,13 +45,19 @@ class HeldReplies:
         self._store = store
 
     async def hold(self, tenant: str, way: ReplyRoute, name: str, event: Event) -> None:
-        """Keep an event that its author may send under this name."""
-        await self._store.command("SET", self._key(tenant, way, name), encode(event), "PX", in_ms(_KEPT))
+        """Keep an event that its author may send under this name, and what it has written before, for two days."""
+        key = self._key(tenant, way)
+        await self._store.command("HSET", key, name, encode(event))
+        await self._store.command("PEXPIRE", key, in_ms(_KEPT))
 
     async def find(self, tenant: str, way: ReplyRoute, name: str) -> Event | None:
         """Return what this account has written under the name; None if it is no longer kept."""
-        stored = await self._store.command("GET", self._key(tenant, way, name))
+        stored = await self._store.command("HGET", self._key(tenant, way), name)
         return decode(stored) if stored else None
 
-    def _key(self, tenant: str, way: ReplyRoute, name: str) -> str:
-        return KEYS["held_reply"].at(self._store.shard_of_person(tenant, *way), tenant, *way, name)
+    async def forget(self, tenant: str, way: ReplyRoute) -> None:
+        """Delete all that this account has written and not confirmed."""
+        await self._store.command("DEL", self._key(tenant, way))
+
+    def _key(self, tenant: str, way: ReplyRoute) -> str:
+        return KEYS["held_reply"].at(self._store.shard_of_person(tenant, *way), tenant, *way)

@@ -3,12 +3,15 @@
 from datetime import timedelta
 
 from core.deliveries.choice_store import Choices
+from core.deliveries.received import ReceivedMessages
 from core.jobs import JobId, JobState, Schedule
 from core.model.content import Button
 from core.model.json_form import compact_json
 from core.model.people import User
 from core.orders.templates import MessageTemplate, MessageTemplates
 from core.redis.keys import kind_of
+from core.threads.threads import ReplyRoute
+from core.threads.typed_addresses import HeldReplies
 from providers.sign_in import Tokens, Vault
 from providers.sign_in.stored import new_key
 from scenarios.execution.runs import run_id
@@ -41,6 +44,7 @@ KEPT = {
     "outcomes": "as history",
     "references": "which messages of a dialog were sent, so that they can be marked as read; for 30 days",
     "events": "the same in the stream of changes, which is trimmed by its length",
+    "passed_on": "where a message went, so that an edit of it follows; without words, for three days",
     "stepresult": "what a step of a run has done, for its repeat",
 }
 """Kinds of keys that may name a person that was deleted, and why."""
@@ -86,6 +90,8 @@ async def people_writes(api: Api) -> None:
     await Choices(store).remember(TENANT, "telegram-bot", [CHAT], [Button("Zaphoda", "x")])
     await store.run("join_day", shard, TENANT, "telegram-bot", CHAT, "part", '["Zaphoda"]', "join", 1000, 1000)
     await Choices(store).remember(TENANT, "sms", [PHONE], [Button("Zaphoda", "x")])
+    await HeldReplies(store).hold(TENANT, ReplyRoute("sms", PHONE), "addresses.x", {"event_text": f"Call {PHONE}"})
+    await ReceivedMessages(store).note_passed_on(TENANT, "sms", PHONE, "m1", "3.x", "Zaphoda here")
 
 
 async def kinds_with(server: Server) -> dict[str, str]:

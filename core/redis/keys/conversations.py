@@ -71,10 +71,10 @@ CONVERSATIONS = (
     ),
     Key(
         "held_reply",
-        "replies:{s}:held:<tenant>:<channel>:<address>:<event>",
-        "string",
+        "replies:{s}:held:<tenant>:<channel>:<address>",
+        "hash",
         Lifetime.TTL,
-        "what a person has written with an address in it, as JSON, until it confirms that it may be sent",
+        "what a person has written that waits until it confirms that it may be sent: name → event, as JSON",
     ),
     Key(
         "fetched_files",

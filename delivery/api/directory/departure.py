@@ -20,6 +20,8 @@ from core.orders.templates import MessageTemplates
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.threads.merging import ThreadMerger
+from core.threads.threads import ReplyRoute
+from core.threads.typed_addresses import HeldReplies
 from delivery.services import ApiServices
 from providers.sign_in.sign_in import sign_out
 
@@ -67,7 +69,8 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
 
 async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
     """Delete what the bots have stored of a person: record, @name, dialog, variables, open questions, runs, answers to
-    forms, requests; which messages it could reply to; its message of the day.
+    forms, requests; which messages it could reply to, and what it has written and not confirmed; its message of the
+    day.
     """
     for channel, addresses in user.contacts.items():
         for address in addresses:
@@ -76,6 +79,7 @@ async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
                 pass
             await store.run("forget_forms", shard, *about)
             await ReceivedMessages(store).forget(*about)
+            await HeldReplies(store).forget(tenant, ReplyRoute(channel, address))
             await store.command("DEL", KEYS["day_message"].at(shard, *about))
             following = 0
             while following >= 0:
