@@ -14,6 +14,7 @@ from core.errors import StoreUnavailable
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, newest_view
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
+from core.redis.sentinels import PrimaryNotFound, SentinelSet, find_primary
 
 _PAGE = 100
 """Keys that are read at once."""
@@ -101,6 +102,15 @@ async def open_server(address: ServerAddress, setting: str) -> AsyncIterator[Key
         yield KeySpace(str(address), setting, address, [connection], lambda key: connection)
     finally:
         connection.close()
+
+
+async def primary_of(sentinels: SentinelSet) -> ServerAddress:
+    """Return the address of the primary that Sentinels name. Raises StoreUnavailable."""
+    try:
+        _, host, port = await find_primary(sentinels)
+    except PrimaryNotFound as fault:
+        raise StoreUnavailable(str(fault)) from None
+    return ServerAddress.parse(sentinels.url_of(host, port))
 
 
 async def whole_view(nodes: ClusterNodes) -> ClusterView:

@@ -9,7 +9,8 @@ moment there, too.
 
 Invariant: no name of a changed key is outstanding when the snapshot ends: a PING after the last read is answered behind
 all of them (tests/core/backup/test_snapshot.py). A key whose slot moves meanwhile may be missed on both primaries, so
-such a backup ends with an error.
+such a backup ends with an error. So does one during which another server became the primary: the old one does not know
+it at once, and what it has is older than its moment.
 """
 
 import asyncio
@@ -19,13 +20,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from redis.exceptions import RedisError
 
 from core.backup.archive import PATIENCE, ArchiveWriter, End, explain
-from core.backup.key_space import whole_view
+from core.backup.key_space import primary_of, whole_view
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading
-from core.errors import SetupError
+from core.errors import SetupError, StoreUnavailable
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
-from core.redis.refusals import is_about_slot
+from core.redis.refusals import is_about_rights, is_about_slot
+from core.redis.sentinels import SentinelSet
 
 _PAGE = 100
 """Keys that are read at once."""
@@ -36,15 +38,22 @@ _MOST_ROUNDS = 20
 _PAUSE_MS = 5000
 """Writers go on after this time at the latest, also if this process ends."""
 _RIGHTS = "+client|tracking +client|pause +client|unpause"
+_REPLACED = "the primary was replaced during the backup; repeat it"
 _MOVED = "slots of the cluster moved, or a primary was replaced, during the backup; repeat it"
 
 
-async def take_snapshot(source: ServerAddress | ClusterNodes, archive: ArchiveWriter) -> End:
-    """Write every key of a server, or of all primaries of a cluster, to the archive, and its end, which is returned.
-    Raises StoreUnavailable, SetupError, PrimaryNotFound.
+async def take_snapshot(source: ServerAddress | SentinelSet | ClusterNodes, archive: ArchiveWriter) -> End:
+    """Write every key of a server, of the primary that Sentinels name, or of all primaries of a cluster, to the
+    archive, and its end, which is returned. Raises StoreUnavailable, SetupError, PrimaryNotFound.
     """
     if isinstance(source, ServerAddress):
-        return archive.close(*await _read_primaries([source], archive))
+        return archive.close(*await _read_primaries([source], archive, is_alone=True))
+    if isinstance(source, SentinelSet):
+        primary = await primary_of(source)
+        found = await _read_primaries([primary], archive)
+        if str(await primary_of(source)) != str(primary):
+            raise SetupError(_REPLACED)
+        return archive.close(*found)
     view = await whole_view(source)
     places = sorted({one.owner for one in view.slots})
     found = await _read_primaries([ServerAddress.parse(source.url_of(place)) for place in places], archive)
@@ -66,8 +75,12 @@ def _owners(view: ClusterView) -> set[tuple[int, int, Place]]:
     return {(one.first, one.last, one.owner) for one in view.slots}
 
 
-async def _read_primaries(addresses: Sequence[ServerAddress], archive: ArchiveWriter) -> tuple[int, int]:
-    """Return how many keys there are, and the moment in ms."""
+async def _read_primaries(
+    addresses: Sequence[ServerAddress], archive: ArchiveWriter, *, is_alone: bool = False
+) -> tuple[int, int]:
+    """Return how many keys there are, and the moment in ms. `is_alone`: no other server takes the place of one that is
+    lost.
+    """
     try:
         async with AsyncExitStack() as stack:
             readers = [await stack.enter_async_context(_open_reader(one, archive)) for one in addresses]
@@ -81,6 +94,10 @@ async def _read_primaries(addresses: Sequence[ServerAddress], archive: ArchiveWr
     except (RedisError, OSError, TimeoutError) as fault:
         if is_about_slot(fault):
             raise SetupError(_MOVED) from None
+        if not is_alone and not is_about_rights(fault):
+            raise StoreUnavailable(
+                f"a primary was lost during the backup ({str(fault) or 'no answer'}); repeat it"
+            ) from None
         raise explain(fault, addresses[0], "backup", _RIGHTS) from None
 
 

@@ -37,13 +37,13 @@ from core.backup import (
     take_snapshot,
 )
 from core.backup.archive import FORMAT
-from core.errors import SetupError, StoreUnavailable
+from core.backup.key_space import primary_of
+from core.errors import SetupError
 from core.model.text.characters import counted
 from core.redis.cluster import ShardMap
 from core.redis.cluster.cluster_nodes import is_cluster_url
 from core.redis.connection import ServerAddress
 from core.redis.keys import layout_of_shards
-from core.redis.sentinels import PrimaryNotFound, find_primary
 from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
 from core.redis.topology import Topology
@@ -107,7 +107,9 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
                 return f"backup: {counted(archive.entries, 'key')}"
 
             async with progress_line(taken, _INTERVAL):
-                end = await take_snapshot(ShardMap(url, 1).cluster or await primary_of(url), archive)
+                topology = Topology(url)
+                source = ShardMap(url, 1).cluster or topology.sentinels or topology.address
+                end = await take_snapshot(source, archive)
     print_backup(end, configuration, arguments)
     return SUCCESS
 
@@ -126,16 +128,10 @@ async def stored_shards(url: str, settings: Settings) -> int:
     )
 
 
-async def primary_of(url: str) -> ServerAddress:
+async def address_of(url: str) -> ServerAddress:
     """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable."""
     topology = Topology(url)
-    if topology.sentinels is None:
-        return topology.address
-    try:
-        _, host, port = await find_primary(topology.sentinels)
-        return ServerAddress.parse(topology.sentinels.url_of(host, port))
-    except PrimaryNotFound as fault:
-        raise StoreUnavailable(str(fault)) from None
+    return await primary_of(topology.sentinels) if topology.sentinels else topology.address
 
 
 def print_backup(end: End, configuration: Configuration, arguments: Namespace) -> None:
@@ -165,7 +161,7 @@ async def put_back(configuration: Configuration, arguments: Namespace) -> int:
                 return f"restore: {archive.entries:,} of {counted(end.entries, 'entry', 'entries')}"
 
             async with progress_line(restored, _INTERVAL):
-                await restore(archive, await primary_of(url), replaces=arguments.replace)
+                await restore(archive, await address_of(url), replaces=arguments.replace)
             result = {"file": arguments.file, "keys": end.keys, "at": moment(end)}
             text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
             print_result(arguments, result, text)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from cli.client.verbs import print_result
 from cli.command import Command
 from cli.commands.installation import audit
-from cli.commands.installation.backups import backed_up_server, primary_of
+from cli.commands.installation.backups import address_of, backed_up_server
 from cli.progress_line import progress_line
 from cli.settings.settings import Configuration, load
 from core.backup.key_space import KeySpace, open_cluster, open_server
@@ -43,7 +43,7 @@ async def migrate(configuration: Configuration, arguments: Namespace) -> int:
                 "ADA_REDIS_URL names a cluster; only the data of one server can be moved. Those of a cluster are moved "
                 "by `ada backup` and `ada restore` (docs/backup.md)"
             )
-        source = open_server(await primary_of(url), "ADA_REDIS_URL")
+        source = open_server(await address_of(url), "ADA_REDIS_URL")
         async with source as old, opened_target(arguments.to) as new:
             migration = Migration(old, new)
             shards = await shown(migration)
@@ -72,7 +72,7 @@ async def opened_target(url: str) -> AsyncIterator[KeySpace]:
     """Open the target until the end of the block. Raises SetupError, StoreUnavailable."""
     try:
         cluster = ShardMap(url, 1).cluster
-        opened = open_cluster(cluster, _TO) if cluster else open_server(await primary_of(url), _TO)
+        opened = open_cluster(cluster, _TO) if cluster else open_server(await address_of(url), _TO)
     except ValueError as fault:
         raise SetupError(str(malformed_url(fault)).replace("ADA_REDIS_URL", _TO)) from None
     try:

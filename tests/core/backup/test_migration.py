@@ -3,7 +3,6 @@ moves them back.
 """
 
 import asyncio
-import io
 import json
 import os
 import signal
@@ -16,18 +15,18 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, restore, take_snapshot
+from core.backup import ArchiveReader, restore, take_snapshot
 from core.backup.key_space import open_cluster, open_server
 from core.backup.migration import Migration
-from core.backup.values import StoredValue
 from core.errors import DataMoved, SetupError, StoreUnavailable
 from core.queue import NewTask, Queue
 from core.queue.inspector import Inspector
 from core.redis.cluster.cluster_nodes import ClusterNodes
 from core.redis.connection import ServerAddress
-from core.redis.keys import is_ours, layout_of_shards
+from core.redis.keys import is_ours
 from core.redis.server_checks import check_layout, sign_layout
 from core.redis.store import Store
+from tests.core.backup.backups import WatchedArchive
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster, ClusterNode
 from tests.support.forked import ForkedProcess, Program, run_ada
@@ -161,19 +160,6 @@ async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_ne
     assert audited["violations"] == 0
 
 
-class WatchedArchive(ArchiveWriter):
-    """Calls `then` with each key it gets."""
-
-    def __init__(self, then: Callable[[bytes], object]) -> None:
-        self.file = io.BytesIO()
-        super().__init__(self.file, ArchiveHeader(1, layout_of_shards(SHARDS), SHARDS, 0))
-        self._then = then
-
-    def add(self, entry: StoredValue) -> None:
-        super().add(entry)
-        self._then(entry.key)
-
-
 async def test_a_backup_of_a_cluster_is_of_one_moment_on_all_primaries_and_fits_one_server(
     source: Server, cluster: Cluster
 ) -> None:
@@ -189,7 +175,7 @@ async def test_a_backup_of_a_cluster_is_of_one_moment_on_all_primaries_and_fits_
             payer.command("DECR", "damaged:{0}:balance")
             payee.command("INCR", "damaged:{3}:balance")
 
-    archive = WatchedArchive(lambda key: None)
+    archive = WatchedArchive(lambda key: None, SHARDS)
     payments = asyncio.create_task(asyncio.to_thread(pay))
     await until(lambda: payee.command("EXISTS", "damaged:{3}:balance") == 1)
     await take_snapshot(ClusterNodes.parse(cluster.url), archive)
@@ -216,23 +202,26 @@ async def test_a_change_on_one_primary_after_its_key_was_read_is_in_the_backup(c
             if key == changed.encode() and next(later, None):
                 node.command("SET", changed, "new")
 
-        archive = WatchedArchive(change)
+        archive = WatchedArchive(change, SHARDS)
         await take_snapshot(ClusterNodes.parse(cluster.url), archive)
-        archive.file.seek(0)
-        assert {one.key: one.value for one in ArchiveReader(archive.file)}[changed.encode()] == b"new"
+        assert archive.values()[changed.encode()] == b"new"
 
 
-async def test_a_backup_during_which_slots_move_is_refused(source: Server, cluster: Cluster) -> None:
+@pytest.mark.parametrize("has_keys", [True, False])
+async def test_a_backup_during_which_slots_move_is_refused(source: Server, cluster: Cluster, has_keys: bool) -> None:
+    """Also if no read is refused, because the keys of the slot were read before, or it has none."""
     await migrate(source, cluster)
     owner = cluster.owner(0)
     others = iter([node for node in cluster.nodes if node is not owner][:1])
+    for key in [] if has_keys else owner.command("KEYS", "*{0}*"):
+        owner.command("DEL", key)
 
     def move(key: bytes) -> None:
         for other in others:
             cluster.move(0, other)
 
     with pytest.raises(SetupError, match="slots of the cluster moved"):
-        await take_snapshot(ClusterNodes.parse(cluster.url), WatchedArchive(move))
+        await take_snapshot(ClusterNodes.parse(cluster.url), WatchedArchive(move, SHARDS))
 
 
 async def test_a_target_that_does_not_answer_is_named_by_its_option() -> None:

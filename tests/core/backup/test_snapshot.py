@@ -2,8 +2,9 @@
 
 import asyncio
 import random
+import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,12 +13,15 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from core.backup import ArchiveReader
+from core.backup import ArchiveReader, take_snapshot
 from core.directory import Directory
-from core.errors import SetupError
+from core.errors import AdaError, SetupError
 from core.model.people import Group, User
+from core.redis.connection import ServerAddress, encoded
+from core.redis.sentinels import SentinelSet
 from tests.conftest import StartServer
-from tests.core.backup.backups import backup, put_back
+from tests.core.backup.backups import WatchedArchive, backup, put_back
+from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import FakeCourier, Stack, people, sent
 from tests.support.waiting import until
@@ -145,6 +149,86 @@ async def test_no_change_is_missed_by_any_of_many_backups(server: Server) -> Non
             file.seek(0)
             balances = {one.key: dict(one.value)[b"balance"] if one.value else 0 for one in ArchiveReader(file)}
             assert sum(map(int, balances.values())) == EACH
+
+
+async def test_a_change_whose_name_comes_behind_the_reply_to_the_pause_is_in_the_backup(server: Server) -> None:
+    """The server is stopped: it reads the change and the pause at once, and writes the reply first. The link lets the
+    name of the changed key wait until the next request.
+    """
+    key = "queue:{0}:turns"
+    async with Redis.from_url(server.url) as client:
+        await client.set(key, "old")
+    changes = socket.create_connection(("127.0.0.1", server.place.port))
+    changes.sendall(encoded("AUTH", "default", server.place.password))
+    assert changes.recv(100) == b"+OK\r\n"
+    paused = False
+
+    async def forward_requests(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal paused
+        while request := await reader.read(65536):
+            if b"PAUSE" in request and b"UNPAUSE" not in request and not paused:
+                server.pause()
+                changes.sendall(encoded("SET", key, "new"))
+                writer.write(request)
+                await writer.drain()
+                paused = True
+                server.resume()
+            else:
+                asked.set()
+                writer.write(request)
+        writer.close()
+
+    async def forward_replies(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        is_held = False
+        while replies := await reader.read(65536):
+            if paused and not is_held:
+                first, _, replies = replies.partition(b"\r\n")
+                asked.clear()
+                writer.write(first + b"\r\n")
+                is_held = await asked.wait()
+            writer.write(replies)
+        writer.close()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_connection("127.0.0.1", server.place.port)
+        await asyncio.gather(forward_requests(reader, to_server), forward_replies(from_server, writer))
+
+    asked = asyncio.Event()
+    archive = WatchedArchive(lambda key: None)
+    async with await asyncio.start_server(forward, "127.0.0.1", 0) as link:
+        port = link.sockets[0].getsockname()[1]
+        await take_snapshot(ServerAddress.parse(server.url_through(port)), archive)
+    changes.close()
+    assert archive.values() == {key.encode(): b"new"}
+
+
+async def test_a_backup_ends_with_an_error_if_the_primary_is_lost_or_replaced_meanwhile(
+    replica_set: ReplicaSet,
+) -> None:
+    """The old primary lives, and its clients reach it: nothing but the Sentinels knows that it is one no more."""
+    sentinels, old = SentinelSet.parse(replica_set.url), replica_set.primary
+    old.client.set("queue:{0}:turns", "x")
+
+    def replace() -> None:
+        old.hide()
+        replica_set.await_promotion(old)
+
+    def kill() -> None:
+        replica_set.primary.kill()
+
+    for blow, error in ((replace, "the primary was replaced"), (kill, "was lost")):
+        blows = iter([blow])
+
+        def strike(key: bytes, blows: Iterator[Callable[[], None]] = blows) -> None:
+            for blow in blows:
+                blow()
+
+        archive = WatchedArchive(strike)
+        with pytest.raises(AdaError, match=f"{error} during the backup"):
+            await take_snapshot(sentinels, archive)
+    replica_set.repair()
+    await take_snapshot(sentinels, archive := WatchedArchive(lambda key: None))
+    assert archive.values() == {b"queue:{0}:turns": b"x"}
 
 
 async def test_writers_go_on_at_once_when_a_backup_ends_or_its_process_is_gone(server: Server) -> None:
