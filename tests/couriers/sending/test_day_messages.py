@@ -149,7 +149,7 @@ async def test_an_account_that_stops_leaves_the_texts_to_the_courier_that_follow
     await until(lambda: runtime.halted)
     await stack.stop(runtime)
     fields = [field for key in await stack.redis.keys("daily:*") for field in await stack.redis.hkeys(key)]
-    assert not [field for field in fields if field.startswith("ended:")], "an outcome is final, this one is not"
+    assert not [field for field in fields if str(field).startswith("ended:")], "an outcome is final, this one is not"
     await stack.courier(FakeCourier(), WINDOW)
     assert [status for status, *_ in await ends(stack, keys)] == [Status.SENT] * 2
 
