@@ -2,6 +2,7 @@
 
 import json
 from argparse import Namespace
+from datetime import UTC
 
 import pytest
 
@@ -147,8 +148,8 @@ async def test_the_verb_key_makes_and_revokes_a_key_of_a_person_and_both_ways_ar
     api: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def given(**more: object) -> Namespace:
-        usual = {"name": "marks.py", "person": "1", "tenant": "default", "scope": None, "days": None, "json": True}
-        return Namespace(**{**usual, **more})
+        usual = {"name": "marks.py", "person": "1", "tenant": "default", "scope": None, "days": None}
+        return Namespace(**{**usual, "json": True, "zone": UTC, **more})
 
     await api_keys.create_personal(api.store, given())
     created = json.loads(capsys.readouterr().out)

@@ -3,6 +3,7 @@
 import asyncio
 from argparse import Namespace
 from collections.abc import AsyncGenerator
+from datetime import UTC
 
 import pytest
 
@@ -103,7 +104,7 @@ async def test_the_command_log_shows_the_last_lines_and_follows(
 ) -> None:
     await start_and_hold(playground)
     await write_lines(playground, range(3))
-    arguments = Namespace(tenant=ANNA.tenant, job=ANNA.name, limit=2, follow=True, json=False)
+    arguments = Namespace(tenant=ANNA.tenant, job=ANNA.name, limit=2, follow=True, json=False, zone=UTC)
     following = asyncio.create_task(show_log(playground.jobs, arguments))
     await until(lambda: playground.stack.redis.exists(BELL))
     await write_lines(playground, range(3, 4))
