@@ -61,8 +61,6 @@ class TenantBot:
         executor = StepExecutor(services, types, active.folder, secrets)
         self._slow = SlowSteps(client, runs, executor, parking)
         driver = Driver(runs, executor, services.core.deliveries, ends, parking, self._slow, patience)
-        answers = QuestionAnswers(store, tenant, runs, executor, parking)
-        calls = bot_calls_by_channel(client, tenant)
         self._handlers = Handlers(
             active,
             People(store, tenant),
@@ -70,8 +68,8 @@ class TenantBot:
             versions,
             runs,
             driver,
-            answers,
-            calls,
+            QuestionAnswers(store, tenant, runs, executor, parking),
+            bot_calls_by_channel(client, tenant),
             tenant,
             store.shards,
             services.core.directory.users,
