@@ -94,13 +94,15 @@ BODIES = [
 ]
 
 
-@pytest.mark.parametrize(("code", "path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else "")
-async def test_an_invalid_delivery_is_refused_with_code_and_path(api: Api, code: str, path: str, body: object) -> None:
+async def test_an_invalid_delivery_is_refused_with_code_and_path(api: Api) -> None:
     before = await api.keys()
-    response = await api.call("POST", "/v1/deliveries", body)
-    assert response.status == 400
-    assert (response.code, response.json["errors"][0]["path"]) == (code, path)
-    assert await api.keys() == before
+    wrong = []
+    for code, path, body in BODIES:
+        response = await api.call("POST", "/v1/deliveries", body)
+        if response.status != 400 or (response.code, response.json["errors"][0]["path"]) != (code, path):
+            wrong.append((code, path, response))
+        assert await api.keys() == before, (code, path)
+    assert wrong == []
 
 
 ADDRESSES = [
@@ -154,13 +156,15 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("code", "body"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
-async def test_a_body_that_is_not_strict_json_is_refused_with_its_code(api: Api, code: str, body: bytes) -> None:
+async def test_a_body_that_is_not_strict_json_is_refused_with_its_code(api: Api) -> None:
     before = await api.keys()
-    response = await api.call("POST", "/v1/deliveries", body)
-    assert response.status == 400
-    assert response.code == code
-    assert await api.keys() == before
+    wrong = []
+    for code, body in BROKEN:
+        response = await api.call("POST", "/v1/deliveries", body)
+        if response.status != 400 or response.code != code:
+            wrong.append((code, body, response))
+        assert await api.keys() == before, (code, body)
+    assert wrong == []
 
 
 async def test_an_escaped_colon_or_backslash_is_valid(api: Api) -> None:

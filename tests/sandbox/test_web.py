@@ -1,6 +1,7 @@
 """The sandbox's HTTP API; test_page.py has the page."""
 
 import asyncio
+from itertools import product
 from typing import Any
 
 import pytest
@@ -138,31 +139,30 @@ async def test_an_invalid_rule_is_refused_with_all_errors(
     assert web_client.state.rules() == {}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("rules", "people", "write/telegram", "write/vk", "write/sms", "write/telegram-bot"),
-        *("read/telegram", "read/vk", "press/telegram-bot"),
-    ],
+WRITING = (
+    *("rules", "people", "write/telegram", "write/vk", "write/sms", "write/telegram-bot"),
+    *("read/telegram", "read/vk", "press/telegram-bot"),
 )
-@pytest.mark.parametrize(
-    ("data", "status", "code"),
-    [
-        (b"", 400, "INVALID_JSON"),
-        (b"{", 400, "INVALID_JSON"),
-        (b"\xff\xfe", 400, "INVALID_JSON"),
-        (b"[" * 100_000, 400, "INVALID_JSON"),
-        (b"9" * 5000, 400, "INVALID_JSON"),
-        (b"[]", 422, "VALIDATION_FAILED"),
-        (b"null", 422, "VALIDATION_FAILED"),
-        (b" " * 2_000_000, 413, "TOO_LARGE"),
-    ],
+
+NO_OBJECTS = (
+    (b"", 400, "INVALID_JSON"),
+    (b"{", 400, "INVALID_JSON"),
+    (b"\xff\xfe", 400, "INVALID_JSON"),
+    (b"[" * 100_000, 400, "INVALID_JSON"),
+    (b"9" * 5000, 400, "INVALID_JSON"),
+    (b"[]", 422, "VALIDATION_FAILED"),
+    (b"null", 422, "VALIDATION_FAILED"),
+    (b" " * 2_000_000, 413, "TOO_LARGE"),
 )
-async def test_a_body_that_is_not_an_object_is_a_problem(
-    web_client: WebClient, path: str, data: bytes, status: int, code: str
-) -> None:
-    answer = await web_client.raw("POST", path, data)
-    assert (answer[0], answer[1], answer[2]["code"]) == (status, "application/problem+json", code)
+
+
+async def test_a_body_that_is_not_an_object_is_a_problem(web_client: WebClient) -> None:
+    wrong = []
+    for path, (data, status, code) in product(WRITING, NO_OBJECTS):
+        answer = await web_client.raw("POST", path, data)
+        if (answer[0], answer[1], answer[2]["code"]) != (status, "application/problem+json", code):
+            wrong.append((path, data[:10], answer))
+    assert wrong == []
 
 
 async def test_an_unknown_charset_is_a_problem(web_client: WebClient) -> None:
