@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.console.conftest import Person
+from tests.support.waiting import stays
 
 MENU = Path("delivery/console/static/lib/page.js")
 LOOKS = [
@@ -95,6 +96,15 @@ async def test_the_home_page_shows_the_last_messages_and_a_long_text_has_two_lin
     await person.running.call("POST", "/v1/deliveries", {**body, "text": "<b>A later one</b>"})
     await person.go("home")
     await person.sees("A later one")
+
+
+@pytest.mark.parametrize("page", ["write", "accounts"])
+async def test_the_heading_keeps_the_focus_when_its_page_is_painted_anew(person: Person, page: str) -> None:
+    await person.visit("home")
+    await person.go(page)
+    has_focus = f"document.activeElement.matches('.page-{page} h1')"
+    await person.browser.wait_for(has_focus)
+    await stays(lambda: person.browser.run(has_focus), during=0.6)
 
 
 STOPS = """[...document.querySelectorAll(

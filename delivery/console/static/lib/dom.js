@@ -91,7 +91,10 @@ function morph(old, one) {
 }
 
 function morphAttributes(old, one) {
-  for (const { name } of [...old.attributes]) if (!one.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
+  for (const { name } of [...old.attributes]) {
+    const stays = (name === "open" && old.nodeName === "DETAILS") || (name === "tabindex" && old === document.activeElement); // or it loses the focus
+    if (!stays && !one.hasAttribute(name)) old.removeAttribute(name);
+  }
   for (const { name, value } of one.attributes) {
     if (old.getAttribute(name) === value) continue;
     if (name === "style") old.style.cssText = value; // the policy of the page lets no attribute set it
