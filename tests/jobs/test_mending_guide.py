@@ -1,6 +1,7 @@
 """The commands of the guide that look into jobs and mend them are run as they stand."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from datetime import UTC
 
 import pytest
 
@@ -23,7 +24,7 @@ async def test_the_commands_of_the_guide_show_and_reset_an_iteration(
         assert guided[:2] == ["./ada", "jobs"]
         await failed(playground)
         words = [word.replace("hunt.42", "hunt.1") for word in guided[2:]]
-        arguments = parser.parse_args([*words, "--tenant", ANNA.tenant])
+        arguments = parser.parse_args([*words, "--tenant", ANNA.tenant], Namespace(zone=UTC))
         assert await ACTIONS[arguments.action](jobs, arguments) == 0
         answers.append(capsys.readouterr().out)
         if "--dry-run" not in words and "reset" in words:

@@ -1,7 +1,8 @@
 """What is recorded of items and effects is listed, resolved when it is not known, and reset."""
 
 import asyncio
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from datetime import UTC
 from typing import Any
 
 import pytest
@@ -189,7 +190,7 @@ async def test_the_command_line_lists_resolves_and_resets(
     declare(parser)
 
     async def ada_jobs(*words: str) -> str:
-        arguments = parser.parse_args([*words, "--tenant", ANNA.tenant])
+        arguments = parser.parse_args([*words, "--tenant", ANNA.tenant], Namespace(zone=UTC))
         assert await ACTIONS[arguments.action](playground.jobs, arguments) == 0
         return capsys.readouterr().out
 
@@ -210,7 +211,7 @@ async def test_the_command_line_lists_resolves_and_resets(
     assert await ada_jobs("units", "hunt.1", "--limit", "0") == ""
     await ada_jobs("resolve", "hunt.1", "effect:apply 7", "done", "--result", '{"id": 5}')
     await ada_jobs("reset", "hunt.1", "effect:apply 8")
-    assert 'done     -                    iteration 0  result {"id":5}' in await ada_jobs("units", "hunt.1")
+    assert 'done     -                          iteration 0  result {"id":5}' in await ada_jobs("units", "hunt.1")
     await playground.jobs.storage.write_step(ANNA, "1 attempt", "step:search", "[7]")
     steps = await ada_jobs("show", "hunt.1", "--steps")
     assert [line.split()[0] for line in steps.splitlines()[-2:]] == ["effect:apply", "step:search"]

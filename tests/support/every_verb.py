@@ -315,7 +315,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     office = await threads.add_of_person(TENANT, Inbox("office", "a"), Correspondent(1), way, "", "event", message)
     await threads.claim_answer(await threads.find(TENANT, office.thread), 7)
     await threads.forget(TENANT, 1)
-    await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(2), way, "", "event", message)
+    await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(2), way, "", "later", message)
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:

@@ -44,7 +44,7 @@ async def test_the_code_arrives_by_mail_and_links_the_contact(
     assert await directory.users.by_contact(TENANT, "telegram", "100001") is not None
 
 
-@pytest.mark.parametrize(("channel", "title"), [("telegram-bot", "(Telegram)"), ("vk", "(VK)"), ("web", "(web)")])
+@pytest.mark.parametrize(("channel", "title"), [("telegram-bot", "(Telegram (bot))"), ("vk", "(VK)"), ("web", "(web)")])
 async def test_the_mail_names_the_channel_as_people_know_it(
     store: Store, directory: Directory, mailer: Mailer, state: SandboxState, channel: str, title: str
 ) -> None:
