@@ -1,5 +1,5 @@
 """Moments in the zone of the installation: those that people write, and those that they are shown, as in the console.
-JSON keeps UTC. And how long something took.
+JSON keeps UTC. Also how long something took.
 """
 
 from argparse import Namespace
@@ -40,16 +40,16 @@ def read_moment(option: str, text: str, zone: tzinfo) -> datetime:
         typed = read_time(text, now, zone)
         if typed and typed.skipped:
             raise CommandFailed(f"--{option}: the clock is put forward over {typed.skipped} of that day", WRONG_USAGE)
-        found = typed.at if typed else datetime.fromisoformat(text)
+        found = typed.at if typed else _iso_moment(text)
+        return found.astimezone(zone) if found.tzinfo else from_wall(found, zone, now)
     except TimePassed:
         raise CommandFailed(f"--{option}: {text} has passed", WRONG_USAGE) from None
-    except ValueError:
+    except (ValueError, OverflowError):
         raise CommandFailed(
             f"--{option} {text!r} is no time: write 14:30, 'tomorrow 9:00', '25.11 14:30', 2026-11-25T14:30 or "
             "2026-11-25T14:30:00+03:00",
             WRONG_USAGE,
         ) from None
-    return found.astimezone(zone) if found.tzinfo else from_wall(found, zone, now)
 
 
 def shown_moment(at: datetime | None, zone: tzinfo) -> str:
@@ -65,6 +65,13 @@ def format_span(ms: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60:.0f}:{seconds % 60:02.0f} min"
     return f"{seconds // 3600:.0f}:{seconds % 3600 // 60:02.0f} h" if seconds < 86400 else f"{seconds / 86400:.1f} d"
+
+
+def _iso_moment(text: str) -> datetime:
+    """Return a date with a time of day. Raises ValueError; also for a date alone, which would mean midnight."""
+    if "T" not in text.upper() and " " not in text.strip():
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
 
 
 def _has_zone(text: str) -> bool:

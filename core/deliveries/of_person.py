@@ -33,7 +33,7 @@ _NUMBER_DIGITS = 19
 
 
 class ChildAnswer(NamedTuple):
-    """What a guardian has answered last for a child. `at`: Unix ms."""
+    """The last answer of a guardian for a child. `at`: Unix ms."""
 
     child: AskedChild
     value: str
@@ -49,8 +49,8 @@ class PersonDelivery(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person. `children`: for
-    whom it answers.
+    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person. `children`: those
+    for which it may answer.
     """
 
     position: DeliveryPosition

@@ -29,11 +29,6 @@ def write_optional_time(at: datetime | None) -> str | None:
     return None if at is None else write_time(at)
 
 
-def local_time(ms: int) -> str:
-    """Return Unix milliseconds to the minute, as the clock of this machine shows them."""
-    return from_ms(ms).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
 def to_ms(at: datetime) -> int:
     """Return an aware time as Unix milliseconds."""
     return round(at.timestamp() * 1000)

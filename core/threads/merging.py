@@ -2,7 +2,7 @@
 
     ThreadMerger.plan ─▶ tube `replies`, due in a minute ─▶ ReplyWorker.handle ─▶ ThreadMerger.finish
 
-The task is put before the people are merged, and looks later whether they were: the directory and the threads of a
+The task is put before the people are merged, and checks later whether they were: the directory and the threads of a
 person are in different shards, so no one step changes both.
 """
 
@@ -19,7 +19,7 @@ from core.updates.events import REPLIES_TUBE, replies_tube
 MERGED = "merged"
 """The kind of the tasks."""
 _LATER = timedelta(minutes=1)
-_MOST_LOOKS = 60
+_MOST_TRIES = 60
 """A merge waits while people are imported."""
 
 
@@ -43,7 +43,7 @@ class ThreadMerger:
         tenant, (kept, other) = attempt.task.tenant, json.loads(attempt.body)
         heir, merged = await self._directory.users.lookup(tenant, [kept, other])
         if merged is not None:  # the merge was refused, or waits
-            return Retry(self._later) if attempt.task.attempts < _MOST_LOOKS else None
+            return Retry(self._later) if attempt.task.attempts < _MOST_TRIES else None
         if heir is not None:
             await self._threads.merge(tenant, kept, other)
         else:

@@ -218,7 +218,7 @@ def _mp3(data: bytes) -> bytes:
 
 
 def _wav(data: bytes) -> bytes:
-    """Return a sound with the chunks alone that are heard."""
+    """Return a WAV file with only the chunks that hold its sound."""
     chunks, place = [], 12
     while place + 8 <= len(data):
         after = place + 8 + int.from_bytes(data[place + 4 : place + 8], "little")

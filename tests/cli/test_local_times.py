@@ -33,6 +33,8 @@ def test_a_moment_is_read_as_people_write_it_in_the_zone_of_the_installation() -
         ("25:00", "--at '25:00' is no time: write 14:30, 'tomorrow 9:00'"),
         ("soon", "--at 'soon' is no time"),
         ("31.02 9:00", "is no time"),
+        ("2026-12-01", "--at '2026-12-01' is no time"),
+        ("0001-01-01T00:00", "is no time"),
         ("25.11.2020 9:00", "--at: 25.11.2020 9:00 has passed"),
         ("25.03.2096 02:30", "--at: the clock is put forward over 02:30 of that day"),
     ],

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
@@ -80,7 +80,7 @@ async def test_a_courier_is_shown_with_its_throttle_and_leaves_the_reason_why_it
         assert (found.state, found.account, found.pid) == (ProcessState.RUNNING, "ada", os.getpid())
         await stack.queue.throttle("echo", "account:ada", HOUR)
         (view,) = (await overview(stack.store, stack.queue, Channels(stack.store))).processes
-        assert "throttled by the provider (account) for 3" in describe(view, stack.now())
+        assert "throttled by the provider (account) for 3" in describe(view, stack.now(), UTC)
         await stack.store.command("DEL", "queue:{0}:throttles:echo")
         await stack.deliver(*people(1))
         assert await working == OPERATOR_NEEDED

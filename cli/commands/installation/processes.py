@@ -5,14 +5,15 @@ so it also shows why the API does not run.
 import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from cli.client.http_client import open_client
+from cli.client.local_times import shown_moment
 from cli.client.verbs import print_result
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed
 from cli.services.store import open_store
 from cli.settings.settings import load
-from core.model.clock import from_ms, local_time
+from core.model.clock import from_ms
 from core.model.text.characters import counted
 from core.processes import ANSWERS, FaultyPart, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from core.services import open_services
@@ -52,12 +53,14 @@ async def list_all(arguments: Namespace) -> int:
     """Print one line per process, faulty part of `./ada up`, and tube or bot without a process; exit code 1 if one of
     these waits or has stopped.
     """
-    async with open_store(load()) as store, open_services(store) as core:
+    configuration = load()
+    zone = configuration.settings.timezone
+    async with open_store(configuration) as store, open_services(store) as core:
         found = await overview(store, core.queue, core.channels)
     for view in found.processes:
-        print_result(arguments, view, describe(view, datetime.now(UTC)))
+        print_result(arguments, view, describe(view, datetime.now(UTC), zone))
     for part in found.faulty:
-        print_result(arguments, part, describe_faulty(part))
+        print_result(arguments, part, describe_faulty(part, zone))
     for tube in found.unserved:
         print_result(arguments, tube, describe_unserved(tube))
     for bot in found.unanswered:
@@ -66,9 +69,9 @@ async def list_all(arguments: Namespace) -> int:
     return SUCCESS if is_well and all(view.process.is_there for view in found.processes) else FAILURE
 
 
-def describe(view: ProcessView, now: datetime) -> str:
+def describe(view: ProcessView, now: datetime, zone: tzinfo) -> str:
     process = view.process
-    started = local_time(process.started)
+    started = shown_moment(from_ms(process.started), zone)
     name = f"{process.kind} {process.name}".rstrip()
     lines = [f"{name:<22} {process.state:<9} {process.host} {process.pid}, {process.version}, since {started}"]
     if process.is_quiet:
@@ -86,9 +89,9 @@ def describe(view: ProcessView, now: datetime) -> str:
     return f"\n{'':<23}".join(lines)
 
 
-def describe_faulty(found: FaultyPart) -> str:
-    part = found.part
-    return f"{part.name:<22} {part.state:<9} {found.host}, since {local_time(part.since)}\n{'':<23}{part.fault}"
+def describe_faulty(found: FaultyPart, zone: tzinfo) -> str:
+    part, since = found.part, shown_moment(from_ms(found.part.since), zone)
+    return f"{part.name:<22} {part.state:<9} {found.host}, since {since}\n{'':<23}{part.fault}"
 
 
 def describe_unserved(tube: UnservedTube) -> str:

@@ -77,8 +77,8 @@ def _declare_recipients(parser: ArgumentParser) -> None:
     add(
         "--follow-up",
         metavar="KEY",
-        help="send to those whom this delivery did not reach, by --channel; its text again, unless --text is given, "
-        "and its question, unless another one is",
+        help="send to the people that this delivery did not reach, by --channel; its text again, unless --text is "
+        "given, and its question, unless another one is",
     )
     add("--of", choices=["unreached", "unanswered"], help="with --follow-up: whom it goes to (default: unreached)")
 

@@ -7,9 +7,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import asdict
+from datetime import UTC, tzinfo
 from importlib.util import find_spec
 from pathlib import Path
 
+from cli.client.local_times import shown_moment
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, facts_of
 from cli.processes.part_of_up import part_that_runs
@@ -22,7 +24,7 @@ from cli.settings.sync_file import read_sync_lines
 from core.admission.api_keys import SCIM, ApiKeys
 from core.directory.syncs import Syncs
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
-from core.model.clock import local_time
+from core.model.clock import from_ms
 from core.model.history_key import DEFAULT_TENANT
 from core.model.parts import PartState, faulty
 from core.processes import ANSWERS, LOSS_REMEDY, ProcessRegister, accept_loss, last_loss, unanswered_bots
@@ -83,7 +85,7 @@ async def print_findings(configuration: Configuration, arguments: Namespace) -> 
 async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterator[Finding]:
     yield Finding("settings", True, f"{len(configuration.raw)} set")
     yield check_data(configuration.settings.data.absolute())
-    for finding in check_parts(configuration.settings.data.absolute()):
+    for finding in check_parts(configuration.settings.data.absolute(), configuration.settings.timezone):
         yield finding
     async for finding in check_server(configuration):
         yield finding
@@ -105,17 +107,17 @@ def check_data(data: Path) -> Finding:
     return Finding("data", True, f"{data}, {free / 2**30:.0f} GiB free")
 
 
-def check_parts(data: Path) -> Iterator[Finding]:
+def check_parts(data: Path, zone: tzinfo) -> Iterator[Finding]:
     """Emit whether the parts of `./ada up` run as they should. It need not run: containers run the parts one by one."""
     note = read_note(data)
     if note is None:
         yield Finding("up", None, "does not run with this ADA_DATA")
     elif not note.is_up:
-        yield Finding("up", None, f"was killed, or hangs, since {local_time(note.beat)}", "./ada up")
+        yield Finding("up", None, f"was killed, or hangs, since {shown_moment(from_ms(note.beat), zone)}", "./ada up")
     elif found := faulty(note.parts, now_ms()):
         for part in found:
             again = "then stop `./ada up` and start it again" if part.state is PartState.STOPPED else "it starts again"
-            detail = f"{part.name} {part.fault} (since {local_time(part.since)})"
+            detail = f"{part.name} {part.fault} (since {shown_moment(from_ms(part.since), zone)})"
             yield Finding("up", False, detail, f"repair the cause; {again}")
     else:
         yield Finding("up", True, f"its {len(note.parts)} parts run")
@@ -165,7 +167,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         async for finding in check_people(store, configuration.settings):
             yield finding
         yield await check_webhooks(store)
-        async for finding in check_syncs(store, configuration.settings.syncs):
+        async for finding in check_syncs(store, configuration.settings.syncs, configuration.settings.timezone):
             yield finding
         async for finding in check_bots(store):
             yield finding
@@ -244,7 +246,7 @@ async def check_clock(store: Store) -> Finding:
     return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
 
 
-async def check_syncs(store: Store, file: Path | None = None) -> AsyncIterator[Finding]:
+async def check_syncs(store: Store, file: Path | None = None, zone: tzinfo = UTC) -> AsyncIterator[Finding]:
     """Emit what became of the last run of each source of people of the default tenant. `file`: ADA_SYNCS."""
     try:
         repeated = [words[0] for words in read_sync_lines(file)]
@@ -267,11 +269,13 @@ async def check_syncs(store: Store, file: Path | None = None) -> AsyncIterator[F
         if one.last.fault:
             yield Finding(f"sync {one.source}", False, f"changed nothing: {one.last.detail or one.last.fault}")
         elif one.is_late(syncs.now()):
-            yield Finding(f"sync {one.source}", False, f"the program is silent since {local_time(one.last.ended)}")
+            since = shown_moment(from_ms(one.last.ended), zone)
+            yield Finding(f"sync {one.source}", False, f"the program is silent since {since}")
         else:
             again = f", again each {one.last.every // 60} min" if one.last.every else ""
             by = " by `./ada up`" if again and one.source in repeated else ""
-            yield Finding(f"sync {one.source}", True, f"{one.last.place}, {local_time(one.last.ended)}{again}{by}")
+            ended = shown_moment(from_ms(one.last.ended), zone)
+            yield Finding(f"sync {one.source}", True, f"{one.last.place}, {ended}{again}{by}")
 
 
 async def check_sign_in(store: Store, settings: Settings) -> Finding:

@@ -29,7 +29,7 @@ _AT_ONCE = 100
 
 
 class ChildAnswerView(Struct):
-    """What a guardian has answered last for a child. `text`: of the option."""
+    """The last answer of a guardian for a child. `text`: of the option."""
 
     child: Id
     name: str | None
