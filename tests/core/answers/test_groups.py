@@ -9,7 +9,7 @@ from core.answers import Answers
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.directory import Directory
 from core.model.delivery import Accepted, Recipient
-from core.model.people import User
+from core.model.people import User, UserChange
 from core.model.question import AnswerKind, AnswerState, Option, Question
 from core.queue import QueueClient
 from core.updates import answer_worker
@@ -91,6 +91,13 @@ async def test_a_stranger_is_told_how_to_link_and_then_answers(asked: Asked) -> 
     await Directory(asked.stack.store).users.create(TENANT, User(9, "New", contacts={BOT: ["100009"]}))
     assert (await press(asked, "100009", 0, "e2")).text == "Спасибо, отмечено."
     assert await answers_of(asked, accepted) == {9: "read"}
+
+
+async def test_a_blocked_person_answers_in_no_chat(asked: Asked) -> None:
+    accepted = await asked.ask(READ, GROUP)
+    await Directory(asked.stack.store).users.update(TENANT, 1, UserChange(blocked=True))
+    assert (await press(asked, "100001", 0, "e1")).text == STRANGER
+    assert await answers_of(asked, accepted) == {}
 
 
 @pytest.mark.parametrize("written", [1, "1"])

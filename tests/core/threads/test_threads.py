@@ -273,6 +273,7 @@ async def test_the_delivery_of_a_reply_names_its_person_beyond_the_first_page_of
     incoming = IncomingReplies(school.core.store, school.core.directory)
     found = [await incoming.delivery(TENANT, ReceivedMessage("1", key, number)) for number in (0, PAGE, PAGE + 1)]
     assert [one and one.recipient for one in found] == [1000, 1000 + PAGE, None]
+    assert await incoming.delivery("another", ReceivedMessage("1", key, 0)) is None, "of another tenant"
 
 
 async def test_the_members_of_an_office_read_it_together_but_no_student(school: School) -> None:
