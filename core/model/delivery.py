@@ -38,6 +38,10 @@ class QuotaState(Struct, frozen=True):
     resets_in: timedelta
     period: timedelta
 
+    @property
+    def is_used_up(self) -> bool:
+        return self.limit is not None and self.used >= self.limit
+
 
 NO_QUOTA = QuotaState(0, None, timedelta(), timedelta())
 

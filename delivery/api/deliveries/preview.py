@@ -70,7 +70,7 @@ class PreviewQuota(Struct):
     def of(cls, state: QuotaState) -> "PreviewQuota":
         limit = state.limit or 0
         resets_in = math.ceil(state.resets_in.total_seconds())
-        return cls(state.used, limit, max(0, limit - state.used - 1), state.used < limit, resets_in)
+        return cls(state.used, limit, max(0, limit - state.used - 1), not state.is_used_up, resets_in)
 
 
 class PreviewPerson(Struct):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Annotated
 
-from core.errors import Invalid
+from core.errors import Invalid, QuotaExceeded
 from core.model.clock import from_ms
-from core.model.delivery import NewDelivery, Repeat, Sender, Strategy
+from core.model.delivery import NewDelivery, QuotaState, Repeat, Sender, Strategy
 from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import sms_parts
@@ -57,7 +57,9 @@ class OrderAttributes(Attributes, frozen=True):
     ] = ""
     answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
     audience: orders.AudienceName = ""
-    preview: Annotated[Flag, Own("Whether nothing is sent: the action returns only what it would do.")] = False
+    preview: Annotated[
+        Flag, Own("Whether nothing is sent: the action returns what it would do, or why it would be refused.")
+    ] = False
 
     @property
     def message(self) -> MessageAttributes:
@@ -93,6 +95,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
     caller = Caller(services.tenant, person=user)
     if written.preview:
         seen = await services.core.sending.preview(order, caller)
+        _check_quota(seen.quota)
         return completed({**_previewed(seen), **_told(said, seen.delivery.deliver_at, due, services.timezone)})
     accepted = await services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
     later = accepted.deliver_at if accepted.state is DeliveryState.SCHEDULED else None
@@ -146,6 +149,12 @@ def due_of(written: str, now: datetime, zone: tzinfo) -> TypedTime | None:
     if typed is None and moment is None:
         raise Invalid("TIME_MALFORMED", sentence("time_is_written_as", value=written[:100]), "deliver_at")
     return typed or TypedTime(moment or now)
+
+
+def _check_quota(quota: QuotaState | None) -> None:
+    """Raises QuotaExceeded: a person reads it before it confirms, not after."""
+    if quota and quota.limit is not None and quota.is_used_up:
+        raise QuotaExceeded(quota.limit, quota.period, quota.resets_in)
 
 
 def _previewed(seen: Preview) -> dict[str, Data]:

@@ -187,6 +187,7 @@ async def test_the_quota_of_the_person_holds(school: Installation) -> None:
         await school.put("text")
         await school.over(run)
     assert [one for one in school.texts if "ent" in one][-2:] == ["Sent to 2", "Not sent: QUOTA_EXCEEDED"]
+    assert school.texts.count("2 people, 1 unreachable") == 1, "the preview is refused, before anybody confirms"
 
 
 @pytest.mark.parametrize(
