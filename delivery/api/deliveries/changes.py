@@ -1,7 +1,7 @@
 """Changes of deliveries: reschedule, cancel, retry."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -12,7 +12,7 @@ from core.model.people import id_text
 from core.model.states import Status
 from core.model.text.characters import nfc
 from delivery.api.deliveries.delivery_request import DeliveryAccepted, Far, Urgent
-from delivery.http.context import Request, Response
+from delivery.http.context import AnyRequest, Request, Response
 from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
@@ -96,7 +96,7 @@ async def cancel(request: Request[None, CancelQuery]) -> Response:
     return Response(DeliveryCancelled.of(cancelled))
 
 
-async def _own_ids(request: Request[Any, Any], given: Sequence[Id]) -> Sequence[str]:
+async def _own_ids(request: AnyRequest, given: Sequence[Id]) -> Sequence[str]:
     """Return the ids of recipients, of people in place of their external ids."""
     owns = await request.services.core.directory.users.own_ids(request.tenant, given)
     return [owns.get(one, one) for one in map(id_text, given)]

@@ -1,7 +1,7 @@
 """The runs of `./ada sync`: report a result, list the sources, ask for a run, forget a source."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct, structs
 
@@ -17,7 +17,7 @@ from core.directory.syncs import (
 )
 from core.model.clock import from_ms, write_time
 from core.model.people import is_source
-from delivery.http.context import Request, Response, no_content
+from delivery.http.context import AnyRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.responses.problems import invalid_field
@@ -128,7 +128,7 @@ async def forget(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
-def _source(request: Request[Any, Any]) -> str:
+def _source(request: AnyRequest) -> str:
     """Return the name of a source. Raises `InvalidFields` WRONG_VALUE."""
     source = part(request, "source")
     if not is_source(source):

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -11,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from core.admission.api_keys import SCIM
 from core.errors import Forbidden, NotFound, Refused
-from core.model.json_form import Json
+from core.model.json_form import Json, JsonObject
 from core.model.people import User, id_text
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.input.decoding import check_content_type, parse
@@ -19,6 +20,11 @@ from delivery.http.input.reading import part
 from delivery.http.input.receiving import read_body
 from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE, SCIM_TYPES, scim_refusal
 from delivery.http.route import NoParameters, Route, Routes
+
+if TYPE_CHECKING:  # needs a library that need not be installed
+    from scim2_models.path import FilterNode
+
+    from delivery.api.scim.resources import ScimGroup, ScimPerson, ScimSearch
 
 _LIBRARY = ("scim2_models", "pydantic", "lark")
 
@@ -33,25 +39,30 @@ class ScimQuery(Struct, rename="camel"):
     excluded_attributes: str | UnsetType = UNSET
 
 
-class ScimCollection(Protocol):
+Found = TypeVar("Found")
+Shape = TypeVar("Shape", bound="ScimPerson | ScimGroup")
+
+
+class ScimCollection(Protocol[Found, Shape]):
     """People or groups: `delivery.api.scim.people.ScimPeople`, `delivery.api.scim.groups.ScimGroups`."""
 
-    shape: Any
     body_limit: int
 
-    async def create(self, payload: Json) -> Any: ...
+    async def create(self, payload: Json) -> Shape: ...
 
-    async def replace(self, given: str, payload: Json) -> Any: ...
+    async def replace(self, given: str, payload: Json) -> Shape: ...
 
-    async def patch(self, given: str, payload: Json) -> Any: ...
+    async def patch(self, given: str, payload: Json) -> Shape: ...
 
     async def delete(self, given: str) -> None: ...
 
-    async def find(self, given: str) -> tuple[Any, Any]: ...
+    async def find(self, given: str) -> tuple[Found, Shape]: ...
 
-    def search(self, condition: Any) -> AsyncIterator[Any]: ...
+    def asked(self, query: Mapping[str, str]) -> "ScimSearch[Shape]": ...
 
-    async def resource_of(self, found: Any, *, with_members: bool) -> Any: ...
+    def search(self, condition: "FilterNode | None") -> AsyncIterator[Found]: ...
+
+    async def resource_of(self, found: Found, *, with_members: bool) -> Shape: ...
 
     async def members_of(self, given: str) -> Sequence[User] | None: ...
 
@@ -60,7 +71,7 @@ ScimRequest = Request[None, ScimQuery]
 _COLLECTIONS = {"Users": ("people", "ScimPeople"), "Groups": ("groups", "ScimGroups")}
 
 
-class ScimEndpoints:
+class ScimEndpoints(Generic[Found, Shape]):
     """The operations on people or groups. `name`: the part of their addresses."""
 
     def __init__(self, name: str) -> None:
@@ -86,9 +97,9 @@ class ScimEndpoints:
 
     async def show(self, request: ScimRequest) -> Response:
         """Show one."""
-        collection, search = await self._collection(request), (await _library()).search_of
+        collection = await self._collection(request)
         found = (await collection.find(part(request, "id")))[0]
-        with_members = search(collection.shape, _query(request)).names("members")
+        with_members = collection.asked(_query(request)).names("members")
         resource = await collection.resource_of(found, with_members=with_members)
         return await self._shown(request, collection, resource)
 
@@ -99,9 +110,9 @@ class ScimEndpoints:
 
     async def search(self, request: ScimRequest) -> Response:
         """Return a page of those that fit a filter. It is counted anew for each page, as SCIM wants it."""
-        collection, library = await self._collection(request), await _library()
-        search = library.search_of(collection.shape, _query(request))
-        found: list[Any] = []
+        collection = await self._collection(request)
+        search = collection.asked(_query(request))
+        found: list[JsonObject] = []
         total, page = 0, range(search.start, search.start + search.count)
         async for one in collection.search(search.condition):
             is_shown = total + 1 in page
@@ -121,28 +132,35 @@ class ScimEndpoints:
         }
         return _response(document)
 
-    async def _collection(self, request: ApiRequest) -> ScimCollection:
+    async def _collection(self, request: ApiRequest) -> ScimCollection[Found, Shape]:
         await _library()
         module, name = _COLLECTIONS[self._name]
         people = import_module("delivery.api.scim.people")
         directory = request.services.core.directory
         columns = await directory.syncs.columns(request.tenant)
-        made: ScimCollection = getattr(import_module(f"delivery.api.scim.{module}"), name)(
+        made: ScimCollection[Found, Shape] = getattr(import_module(f"delivery.api.scim.{module}"), name)(
             people.ScimSource(directory, request.tenant, request.key.name, columns)
         )
         return made
 
     async def _shown(
-        self, request: ScimRequest, collection: ScimCollection, resource: Any, status: int = 200
+        self, request: ScimRequest, collection: ScimCollection[Found, Shape], resource: Shape, status: int = 200
     ) -> Response:
-        search = (await _library()).search_of(collection.shape, _query(request))
+        search = collection.asked(_query(request))
         document = await self._document(request, collection, resource, search)
-        return _response(document, status, {"Location": self._location(request, resource.id)})
+        return _response(document, status, {"Location": self._location(request, resource.id or "")})
 
-    async def _document(self, request: ScimRequest, collection: ScimCollection, resource: Any, search: Any) -> Any:
+    async def _document(
+        self,
+        request: ScimRequest,
+        collection: ScimCollection[Found, Shape],
+        resource: Shape,
+        search: "ScimSearch[Shape]",
+    ) -> JsonObject:
         """Return a resource as JSON. Members are many, so that only those are read that are wanted."""
-        document = (await _library()).dump(resource, self._location(request, resource.id), search.parameters)
-        members = await collection.members_of(resource.id) if search.shows("members") else None
+        given = resource.id or ""
+        document = search.document(resource, self._location(request, given))
+        members = await collection.members_of(given) if search.shows("members") else None
         return {**document, "members": [_member(request, one) for one in members]} if members else document
 
     def _location(self, request: ApiRequest, given: str) -> str:
@@ -159,7 +177,7 @@ def discover(name: str) -> Callable[[Request[None, ScimQuery]], Awaitable[Respon
     """Return the endpoint of what the service says of itself."""
 
     async def show(request: Request[None, ScimQuery]) -> Response:
-        found = (await _library()).discovery(name, _base(request))
+        found: Sequence[JsonObject] = (await _library()).discovery(name, _base(request))
         if name == "ServiceProviderConfig":
             return _response(found[0])
         if given := request.http.match_info.get("id"):
@@ -175,7 +193,7 @@ def discover(name: str) -> Callable[[Request[None, ScimQuery]], Awaitable[Respon
     return show
 
 
-async def _library() -> Any:
+async def _library() -> ModuleType:
     """Return the module that needs scim2-models, which takes half a second to import. Raises Refused
     SCIM_NOT_INSTALLED.
     """
@@ -222,7 +240,7 @@ def _response(document: object, status: int = 200, headers: dict[str, str] | Non
     return Response(document, status, {"Content-Type": SCIM_TYPE, **(headers or {})})
 
 
-def _routes_of(path: str, what: str, endpoints: ScimEndpoints) -> list[Route]:
+def _routes_of(path: str, what: str, endpoints: ScimEndpoints[Found, Shape]) -> list[Route]:
     one = f"{path}/{{id}}"
     return [
         Route("POST", path, f"SCIM: add {what}", SCIM, endpoints.create, 201, SCIM_TYPE, query=ScimQuery,

@@ -5,15 +5,16 @@ groups only, and in them only its own people: members that somebody else has add
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+
+from scim2_models.path import FilterNode
 
 from core.directory.directory import Directory
 from core.directory.paging import pages_of_ids
 from core.errors import Conflict
-from core.model.json_form import Json
+from core.model.json_form import Json, JsonObject
 from core.model.people import Group, GroupChange, User, faults_of_id, id_text
 from delivery.api.scim.people import ScimSource
-from delivery.api.scim.resources import ScimGroup, ScimMember, operations_of, patched, read
+from delivery.api.scim.resources import ScimGroup, ScimMember, ScimSearch, operations_of, patched, read, search_of
 from delivery.http.responses.scim import scim_refusal
 
 _MEMBERS = re.compile(
@@ -31,7 +32,6 @@ class ScimGroups:
     read from bodies and written into answers apart from the other attributes.
     """
 
-    shape = ScimGroup
     body_limit = 2**20
 
     def __init__(self, source: ScimSource) -> None:
@@ -39,19 +39,19 @@ class ScimGroups:
         self._directory: Directory = source.directory
         self._tenant, self._prefix = source.tenant, f"{source.name}-"
 
-    async def create(self, payload: Json) -> Any:
+    async def create(self, payload: Json) -> ScimGroup:
         """Add a group; return the resource. Raises Invalid, Conflict GROUP_EXISTS."""
         rest, named = _apart(payload)
         resource = read(ScimGroup, rest)
         members = await self._require(named or [])
-        groups, title = self._directory.groups, resource.display_name
+        groups, title = self._directory.groups, resource.display_name or ""
         given = await self._new_id(title)
         await groups.create(self._tenant, Group(given, title, external_id=resource.external_id or ""))
         await groups.add_members(self._tenant, given, members)
         await self._source.report(updated=1)
         return (await self.find(given))[1]
 
-    async def replace(self, given: str, payload: Json) -> Any:
+    async def replace(self, given: str, payload: Json) -> ScimGroup:
         """Replace the name of a group, and its members if the body has them."""
         before = (await self.find(given))[1]
         rest, named = _apart(payload)
@@ -59,10 +59,10 @@ class ScimGroups:
         members = await self._own_members(given)
         return await self._write(before, after, members, named)
 
-    async def patch(self, given: str, payload: Json) -> Any:
+    async def patch(self, given: str, payload: Json) -> ScimGroup:
         """Apply operations to a group."""
         before = (await self.find(given))[1]
-        others: list[Mapping[str, Any]] = []
+        others: list[JsonObject] = []
         members = await self._own_members(given)
         wanted: dict[str, None] | None = None
         for one in operations_of(payload):
@@ -81,14 +81,18 @@ class ScimGroups:
         await self._directory.groups.delete(self._tenant, given)
         await self._source.report(updated=1)
 
-    async def find(self, given: str) -> tuple[Group, Any]:
+    async def find(self, given: str) -> tuple[Group, ScimGroup]:
         """Return a group and its resource without members. Raises NotFound GROUP_NOT_FOUND, also for other groups."""
         if not given.startswith(self._prefix):
             raise self._directory.groups.not_found(given)
         group = await self._directory.groups.find(self._tenant, given)
         return group, self._resource(group)
 
-    async def search(self, condition: Any) -> AsyncIterator[Group]:
+    def asked(self, query: Mapping[str, str]) -> ScimSearch[ScimGroup]:
+        """Return the question of a query. Raises Invalid SCIM_FILTER_WRONG, SCIM_VALUE_WRONG."""
+        return search_of(ScimGroup, query)
+
+    async def search(self, condition: FilterNode | None) -> AsyncIterator[Group]:
         """Emit the groups."""
         store = self._directory.records.store
         key = store.tenant_key("collectionids", self._tenant, "group")
@@ -98,7 +102,7 @@ class ScimGroups:
                 if group:
                     yield group
 
-    async def resource_of(self, found: Group, *, with_members: bool) -> Any:
+    async def resource_of(self, found: Group, *, with_members: bool) -> ScimGroup:
         """Return the resource of a group that was found."""
         resource = self._resource(found)
         if with_members:
@@ -111,7 +115,7 @@ class ScimGroups:
         found = await self._directory.groups.all_members(self._tenant, given)
         return [one for one in found if self._source.name in one.scim]
 
-    def _resource(self, group: Group) -> Any:
+    def _resource(self, group: Group) -> ScimGroup:
         name = group.title or id_text(group.id).removeprefix(self._prefix)
         return ScimGroup(display_name=name, external_id=group.external_id or None, id=id_text(group.id))
 
@@ -128,9 +132,11 @@ class ScimGroups:
             raise Conflict("GROUP_EXISTS", f"There is a group {title!r}.", "displayName")
         return f"{given} {secrets.token_hex(2)}" if found else given
 
-    async def _write(self, before: Any, after: Any, members: Sequence[str], wanted: Sequence[str] | None) -> Any:
+    async def _write(
+        self, before: ScimGroup, after: ScimGroup, members: Sequence[str], wanted: Sequence[str] | None
+    ) -> ScimGroup:
         """Write what differs. `wanted`: the members afterwards, None for those of before."""
-        groups, given, wanted = self._directory.groups, before.id, members if wanted is None else wanted
+        groups, given, wanted = self._directory.groups, before.id or "", members if wanted is None else wanted
         known, stay = set(members), set(wanted)
         leaving = [one for one in members if one not in stay]
         if len(leaving) > _EMPTIED_FREELY and not wanted:
@@ -138,7 +144,7 @@ class ScimGroups:
             raise Conflict("SCIM_GROUP_EMPTIED", detail)
         joining = await self._require([one for one in wanted if one not in known])
         if (after.display_name, after.external_id) != (before.display_name, before.external_id):
-            change = GroupChange(title=after.display_name, external_id=after.external_id or "")
+            change = GroupChange(title=after.display_name or "", external_id=after.external_id or "")
             await groups.update(self._tenant, given, change)
         if joining:
             await groups.add_members(self._tenant, given, joining)
@@ -165,7 +171,7 @@ def _apart(payload: Json) -> tuple[Json, list[str] | None]:
     return rest, named[0] if named else None
 
 
-def _apply(members: dict[str, None], operation: Mapping[str, Any], value: str | None) -> None:
+def _apply(members: dict[str, None], operation: JsonObject, value: str | None) -> None:
     """Apply an operation to the members of a group. `value`: the one whom its path selects, None for all. Raises
     Invalid SCIM_VALUE_WRONG.
     """
@@ -182,9 +188,11 @@ def _apply(members: dict[str, None], operation: Mapping[str, Any], value: str | 
             members[one] = None
 
 
-def _values(value: Any) -> list[str]:
+def _values(value: Json) -> list[str]:
     """Return the ids of members, each once. Raises Invalid SCIM_VALUE_WRONG."""
     listed = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(one, dict) and isinstance(one.get("value"), str) and one["value"] for one in listed):
+    given = [one.get("value") if isinstance(one, dict) else None for one in listed]
+    ids = [one for one in given if isinstance(one, str) and one]
+    if len(ids) < len(given):
         raise scim_refusal("invalidValue", 'Members are objects with a "value", the id of a person.')
-    return list(dict.fromkeys(one["value"] for one in listed))
+    return list(dict.fromkeys(ids))

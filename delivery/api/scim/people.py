@@ -10,11 +10,10 @@ an operation changes in the directory only what it says, and takes away only con
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.structs import replace
 from scim2_models import Context
-from scim2_models.path import CompareOperator, Comparison
+from scim2_models.path import CompareOperator, Comparison, FilterNode
 
 from core.directory.directory import Directory
 from core.directory.records import raise_first, user_not_found
@@ -25,7 +24,16 @@ from core.model.json_form import Json
 from core.model.own_fields import OwnFieldsByName, typed_fields
 from core.model.people import LOCALES, User, canonical_email, id_text
 from core.model.text.characters import nfc
-from delivery.api.scim.resources import ScimEnterprise, ScimPerson, operations_of, patched, read
+from delivery.api.scim.resources import (
+    ScimAddress,
+    ScimEnterprise,
+    ScimPerson,
+    ScimSearch,
+    operations_of,
+    patched,
+    read,
+    search_of,
+)
 from delivery.http.responses.scim import scim_refusal
 
 _FIELDS = ("department", "timezone")
@@ -59,12 +67,18 @@ class ScimSource:
         """Return the system of the external id of a person that leaves, or has left."""
         return self.gone if user.blocked and self.left not in systems_of(user.external_ids) else self.left
 
-    def known(self, user: User) -> Any:
+    def known(self, user: User) -> ScimPerson | None:
         """Return a person as the client has described it; None if it does not see the person."""
         text = user.scim.get(self.name)
         resource = ScimPerson.model_validate_json(text) if text else None
         if resource:
             resource.id = id_text(user.id)
+        return resource
+
+    def resource_of(self, user: User) -> ScimPerson:
+        """Return a person as the client has described it. Raises NotFound USER_NOT_FOUND for one it does not see."""
+        if (resource := self.known(user)) is None:
+            raise user_not_found(user.id)
         return resource
 
     async def people(self) -> AsyncIterator[User]:
@@ -95,33 +109,32 @@ class ScimSource:
 class ScimPeople:
     """The people of a client of SCIM."""
 
-    shape = ScimPerson
     body_limit = MOST_BYTES
 
     def __init__(self, source: ScimSource) -> None:
         self._source, self._users = source, source.directory.users
 
-    async def create(self, payload: Json) -> Any:
+    async def create(self, payload: Json) -> ScimPerson:
         """Add a person, or take over one who has left the source or has the same e-mail address; return the
         resource. Raises Invalid, Conflict, Forbidden SCIM_ADMINISTRATOR.
         """
         source, resource = self._source, read(ScimPerson, payload)
         resource.active = _is_active(resource)
-        change, found = await self._change(lambda _: resource, is_new=True), await self._known_before(resource)
+        add, found = await self._addition(resource), await self._known_before(resource)
         if found is None:
-            user = await self._users.create(source.tenant, change(User(f"p-{secrets.token_hex(6)}")))
+            user = await self._users.create(source.tenant, add(User(f"p-{secrets.token_hex(6)}")))
         else:
-            user = await self._users.revise(source.tenant, found.id, change)
+            user = await self._users.revise(source.tenant, found.id, add)
         await source.report(created=1)
-        return source.known(user)
+        return source.resource_of(user)
 
-    async def replace(self, given: str, payload: Json) -> Any:
+    async def replace(self, given: str, payload: Json) -> ScimPerson:
         """Replace what the client says of a person. An attribute that the body leaves out stays (RFC 7644, 3.5.1)."""
         sent = read(ScimPerson, payload, replaces=True)
         said = {name: getattr(sent, name) for name in sent.model_fields_set if name not in ("id", "meta", "schemas")}
         return await self._write(given, lambda before: before.model_copy(update=said))
 
-    async def patch(self, given: str, payload: Json) -> Any:
+    async def patch(self, given: str, payload: Json) -> ScimPerson:
         """Apply operations to a person."""
         operations = list(operations_of(payload))
         return await self._write(given, lambda before: patched(ScimPerson, before, operations))
@@ -143,17 +156,19 @@ class ScimPeople:
         await self._users.revise(source.tenant, user.id, leave)
         await source.report(left=1)
 
-    async def find(self, given: str) -> tuple[User, Any]:
+    async def find(self, given: str) -> tuple[User, ScimPerson]:
         """Return a person and its resource. Raises NotFound USER_NOT_FOUND, also for people of other sources."""
         user = await self._users.find(self._source.tenant, given)
-        if (resource := self._source.known(user)) is None:
-            raise user_not_found(given)
-        return user, resource
+        return user, self._source.resource_of(user)
 
-    async def search(self, condition: Any) -> AsyncIterator[User]:
+    def asked(self, query: Mapping[str, str]) -> ScimSearch[ScimPerson]:
+        """Return the question of a query. Raises Invalid SCIM_FILTER_WRONG, SCIM_VALUE_WRONG."""
+        return search_of(ScimPerson, query)
+
+    async def search(self, condition: FilterNode | None) -> AsyncIterator[User]:
         """Emit people who may fit a condition: for the common ones only the one person."""
         if isinstance(condition, Comparison) and condition.op is CompareOperator.eq:
-            wanted = await self._by_index(str(condition.attr_path).casefold(), condition.value)
+            wanted = await self._by_index(str(condition.attr_path).casefold(), str(condition.value))
             if wanted is not None:
                 for user in wanted:
                     yield user
@@ -161,17 +176,17 @@ class ScimPeople:
         async for user in self._source.people():
             yield user
 
-    async def resource_of(self, found: User, *, with_members: bool) -> Any:
+    async def resource_of(self, found: User, *, with_members: bool) -> ScimPerson:
         """Return the resource of a person that was found."""
-        return self._source.known(found)
+        return self._source.resource_of(found)
 
     async def members_of(self, given: str) -> Sequence[User] | None:
         """Return None: a person has no members."""
         return None
 
-    async def _by_index(self, attribute: str, value: Any) -> list[User] | None:
+    async def _by_index(self, attribute: str, value: str) -> list[User] | None:
         """Return the people with a value of an attribute that has an index; None for other attributes."""
-        source, text = self._source, str(value).encode(errors="ignore").decode()  # no half of a surrogate pair
+        source, text = self._source, value.encode(errors="ignore").decode()  # no half of a surrogate pair
         external_ids = {
             "username": [f"{source.name}-name:{text.lower()}"],
             "externalid": [f"{system}:{text}" for system in (source.name, source.left, source.gone)],
@@ -181,7 +196,7 @@ class ScimPeople:
         found = [await self._users.by_external_id(source.tenant, one) for one in external_ids]
         return [one for one in found if one and source.name in one.scim]
 
-    async def _known_before(self, resource: Any) -> User | None:
+    async def _known_before(self, resource: ScimPerson) -> User | None:
         """Return the person that a new resource is about: it has left this source, or has the e-mail address. Raises
         Conflict EXTERNAL_ID_TAKEN if the client sees it already.
         """
@@ -197,14 +212,14 @@ class ScimPeople:
             raise _taken(found)
         return found
 
-    async def _write(self, given: str, changed: Callable[[Any], Any]) -> Any:
+    async def _write(self, given: str, changed: Callable[[ScimPerson], ScimPerson]) -> ScimPerson:
         source, (user, before) = self._source, await self.find(given)
         leaves = _is_active(before) and not _is_active(changed(before))
         if leaves:
             await self._count_departure()
         user = await self._users.revise(source.tenant, user.id, await self._change(changed))
         await source.report(updated=0 if leaves else 1, left=1 if leaves else 0)
-        return source.known(user)
+        return source.resource_of(user)
 
     async def _count_departure(self) -> None:
         source = self._source
@@ -218,17 +233,27 @@ class ScimPeople:
             await source.report(refused=refused)
             raise
 
-    async def _change(self, changed: Callable[[Any], Any], *, is_new: bool = False) -> Callable[[User], User]:
-        """Return what `changed` makes of the record of a person, given its description so far, None of a new one."""
+    async def _addition(self, resource: ScimPerson) -> Callable[[User], User]:
+        """Return the function that describes a person by a resource. It raises Conflict EXTERNAL_ID_TAKEN for a person
+        whom the client sees already.
+        """
+        source = self._source
+        own_fields = await source.directory.own_fields.all(source.tenant)
+
+        def add(old: User) -> User:
+            if source.known(old):
+                raise _taken(old)
+            return _Change(source, own_fields, None, resource).of(old)
+
+        return add
+
+    async def _change(self, changed: Callable[[ScimPerson], ScimPerson]) -> Callable[[User], User]:
+        """Return the function that writes what `changed` makes of the description of a person into its record."""
         source = self._source
         own_fields = await source.directory.own_fields.all(source.tenant)
 
         def change(old: User) -> User:
-            before = source.known(old)
-            if is_new and before:
-                raise _taken(old)
-            if not is_new and not before:
-                raise user_not_found(old.id)
+            before = source.resource_of(old)
             return _Change(source, own_fields, before, changed(before)).of(old)
 
         return change
@@ -240,8 +265,8 @@ class _Change:
 
     source: ScimSource
     own_fields: OwnFieldsByName
-    before: Any
-    after: Any
+    before: ScimPerson | None
+    after: ScimPerson
 
     def of(self, old: User) -> User:
         """Return the person as it will be. Raises Invalid, Forbidden SCIM_ADMINISTRATOR."""
@@ -261,11 +286,11 @@ class _Change:
             scim={**old.scim, self.source.name: text},
         )
 
-    def _columns(self, old: User) -> dict[str, Any]:
+    def _columns(self, old: User) -> dict[str, str | dict[str, str] | None]:
         """Return the fields of the person that the client has changed, and that no source before it says."""
         earlier = _columns(self.before) if self.before else dict[str, str | None]()
         fields = dict(old.fields)
-        found: dict[str, Any] = {"fields": fields}
+        found: dict[str, str | dict[str, str] | None] = {"fields": fields}
         for column, value in _columns(self.after).items():
             if value == earlier.get(column) or self._has_another_owner(old, column):
                 continue
@@ -294,7 +319,8 @@ class _Change:
         """Return the external ids: those of this source in their place among the others."""
         source, after = self.source, self.after
         system = source.name if _is_active(after) else source.system_of_leaver(old)
-        new = [f"{system}:{after.external_id or after.user_name}", f"{source.name}-name:{after.user_name.lower()}"]
+        name = after.user_name or ""
+        new = [f"{system}:{after.external_id or name}", f"{source.name}-name:{name.lower()}"]
         own = {source.name, source.left, source.gone, f"{source.name}-name"}
         first = next((n for n, one in enumerate(systems_of(old.external_ids)) if one in own), len(old.external_ids))
         others = [one for one in old.external_ids if one.partition(":")[0] not in own]
@@ -316,36 +342,39 @@ def _taken(user: User) -> Conflict:
     return Conflict("EXTERNAL_ID_TAKEN", f"This is the person {user.id}, who is here already.", "external_ids")
 
 
-def _is_active(resource: Any) -> bool:
+def _is_active(resource: ScimPerson) -> bool:
     return resource.active is not False
 
 
-def _columns(resource: Any) -> dict[str, str | None]:
+def _columns(resource: ScimPerson) -> dict[str, str | None]:
     """Return what a resource says of a person: column → value, None if it says nothing."""
     name = resource.name
     parts = [part for part in (name.family_name, name.given_name, name.middle_name) if part] if name else []
-    mails = [one for one in resource.emails or () if one.value]
-    mail = next((one for one in mails if one.primary), mails[0] if mails else None)
+    mails = sorted(_with_value(resource.emails), key=lambda mail: not mail[1].primary)
     language = (resource.locale or resource.preferred_language or "")[:2].lower()
     extension = resource[ScimEnterprise]
     return {
         "name": resource.display_name or (name and name.formatted) or " ".join(parts) or None,
-        "email": canonical_email(mail.value) if mail else None,
+        "email": canonical_email(mails[0][0]) if mails else None,
         "locale": language if language in LOCALES else None,
         "fields.department": extension.department if extension else None,
         "fields.timezone": resource.timezone,
     }
 
 
-def _addresses(resource: Any, channel: str) -> list[str]:
+def _addresses(resource: ScimPerson, channel: str) -> list[str]:
     """Return the addresses of a channel: all of e-mail; mobile numbers, and numbers without a type."""
     if channel == "email":
-        given = [one.value for one in resource.emails or () if one.value]
+        given = [value for value, _ in _with_value(resource.emails)]
     else:
-        phones = [one for one in resource.phone_numbers or () if one.value]
-        given = [one.value.removeprefix("tel:") for one in phones if (one.type or "mobile").lower() == "mobile"]
+        phones = _with_value(resource.phone_numbers)
+        given = [value.removeprefix("tel:") for value, one in phones if (one.type or "mobile").lower() == "mobile"]
         given = [one for one in given if not malformed(channel, one)]
     return [canonical(channel, one) for one in given]
+
+
+def _with_value(addresses: Sequence[ScimAddress] | None) -> list[tuple[str, ScimAddress]]:
+    return [(one.value, one) for one in addresses or () if one.value]
 
 
 def _renamed(external_id: str, system: str, new: str) -> str:

@@ -6,11 +6,12 @@ the policy: a member to be removed named by `value`, a path that selects an entr
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, ValidationError
 from scim2_models import (
     URN,
+    AnyExtension,
     CaseExact,
     ComplexAttribute,
     Context,
@@ -26,6 +27,7 @@ from scim2_models import (
     Resource,
     ResourceType,
     SCIMException,
+    ScimFilter,
     ScimPolicy,
     ScimProvider,
     SearchRequest,
@@ -33,6 +35,7 @@ from scim2_models import (
     Uniqueness,
     User,
 )
+from scim2_models.path import FilterNode
 from scim2_models.resources.service_provider_config import (
     AuthenticationScheme,
     Bulk,
@@ -43,7 +46,7 @@ from scim2_models.resources.service_provider_config import (
 )
 from scim2_models.resources.service_provider_config import Patch as PatchSupport
 
-from core.model.json_form import Json
+from core.model.json_form import Json, JsonObject
 from delivery.http.responses.scim import scim_refusal
 
 MOST_RESULTS = 200
@@ -91,7 +94,7 @@ class ScimEnterprise(Extension):
     department: str | None = None
 
 
-class ScimUser(Resource[Any]):
+class ScimUser(Resource[AnyExtension]):
     """A person."""
 
     __schema__ = User.__schema__
@@ -126,7 +129,8 @@ class ScimGroup(Resource[Any]):
     members: list[ScimMember] | None = None
 
 
-ScimPerson: Any = ScimUser.__class_getitem__(ScimEnterprise)
+ScimPerson = ScimUser[ScimEnterprise]
+ScimResource = TypeVar("ScimResource", bound=Resource[Any])
 
 CONFIG = ServiceProviderConfig(
     patch=PatchSupport(supported=True),
@@ -153,7 +157,7 @@ PROVIDER = ScimProvider(
 )
 
 
-def read(shape: type[Resource[Any]], payload: Json, *, replaces: bool = False) -> Any:
+def read(shape: type[ScimResource], payload: Json, *, replaces: bool = False) -> ScimResource:
     """Return the resource of a body. Raises Invalid SCIM_…"""
     context = Context.RESOURCE_REPLACEMENT_REQUEST if replaces else Context.RESOURCE_CREATION_REQUEST
     try:
@@ -162,7 +166,7 @@ def read(shape: type[Resource[Any]], payload: Json, *, replaces: bool = False) -
         raise scim_refusal_of(fault) from None
 
 
-def operations_of(payload: Json) -> Iterator[Mapping[str, Any]]:
+def operations_of(payload: Json) -> Iterator[JsonObject]:
     """Emit the operations of a body; those of an operation without a path, whose value has paths as names, one by one.
     Raises Invalid SCIM_SYNTAX_WRONG.
     """
@@ -181,14 +185,14 @@ def operations_of(payload: Json) -> Iterator[Mapping[str, Any]]:
             yield one
 
 
-def patched(shape: type[Resource[Any]], resource: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+def patched(shape: type[ScimResource], resource: ScimResource, operations: Sequence[JsonObject]) -> ScimResource:
     """Return a copy of a resource with operations applied. Raises Invalid SCIM_…"""
     if len(operations) > MOST_OPERATIONS:
         raise scim_refusal("invalidValue", f"A patch has at most {MOST_OPERATIONS} operations.")
     payload = {"schemas": [str(PatchOp.__schema__)], "Operations": operations}
     with PROVIDER:
         try:
-            patch: Any = PatchOp[shape].model_validate(payload, scim_ctx=Context.RESOURCE_PATCH_REQUEST)  # type: ignore[valid-type]
+            patch = PatchOp[shape].model_validate(payload, scim_ctx=Context.RESOURCE_PATCH_REQUEST)  # type: ignore[valid-type]
             changed = resource.model_copy(deep=True)
             patch.patch(changed)
         except (ValidationError, SCIMException) as fault:
@@ -202,7 +206,7 @@ def scim_refusal_of(fault: ValidationError | SCIMException) -> Exception:
     return scim_refusal(error.scim_type or "invalidValue", (error.detail or "").splitlines()[0][:500])
 
 
-def dump(resource: Any, location: str, parameters: Any = None) -> Mapping[str, Any]:
+def dump(resource: ScimResource, location: str, parameters: SearchRequest[ScimResource] | None = None) -> JsonObject:
     """Return a resource as JSON, with its address."""
     named = resource.model_copy()
     named.meta = Meta(resource_type=URN(str(resource.__schema__)).rsplit(":", 1)[-1], location=location)
@@ -211,20 +215,24 @@ def dump(resource: Any, location: str, parameters: Any = None) -> Mapping[str, A
 
 
 @dataclass(frozen=True)
-class ScimSearch:
+class ScimSearch(Generic[ScimResource]):
     """A question for resources. `start`: counted from 1; `parameters`: the attributes of the answer."""
 
-    filter: Any
+    filter: ScimFilter[ScimResource] | None
     start: int
     count: int
-    parameters: Any
+    parameters: SearchRequest[ScimResource]
 
     @property
-    def condition(self) -> Any:
+    def condition(self) -> FilterNode | None:
         return self.filter.ast if self.filter else None
 
-    def fits(self, resource: Any) -> bool:
-        return self.filter is None or bool(self.filter.match(resource))
+    def fits(self, resource: ScimResource) -> bool:
+        return self.filter is None or self.filter.match(resource)
+
+    def document(self, resource: ScimResource, location: str) -> JsonObject:
+        """Return a resource as JSON, with its address and the attributes that are wanted."""
+        return dump(resource, location, self.parameters)
 
     def shows(self, attribute: str) -> bool:
         """Return whether an attribute that is returned by default is wanted in the answer."""
@@ -237,17 +245,17 @@ class ScimSearch:
         return any(attribute in str(one).casefold() for one in named)
 
 
-def search_of(shape: type[Resource[Any]], query: Mapping[str, str]) -> ScimSearch:
+def search_of(shape: type[ScimResource], query: Mapping[str, str]) -> ScimSearch[ScimResource]:
     """Return the question of a query. Raises Invalid SCIM_FILTER_WRONG, SCIM_VALUE_WRONG."""
     try:
-        asked: Any = SearchRequest[shape].model_validate(dict(query), scim_provider=PROVIDER)  # type: ignore[valid-type]
+        asked = SearchRequest[shape].model_validate(dict(query), scim_provider=PROVIDER)  # type: ignore[valid-type]
     except (ValidationError, SCIMException) as fault:
         raise scim_refusal_of(fault) from None
     count = MOST_RESULTS if asked.count is None else min(asked.count, MOST_RESULTS)
     return ScimSearch(asked.filter, asked.start_index or 1, count, asked)
 
 
-def discovery(name: str, base: str) -> Sequence[Mapping[str, Any]]:
+def discovery(name: str, base: str) -> Sequence[JsonObject]:
     """Return what the service says of itself: `ServiceProviderConfig` (one), `ResourceTypes`, `Schemas`."""
     found: Sequence[Resource[Any]] = (
         (CONFIG,)
