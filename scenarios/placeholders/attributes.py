@@ -11,6 +11,7 @@ from scenarios.bot.durations import SECONDS, with_seconds
 from scenarios.bot.event_fields import MARKED_UP
 from scenarios.engine import Values
 from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, URL, Escaping, Rendered, Scope, render_all
+from scenarios.placeholders.values import is_list
 from scenarios.words import Text, placed
 
 CONTROL_FIELDS = frozenset(
@@ -28,7 +29,8 @@ class Prepared:
     """The attributes of an action, ready to run.
 
     `own`: its attributes with placeholders replaced. `seen`: the flat mapping of C-32. `returned`: the attributes that
-    become variables of later actions (C-58). `condition`: its field `when`. `warnings`: of placeholders.
+    become variables of later actions (C-58). `condition`: its field `when`. `warnings`: of placeholders. `emptied`: the
+    names of attributes, perhaps with `when`, that the author wrote and whose placeholders have no value.
     """
 
     own: Mapping[str, Data]
@@ -36,6 +38,7 @@ class Prepared:
     returned: Values
     condition: Data = None
     warnings: tuple[Text, ...] = ()
+    emptied: frozenset[str] = frozenset()
 
     @property
     def from_person(self) -> frozenset[str]:
@@ -76,7 +79,17 @@ def prepare(
     variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
     returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
     condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event, manner)
-    return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings)
+    emptied = frozenset(name for name, value in own.items() if not _is_empty(value) and _is_empty(rendered[name]))
+    if not _is_empty(written.get("when")) and _is_empty(condition.value):
+        emptied |= {"when"}
+    return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings, emptied)
+
+
+def _is_empty(value: Data) -> bool:
+    """Return whether a value has no content: also a text of spaces, and a list of nothing but empty elements."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or value == {} or (is_list(value) and all(_is_empty(one) for one in value))
 
 
 def _render(

@@ -15,12 +15,14 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from msgspec import Struct
 
+from core.errors import Invalid
 from core.model.json_form import JsonObject
 from scenarios.bot.data import Data
 from scenarios.bot.durations import as_written
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import conversion, types
 from scenarios.schema.types import Type
+from scenarios.words import sentence
 
 Default = str | int | bool | None
 Convert = Callable[[Data, str, tzinfo], Any]
@@ -48,13 +50,15 @@ class Attributes(Struct, frozen=True):
 class Own(Struct, frozen=True):
     """A field that is read in the action itself. `help`: a sentence for authors; without one it is no field that they
     write. `default`: what authors read as the default, if it is not that of the struct. `key`: its name in the action,
-    if it has another one in the struct. `alias_of`: the field of which this is the name in Coreness.
+    if it has another one in the struct. `alias_of`: the field of which this is the name in Coreness. `may_be_empty`: an
+    empty value has a meaning of its own, so placeholders without a value are not refused.
     """
 
     help: str = ""
     default: Default = None
     key: str = ""
     alias_of: str = ""
+    may_be_empty: bool = False
 
 
 class Seen(Own, frozen=True):
@@ -69,7 +73,8 @@ class Seen(Own, frozen=True):
 
 class Field(Struct, frozen=True):
     """One field, as it was declared. `default`: what a missing field means, as authors read it; None if nothing.
-    `alias_of`: the field of which this is the name in Coreness (docs/scenarios-coreness.md).
+    `alias_of`: the field of which this is the name in Coreness (docs/scenarios-coreness.md). `may_be_empty`: as
+    in `Own`.
     """
 
     name: str
@@ -77,6 +82,7 @@ class Field(Struct, frozen=True):
     help: str
     default: Default = None
     alias_of: str = ""
+    may_be_empty: bool = False
 
 
 class _Reader(Struct, frozen=True):
@@ -102,7 +108,12 @@ def fields_of(kind: type[Attributes]) -> tuple[Field, ...]:
 
 
 def converted(kind: type[A], prepared: Prepared, zone: tzinfo) -> A:
-    """Return the attributes of an action. `zone`: of moments that name none. Raises Invalid FIELD_INVALID."""
+    """Return the attributes of an action. `zone`: of moments that name none. Raises Invalid FIELD_INVALID, FIELD_EMPTY.
+
+    Without the refusal of an empty field its default would hold: `delay: "{x}"` would send at once, `to: "{x}"` to the
+    chat of the event.
+    """
+    _check_emptied(kind, prepared)
     given = {}
     for one in _readers(kind):
         source = one.source(prepared)
@@ -112,6 +123,13 @@ def converted(kind: type[A], prepared: Prepared, zone: tzinfo) -> A:
         ):
             given[one.attribute] = value
     return kind(**given)
+
+
+def _check_emptied(kind: type[Attributes], prepared: Prepared) -> None:
+    may_be_empty = {one.field.name for one in _readers(kind) if one.field.may_be_empty}
+    names = {one.field.name for one in _readers(kind)} | {"when"}
+    for name in sorted(prepared.emptied & names - may_be_empty):
+        raise Invalid("FIELD_EMPTY", sentence("field_has_no_value", field=name), name)
 
 
 @cache
@@ -129,5 +147,5 @@ def _reader(name: str, annotation: Any, default: Any) -> _Reader:
     if shown is None and default != "" and isinstance(default, str | int | timedelta):
         shown = as_written(default) if isinstance(default, timedelta) else default
     help_text = f"The same as `{about.alias_of}`." if about.alias_of else about.help
-    field = Field(about.key or name.rstrip("_"), kind, help_text, shown, about.alias_of)
+    field = Field(about.key or name.rstrip("_"), kind, help_text, shown, about.alias_of, about.may_be_empty)
     return _Reader(name, field, convert, about)

@@ -15,7 +15,9 @@ def reference(types: Iterable[ActionType]) -> str:
 _INTRODUCTION = """# Actions of scenarios
 
 How scenarios, chains and triggers work: [scenarios.md](scenarios.md). A field of any type may be a text
-with placeholders. Other names that bots of Coreness use: [scenarios-coreness.md](scenarios-coreness.md#other-names).
+with placeholders. If these leave it empty, the action fails with `FIELD_EMPTY` and does not run with the
+default, except where the field may be empty. Other names that bots of Coreness use:
+[scenarios-coreness.md](scenarios-coreness.md#other-names).
 
 ## All actions
 """
@@ -43,9 +45,13 @@ def section(kind: ActionType) -> str:
 
 
 def table(fields: Iterable[Field]) -> list[str]:
-    rows = [(f"`{one.name}`", str(one.type.name), default(one), one.help) for one in fields if not one.alias_of]
+    rows = [(f"`{one.name}`", str(one.type.name), default(one), meaning(one)) for one in fields if not one.alias_of]
     lines = [("field", "type", "default", "meaning"), ("---",) * 4, *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def meaning(field: Field) -> str:
+    return f"{field.help} May be empty." if field.may_be_empty else field.help
 
 
 def default(field: Field) -> str:

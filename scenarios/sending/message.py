@@ -101,17 +101,17 @@ MessageId = Annotated[int | str | None, types.WHOLE, _message_id]
 class MessageAttributes(Attributes, frozen=True):
     """The attributes that make a message. None of them is refused: what cannot be used is left out."""
 
-    text: Annotated[Verbatim, Seen()] = ""
-    additional_text: Annotated[Verbatim, Seen()] = ""
-    inline: Annotated[Inline, Seen()] = ()
-    reply: Annotated[Reply, Seen()] = None
+    text: Annotated[Verbatim, Seen(may_be_empty=True)] = ""
+    additional_text: Annotated[Verbatim, Seen(may_be_empty=True)] = ""
+    inline: Annotated[Inline, Seen(may_be_empty=True)] = ()
+    reply: Annotated[Reply, Seen(may_be_empty=True)] = None
     message_reply: Annotated[Flag, Seen()] = False
     callback_edit: Annotated[Flag, Seen()] = True
     remove: Annotated[Flag, Seen()] = False
-    attachment: Annotated[Files, Seen()] = None
+    attachment: Annotated[Files, Seen(may_be_empty=True)] = None
     parse_mode: Annotated[Text, Seen()] = ""
     private_answer: Annotated[Flag, Seen()] = False
-    exact_message_id: Annotated[MessageId, Seen()] = None
+    exact_message_id: Annotated[MessageId, Seen(may_be_empty=True)] = None
     remove_message_id: Annotated[MessageId, Seen()] = None
 
 

@@ -224,7 +224,10 @@ what is cancelled does not come, the rest when it is due:
 what is for nobody goes to nobody, and what has no time is not sent now:
   steps:
     - user: /boss
-    - bot: [{contains: NOBODY_ADDRESSED}, {contains: DELAY_MALFORMED}, {contains: TIME_MALFORMED}]
+    - bot:
+        - contains: "FIELD_EMPTY: `to`"
+        - contains: "FIELD_EMPTY: `delay`"
+        - contains: "FIELD_EMPTY: `deliver_at`"
 a person keeps its name and language:
   steps:
     - {user: {event_text: /hello, first_name: Boris, language: en}, bot: Boris en}

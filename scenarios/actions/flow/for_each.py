@@ -20,11 +20,11 @@ from scenarios.words import sentence
 
 
 class ForEachAttributes(Attributes, frozen=True):
-    items: Annotated[Anything, Own("The list; a text is split at commas.")] = None
+    items: Annotated[Anything, Own("The list; a text is split at commas.", may_be_empty=True)] = None
     group: Annotated[Text, Own("A group of the directory, whose people are the items, with `id` and `name`.")] = ""
     scenario: Annotated[str, types.SCENARIOS, text, Own("The scenario, whose actions see the item as `{item}`.")] = ""
     as_: Annotated[Text, Own("Another name for the item.")] = ITEM
-    with_: Annotated[Fields, Own("Further parameters of the scenario.")] = {}
+    with_: Annotated[Fields, Own("Further parameters of the scenario.", may_be_empty=True)] = {}
     collect: Annotated[
         Elements,
         Own("Which results of each run the next action gets as `results`; it waits until all runs are over."),

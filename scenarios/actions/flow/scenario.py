@@ -24,7 +24,7 @@ Names = Annotated[str | tuple[str, ...], types.SCENARIOS, _names]
 class ScenarioAttributes(Attributes, frozen=True):
     value: Annotated[Names, Own("The scenario: `file.name`, `folder.file.name` or the bare name.")] = ()
     name: Annotated[Names, Own(alias_of="value")] = ()
-    with_: Annotated[Fields, Own("Its parameters, name → value; its actions see them.")] = {}
+    with_: Annotated[Fields, Own("Its parameters, name → value; its actions see them.", may_be_empty=True)] = {}
 
 
 async def execute(context: Context, written: ScenarioAttributes) -> Ending:

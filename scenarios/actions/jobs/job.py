@@ -64,12 +64,12 @@ class JobAttributes(Attributes, frozen=True):
         Mapping[str, Data],
         types.MAPPING,
         _parameters,
-        Own("What the job is started with; `change`: what is changed, an empty text removes it."),
+        Own("What the job is started with; `change`: what is changed, an empty text removes it.", may_be_empty=True),
     ] = {}
     signal: Annotated[Text, Own("`signal`: the name of the signal, as the job waits for it.")] = ""
-    data: Annotated[Anything, Own("`signal`: what the job gets with it.")] = None
+    data: Annotated[Anything, Own("`signal`: what the job gets with it.", may_be_empty=True)] = None
     timezone: Annotated[Text, Own("The user's time zone, for example Europe/Moscow; by default the bot's.")] = ""
-    reason: Annotated[Text, Own("Why the job is paused; it is shown to the user.")] = ""
+    reason: Annotated[Text, Own("Why the job is paused; it is shown to the user.", may_be_empty=True)] = ""
     state: Annotated[JobState | None, types.choice(*JobState), _state, Own("`list`: only jobs in this state.")] = None
     limit: Annotated[
         Count, Own(f"At most so many jobs or lines of the log, up to {MOST_LISTED}.", default=DEFAULT_LIMIT)

@@ -57,7 +57,7 @@ _NOTHING = failed(sentence("nothing_ask_no_text"))
 class AskAttributes(MessageAttributes, frozen=True):
     """`own_text`: the question as the author wrote it, of which an earlier action may have replaced the text."""
 
-    text: Annotated[Verbatim, Seen("The question.")] = ""
+    text: Annotated[Verbatim, Seen("The question.", may_be_empty=True)] = ""
     save: Annotated[
         str,
         VARIABLE,
@@ -92,7 +92,9 @@ class AskAttributes(MessageAttributes, frozen=True):
     rules: Annotated[Data, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
         None
     )
-    hint: Annotated[Text, Own("What is said to a wrong answer, instead of the question once more.")] = ""
+    hint: Annotated[
+        Text, Own("What is said to a wrong answer, instead of the question once more.", may_be_empty=True)
+    ] = ""
     attempts: Annotated[Whole, Own("After how many wrong answers the action fails.", default=DEFAULT_ATTEMPTS)] = None
     timeout: Annotated[Duration, Own("How long the answer is waited for.")] = DEFAULT_TIMEOUT
     remind: Annotated[Duration, Own("After how long without an answer the question is asked again, each time.")] = None
@@ -105,16 +107,20 @@ class AskAttributes(MessageAttributes, frozen=True):
         conversion.text,
         Seen("How marks in the text are written.", default="HTML"),
     ] = ""
-    inline: Annotated[Inline, Seen("Buttons of one's own instead of one for each option.")] = ()
+    inline: Annotated[Inline, Seen("Buttons of one's own instead of one for each option.", may_be_empty=True)] = ()
     reply: Annotated[
         Reply,
-        Seen("Buttons in place of the person's keyboard. `{text: request_contact}` asks for the person's contact."),
+        Seen(
+            "Buttons in place of the person's keyboard. `{text: request_contact}` asks for the person's contact.",
+            may_be_empty=True,
+        ),
     ] = None
-    attachment: Annotated[Files, Seen("Files that come with the question.")] = None
+    attachment: Annotated[Files, Seen("Files that come with the question.", may_be_empty=True)] = None
     exact_message_id: Annotated[
-        MessageId, Seen("The message to edit, such as `{pressed_message_id}` of the question before.")
+        MessageId,
+        Seen("The message to edit, such as `{pressed_message_id}` of the question before.", may_be_empty=True),
     ] = None
-    own_text: Annotated[str, types.TEXT, conversion.shown, Own(key="text")] = ""
+    own_text: Annotated[str, types.TEXT, conversion.shown, Own(key="text", may_be_empty=True)] = ""
 
     def question(self, bot: Bot, number: int, now: datetime) -> AskedQuestion:
         """Return the question. `number`: that of the action, for the name of its column. `now`: in the bot's zone.

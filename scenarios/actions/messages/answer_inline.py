@@ -29,14 +29,17 @@ class AnswerInlineAttributes(Attributes, frozen=True):
         Anything,
         Seen(
             f"A list of at most {MOST} results: `{{title, text, description, url}}`, or texts. A text is"
-            " sent as it is, without marks."
+            " sent as it is, without marks.",
+            may_be_empty=True,
         ),
     ] = None
     personal: Annotated[Flag, Seen("Whether the answer is only for this person.")] = True
     cache_max_age: Annotated[Duration, Seen("How long Telegram may answer the same words itself.", default="0s")] = (
         timedelta()
     )
-    next_offset: Annotated[Text, Seen("What the event of the next page has as `inline_query_offset`.")] = ""
+    next_offset: Annotated[
+        Text, Seen("What the event of the next page has as `inline_query_offset`.", may_be_empty=True)
+    ] = ""
     inline_query_id: Annotated[Text, Seen()] = ""
 
     @property

@@ -13,7 +13,9 @@ from scenarios.words import sentence
 
 
 class AnswerPressAttributes(Attributes, frozen=True):
-    text: Annotated[Text, Own("What the person sees: up to 200 characters in Telegram, 90 in VK.")] = ""
+    text: Annotated[
+        Text, Own("What the person sees: up to 200 characters in Telegram, 90 in VK.", may_be_empty=True)
+    ] = ""
     alert: Annotated[Flag, Own("In Telegram a window that the person closes, in place of a note.")] = False
 
 

@@ -31,11 +31,14 @@ from scenarios.words import in_language, sentence
 
 class FollowDeliveryAttributes(Attributes, frozen=True):
     delivery_id: Annotated[Text, Seen("The delivery; that of the `order` before without it.")] = ""
-    titles: Annotated[Text, Seen("The addressees, for the result; as `choose_addressees` returns them without it.")] = (
-        ""
-    )
+    titles: Annotated[
+        Text, Seen("The addressees, for the result; as `choose_addressees` returns them without it.", may_be_empty=True)
+    ] = ""
     exact_message_id: Annotated[
-        MessageId, Seen("The message that shows the state, such as `{pressed_message_id}`; without it a new one.")
+        MessageId,
+        Seen(
+            "The message that shows the state, such as `{pressed_message_id}`; without it a new one.", may_be_empty=True
+        ),
     ] = None
     press: Annotated[
         Text,

@@ -35,8 +35,10 @@ _NOW = ("", "now", "сейчас")
 class OrderAttributes(Attributes, frozen=True):
     """`chosen`: what `choose_addressees` has returned."""
 
-    text: Annotated[Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.")] = ""
-    attachment: Annotated[Files, Seen("Files; `{attachments}` are those of the event.")] = None
+    text: Annotated[
+        Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.", may_be_empty=True)
+    ] = ""
+    attachment: Annotated[Files, Seen("Files; `{attachments}` are those of the event.", may_be_empty=True)] = None
     parse_mode: Annotated[
         str,
         types.choice("HTML", "MarkdownV2"),

@@ -16,7 +16,7 @@ from core.model.content import Content
 from core.model.delivery import Audience, Repeat, Strategy
 from core.model.states import DeliveryState, Verdict
 from core.orders.delivery_times import check_time
-from scenarios.bot import Action, Bot
+from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.context import Context, Waiting
@@ -68,16 +68,23 @@ def _moment(value: Data, name: str, zone: tzinfo) -> datetime | None:
 
 
 class SendAttributes(MessageAttributes, frozen=True):
-    text: Annotated[Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.")] = ""
-    additional_text: Annotated[Verbatim, Seen("Appended to the text.")] = ""
+    text: Annotated[
+        Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.", may_be_empty=True)
+    ] = ""
+    additional_text: Annotated[Verbatim, Seen("Appended to the text.", may_be_empty=True)] = ""
     inline: Annotated[
-        Inline, Seen("Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.")
+        Inline,
+        Seen(
+            "Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.",
+            may_be_empty=True,
+        ),
     ] = ()
     reply: Annotated[
         Reply,
         Seen(
             "Buttons in place of the person's keyboard; `[]` removes them. `{text: request_contact}` asks for the"
-            " person's contact, in private chats in Telegram and MAX."
+            " person's contact, in private chats in Telegram and MAX.",
+            may_be_empty=True,
         ),
     ] = None
     keyboard: Annotated[
@@ -97,7 +104,11 @@ class SendAttributes(MessageAttributes, frozen=True):
     ] = ()
     remove: Annotated[Flag, Seen("Whether the message of the event is removed first.")] = False
     attachment: Annotated[
-        Files, Seen("Files of the bot's folder, addresses or ids of the provider. The text becomes the first caption.")
+        Files,
+        Seen(
+            "Files of the bot's folder, addresses or ids of the provider. The text becomes the first caption.",
+            may_be_empty=True,
+        ),
     ] = None
     parse_mode: Annotated[
         str,
@@ -108,7 +119,10 @@ class SendAttributes(MessageAttributes, frozen=True):
     private_answer: Annotated[Flag, Seen("Whether the message goes to the person instead of the group.")] = False
     exact_message_id: Annotated[
         MessageId,
-        Seen("The message to edit, instead of that of the event. Its files stay unless `attachment` names others."),
+        Seen(
+            "The message to edit, instead of that of the event. Its files stay unless `attachment` names others.",
+            may_be_empty=True,
+        ),
     ] = None
     remove_message_id: Annotated[MessageId, Seen("The message to remove, instead of that of the event.")] = None
     to: Annotated[
@@ -155,7 +169,6 @@ class SendAttributes(MessageAttributes, frozen=True):
 
 async def execute(context: Context, written: SendAttributes) -> Ending | Waiting:
     """Orders the delivery once, however often it is executed. Raises Refused."""
-    _check_values(context.step.action, written)
     files = orders.files_of(context, written)
     said = message(written, bool(files.attachments))
     if said is None:
@@ -181,21 +194,9 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
 
 
-def _check_values(action: Action, written: SendAttributes) -> None:
-    """Raise Invalid NOBODY_ADDRESSED, TIME_MALFORMED, DELAY_MALFORMED for a value that is missing: without it the
-    message would go to somebody else, or at once.
-    """
-    if action.fields.get("to") is not None and written.to in (None, "", []):
-        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
-    if action.fields.get("deliver_at") is not None and written.deliver_at is None:
-        raise Invalid("TIME_MALFORMED", sentence("no_moment_example_t", value=""), "deliver_at")
-    if action.fields.get("delay") is not None and written.delay is None:
-        raise Invalid("DELAY_MALFORMED", sentence("no_duration_example_d_h", value=""), "delay")
-
-
 def _audience(written: SendAttributes) -> Audience:
-    """Raises Invalid NOBODY_ADDRESSED for an audience of nobody: it belongs to `to`."""
-    if written.audience and not written.to:
+    """Raises Invalid NOBODY_ADDRESSED for an audience of nobody, which belongs to `to`, and for a list of nobody."""
+    if (written.audience and not written.to) or written.to in ("", []):
         raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
     return orders.audience_of(written.audience)
 
@@ -226,7 +227,6 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
         return _NOTHING
     if refusal := refusal_of(said):
         raise refusal
-    _check_values(step.step.action, written)
     _audience(written)
     now, zone = step.now, step.zone
     at = now + written.delay if written.delay else in_utc(written.deliver_at, zone, now) or now

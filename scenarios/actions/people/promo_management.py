@@ -34,7 +34,9 @@ class PromoManagementAttributes(Attributes, frozen=True):
     expired_before: Annotated[Moment, Own("Only codes that expire before this date.")] = None
     expired_after: Annotated[Moment, Own("Only codes that are valid beyond this date.")] = None
     limit: Annotated[Whole, Own(f"At most so many codes, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
-    empty_text: Annotated[TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.')] = NOTHING
+    empty_text: Annotated[
+        TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.', may_be_empty=True)
+    ] = NOTHING
     wanted: Annotated[Text, Seen(key="promo_code")] = ""
     event_text: Annotated[Text, Seen()] = ""
 

@@ -19,9 +19,9 @@ class RequestAttributes(Attributes, frozen=True):
     """Those without a help are of the event."""
 
     request_name: Annotated[Text, Seen("The kind of request.")] = DEFAULT_NAME
-    request_info: Annotated[Shown, Seen("A note that is stored with it.")] = ""
-    event_text: Annotated[Shown, Seen("Its text, instead of that of the event.")] = ""
-    attachments: Annotated[Anything, Seen("Its attachments, instead of those of the event.")] = ()
+    request_info: Annotated[Shown, Seen("A note that is stored with it.", may_be_empty=True)] = ""
+    event_text: Annotated[Shown, Seen("Its text, instead of that of the event.", may_be_empty=True)] = ""
+    attachments: Annotated[Anything, Seen("Its attachments, instead of those of the event.", may_be_empty=True)] = ()
     user_id: Annotated[Text, Seen()] = ""
     username: Annotated[Text, Seen()] = ""
     first_name: Annotated[Text, Seen()] = ""

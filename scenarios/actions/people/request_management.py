@@ -28,7 +28,9 @@ class RequestManagementAttributes(Attributes, frozen=True):
     time_before: Annotated[Duration, Seen(alias_of="unexpired")] = None
     limit: Annotated[Whole, Seen(f"At most so many requests, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
     event_text: Annotated[Text, Seen("The id of the request to show, instead of the text of the event.")] = ""
-    empty_text: Annotated[TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.')] = NOTHING
+    empty_text: Annotated[
+        TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.', may_be_empty=True)
+    ] = NOTHING
 
     @property
     def number(self) -> int | None:

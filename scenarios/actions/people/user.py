@@ -22,7 +22,7 @@ _NO_STATE = failed(sentence("no_user_state"))
 class UserAttributes(Attributes, frozen=True):
     """`user_id`: the person."""
 
-    user_state: Annotated[TextOrEmpty, Seen('The name of the state; `""` clears it.')] = None
+    user_state: Annotated[TextOrEmpty, Seen('The name of the state; `""` clears it.', may_be_empty=True)] = None
     expire: Annotated[Duration, Seen("How long the state lasts.", default="600s")] = None
     user_id: Annotated[Text, Seen()] = ""
 

@@ -18,7 +18,7 @@ _TEXTS = ("response_text", "response_text_html", "response_text_md2")
 
 
 class CompletionAttributes(Attributes, frozen=True):
-    system_prompt: Annotated[Text, Seen("Instructions for the model.")] = ""
+    system_prompt: Annotated[Text, Seen("Instructions for the model.", may_be_empty=True)] = ""
     user_message: Annotated[Text, Seen("The question.")] = ""
     model: Annotated[Text, Seen("The name of the model.")] = ""
     temperature: Annotated[Number, Seen("How much answers vary.")] = None

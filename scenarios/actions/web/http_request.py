@@ -62,9 +62,9 @@ class HttpRequestAttributes(Attributes, frozen=True):
         Mapping[str, str],
         types.MAPPING,
         _headers,
-        Own("The headers; a secret is written `${NAME}`, a variable of the environment."),
+        Own("The headers; a secret is written `${NAME}`, a variable of the environment.", may_be_empty=True),
     ] = {}
-    json: Annotated[Anything, Own("The body, which is sent as JSON.")] = None
+    json: Annotated[Anything, Own("The body, which is sent as JSON.", may_be_empty=True)] = None
     timeout: Annotated[Duration, Own("How long the response is waited for, at most 60s.")] = timedelta(seconds=10)
     retries: Annotated[
         Whole,
