@@ -5,6 +5,7 @@ signature is cut, in Russian and English.
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes, policy
@@ -64,8 +65,10 @@ _OF_PROGRAMS = frozenset(
     | {"application/pgp-keys", "message/disposition-notification"}
 )
 """Parts that a mail program adds, and that name the author."""
-_TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
-"""Outlook's own wrapping of files, with the addresses of a mail in it; it is counted and not passed on."""
+_WRAPPED = frozenset(
+    {"application/ms-tnef", "application/vnd.ms-tnef", "application/pkcs7-mime", "application/x-pkcs7-mime"}
+)
+"""Outlook's own wrapping of files, and what is signed or encrypted as a whole: with the addresses of a mail in it."""
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*\n?", re.MULTILINE)
 
@@ -198,10 +201,35 @@ def _addresses(mail: Message, *names: str) -> tuple[str, ...]:
 
 
 def _text(mail: EmailMessage) -> str:
-    if (plain := mail.get_body(("plain",))) is not None:
-        return _decoded(plain)
-    page = mail.get_body(("html",))
-    return _text_of_html(_decoded(page)) if page is not None else ""
+    return "\n".join(map(_words_of, _texts(mail)))
+
+
+def _words_of(part: MIMEPart) -> str:
+    is_page = part.get_content_type() == "text/html"
+    return _text_of_html(_decoded(part)) if is_page else _decoded(part)
+
+
+def _texts(mail: EmailMessage) -> list[MIMEPart]:
+    """Return the body, and the texts beside it: a mail program divides what is written above and below a picture."""
+    body = mail.get_body(("plain",)) or mail.get_body(("html",))
+    beside = [one for one, is_form in _leaves(mail) if one is not body and not is_form and _is_words(one)]
+    return [body, *beside] if body is not None else beside
+
+
+def _is_words(part: MIMEPart) -> bool:
+    is_file = part.get_content_disposition() == "attachment" or part.get_filename()
+    return part.get_content_type() in ("text/plain", "text/html") and not is_file
+
+
+def _leaves(part: MIMEPart, *, is_alternative: bool = False) -> Iterator[tuple[MIMEPart, bool]]:
+    """Emit the parts that hold something, and whether each is another form of the text. An attached mail is one part,
+    whatever is in it.
+    """
+    if part.get_content_maintype() != "multipart" or not part.is_multipart():
+        yield part, is_alternative
+        return
+    for one in part.iter_parts():
+        yield from _leaves(one, is_alternative=is_alternative or part.get_content_subtype() == "alternative")
 
 
 def _decoded(part: MIMEPart) -> str:
@@ -218,18 +246,42 @@ def _data(part: Message) -> bytes:
 
 
 def _files(mail: EmailMessage) -> Iterator[ReceivedFile]:
-    """Emit the files, but not small pictures within the text."""
-    bodies = [mail.get_body(("plain",)), mail.get_body(("html",))]
-    for part in mail.walk():
-        if part.is_multipart() or part in bodies or part.get_content_type() in _OF_PROGRAMS:
-            continue
-        if part.get_content_type() in _TNEF or part.get_filename() == "winmail.dat":
-            yield ReceivedFile(AttachmentType.DOCUMENT, "winmail.dat", b"")
-            continue
-        data, is_within = _data(part), "Content-ID" in part and part.get_content_disposition() != "attachment"
-        is_alternative = part.get_content_maintype() == "text" and part.get_content_disposition() is None
-        if not is_alternative and not (is_within and len(data) < _SMALL_PICTURE):
+    """Emit the files, but not small pictures within the text. One without data is counted and not passed on: such as a
+    mail, whose header has addresses.
+    """
+    texts = [*_texts(mail), mail.get_body(("html",))]
+    for part, is_alternative in _leaves(mail):
+        if part in texts:
+            yield from _pictures_in(part)
+        elif not _is_of_program(part, is_alternative=is_alternative):
+            is_wrapped = part.get_content_type() in _WRAPPED or part.get_filename() == "winmail.dat"
+            data = b"" if is_wrapped else _data(part)
             yield ReceivedFile(_type(part), part.get_filename() or "", data)
+
+
+def _is_of_program(part: MIMEPart, *, is_alternative: bool) -> bool:
+    """Return whether a mail program has added a part: a signature, a picture in one, or another form of the text."""
+    kind, disposition = part.get_content_maintype(), part.get_content_disposition()
+    is_form = is_alternative and kind == "text" and disposition is None
+    is_within = kind == "image" and "Content-ID" in part and disposition != "attachment"
+    return part.get_content_type() in _OF_PROGRAMS or is_form or (is_within and len(_data(part)) < _SMALL_PICTURE)
+
+
+def _pictures_in(part: MIMEPart) -> Iterator[ReceivedFile]:
+    """Emit the pictures whose bytes stand in a page itself."""
+    page = _Words()
+    if part.get_content_type() == "text/html":
+        page.feed(_decoded(part))
+    for picture in page.pictures:
+        if len(data := _decoded_picture(picture)) >= _SMALL_PICTURE:
+            yield ReceivedFile(AttachmentType.PHOTO, "", data)
+
+
+def _decoded_picture(base64: str) -> bytes:
+    try:
+        return b64decode(base64)
+    except ValueError:
+        return b""
 
 
 def _type(part: MIMEPart) -> AttachmentType:
@@ -258,6 +310,8 @@ class _Words(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.text = ""
+        self.pictures: list[str] = []
+        """In base64."""
         self._left_out: list[str] = []
         self._is_over = False
 
@@ -273,6 +327,9 @@ class _Words(HTMLParser):
             self._left_out.append(tag)
         elif tag in self._BREAKS and not self._left_out:
             self.text += "\n"
+        elif tag == "img" and not self._left_out and not self._is_over:
+            head, _, data = of_tag.get("src", "").partition(";base64,")
+            self.pictures += [data] if head.startswith("data:image/") else []
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._left_out:

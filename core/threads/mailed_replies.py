@@ -121,12 +121,12 @@ class MailedReplies:
             unreachable = Status.FAILED, bounce.message_id, Reason.RECIPIENT_UNREACHABLE, bounce.words
             await self._reports.record_entry(recipient.entry, *unreachable)
             return MailResult.BOUNCED
-        if not mail.text and not mail.files:
-            return MailResult.EMPTY
         event = await self._event(mail, recipient)
         if not sends_reply(event) and ANSWER_TO not in event:
             await self._store_files(recipient.tenant, event, mail.files)
         is_new = await Events(self._client, recipient.tenant).put_reply(event)
+        if not mail.text and not mail.files:  # its author is told so
+            return MailResult.EMPTY
         return MailResult.TAKEN if is_new else MailResult.REPEATED
 
     async def _is_of(self, recipient: MailedRecipient, mail: MailRead) -> bool:

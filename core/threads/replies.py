@@ -181,7 +181,8 @@ class ReplyWorker:
         if not (reply.written.text or reply.written.files):
             if not reply.written.corrects:  # such as a message that was forwarded and has only a map
                 person = person_of(author, reply.way.address, None)
-                name = reply.written.event if reply.is_quoted else f"{person.id}.{datetime.now(UTC):%d%H}"
+                is_single = reply.is_quoted and not reply.written.is_mailed
+                name = reply.written.event if is_single else f"{person.id}.{datetime.now(UTC):%d%H}"
                 await self._relay.report_empty(reply.tenant, person, reply.way, name)
             return
         if reply.written.corrects:

@@ -2,6 +2,7 @@
 
 import asyncio
 import smtplib
+import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from couriers.sending.runtime import Runtime
 from delivery.http.options import Inbound, Options
 from sandbox.mail import SmtpServer
 from sandbox.state import SandboxState
+from tests.core.threads.test_metadata import chunk
 from tests.delivery.conftest import Api, ApiResponse
 from tests.support.dovecot import Dovecot, dovecot
 from tests.support.servers import needs_package
@@ -152,11 +154,17 @@ async def test_what_is_not_of_its_person_or_of_nobody_is_refused_or_left_out(sch
     assert machine.json == {"result": "automatic"}
     figures = (await school.api.call("GET", "/metrics")).body
     assert b'ada_inbound_mails_total{result="automatic"} 1.0' in figures
-    assert (await school.write(to, "> No classes")).json == {"result": "empty"}
+    for number in (5, 6):
+        quoting = await school.write(to, "> No classes", message_id=f"<{number}@home>")
+        assert quoting.json == {"result": "empty"}
     assert (await school.write(to, "Me again", message_id="<2@home>")).json == {"result": "taken"}
     await until(school.words)
     assert await school.words() == ["Me again"], "what came before it is not stored"
-    assert len(await school.mails(2)) == 2, "the message, and where the words were passed on to: no machine gets a mail"
+    _, *told = map(plain_text, await school.mails(3))
+    empty = "This was not passed on: it has neither words nor files of its own."
+    assert sorted(told) == sorted([empty, "Passed on to Anna Petrova."]), (
+        "the machine gets no mail, and of two empty one"
+    )
 
 
 async def test_a_mail_that_may_be_forged_is_passed_on_with_a_mark_and_confirms_nothing(school: School) -> None:
@@ -195,6 +203,33 @@ async def test_who_types_an_address_is_asked_by_mail_and_a_file_is_stored(school
     page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
     found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
     assert [one["name"] for one in found.json["messages"][0]["attachments"]] == ["work.pdf"]
+
+
+async def test_what_a_mail_has_and_is_not_passed_on_is_named_to_both_sides(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    mail, attached = a_mail(str(first["Reply-To"]), "See there"), a_mail("x@y.example", "secret", message_id="<9@home>")
+    mail.add_attachment(attached)
+    mail.add_attachment(png(), maintype="image", subtype="png", cid="<a>", filename="a.png", disposition="inline")
+    mail.add_attachment(b"\x89PNG\r\n\x1a\nbroken", maintype="image", subtype="png", filename="b.png")
+    assert (await post(school.api, mail)).json == {"result": "taken"}
+    assert "Files that were not passed on: 2." in plain_text((await school.mails(2))[1])
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
+    (message,) = found.json["messages"]
+    assert (message["text"], message["files"], len(message["attachments"])) == ("See there", 2, 1)
+
+
+def plain_text(mail: EmailMessage) -> str:
+    body = mail.get_body(("plain",))
+    assert body is not None
+    return str(body.get_content()).strip()
+
+
+def png() -> bytes:
+    """Return a large picture of one grey dot."""
+    dots = chunk(b"IDAT", zlib.compress(bytes(30_000), 0))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", bytes(13)) + dots + chunk(b"IEND", b"")
 
 
 def a_bounce(of: EmailMessage, to: str, *, action: str = "failed", headers_only: bool = True) -> bytes:

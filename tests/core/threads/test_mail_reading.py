@@ -1,5 +1,6 @@
 """What a mail says: its new words, its files, and whether a machine has written it."""
 
+from base64 import b64encode
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -131,6 +132,44 @@ def test_what_a_mail_program_adds_about_its_owner_is_no_file() -> None:
     mail.add_attachment(b"maria@home.example", maintype="application", subtype="ms-tnef", filename="winmail.dat")
     mail.add_attachment(b"maria@home.example", maintype="application", subtype="octet-stream", filename="winmail.dat")
     assert [(one.name, one.data) for one in read_mail(mail.as_bytes()).files] == [("winmail.dat", b"")] * 2
+
+
+def test_an_attached_mail_is_counted_and_nothing_in_it_is_passed_on() -> None:
+    inner = a_mail("secret words", Subject="About Masha")
+    inner.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="inner.pdf")
+    for is_within in (False, True):
+        mail = a_mail()
+        if is_within:
+            mail.add_attachment(inner, cid="<a>", disposition="inline")
+        else:
+            mail.add_attachment(inner)
+        read = read_mail(mail.as_bytes())
+        assert (read.text, [one.data for one in read.files]) == ("Hello", [b""])
+
+
+def test_the_words_below_a_picture_and_each_file_beside_them_are_read() -> None:
+    parts = [
+        ("text/plain", "first"),
+        ("image/png\nContent-Disposition: inline; filename=a.png", "dots"),
+        ("text/plain", "second\n\n> quoted"),
+        ("text/csv", "1;2"),
+        ("text/html", "<p>third</p>"),
+        ("text/plain\nContent-Disposition: attachment; filename=a.txt", "fourth"),
+        ("application/pdf\nContent-ID: <a>", "%PDF"),
+        ("application/pkcs7-mime", "maria@home.example"),
+    ]
+    body = "".join(f"--b\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)
+    read = read_mail(f"From: a@b.example\nContent-Type: multipart/mixed; boundary=b\n\n{body}--b--\n".encode())
+    assert read.text.split() == ["first", "second", "third"]
+    assert [one.data for one in read.files] == [b"dots", b"1;2", b"fourth", b"%PDF", b""]
+
+
+def test_a_picture_that_stands_in_the_page_itself_is_a_file() -> None:
+    mail, dots = a_mail(), b64encode(bytes(30_000)).decode()
+    picture, small = f"<img src='data:image/png;base64,{dots}'>", "<img src='data:image/png;base64,AAAA'>"
+    page = f"<p>Hello</p>{picture}{small}<img src='data:image/png;base64,AAA'><blockquote>{picture}</blockquote>"
+    mail.add_alternative(page, subtype="html")
+    assert [(one.type, one.data) for one in read_mail(mail.as_bytes()).files] == [(AttachmentType.PHOTO, bytes(30_000))]
 
 
 def test_a_copy_of_a_mail_has_its_name_also_without_a_message_id() -> None:
