@@ -10,6 +10,8 @@ import msgspec
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """A value of JSON. The field of a struct cannot have this type: msgspec has no recursive types."""
+JsonValue = Any
+"""A value of JSON, as the field of a struct."""
 JsonObject = Mapping[str, Any]
 """An object of JSON with any fields, as the field of a struct."""
 JsonSchema = dict[str, Any]

@@ -2,14 +2,13 @@
 
 import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from typing import Any
 
 from msgspec import Struct
 
 from core.errors import Invalid
 from core.model.clock import from_wall
 from core.model.cron import CronExpression, cron_of
-from core.model.json_form import JsonObject
+from core.model.json_form import JsonObject, JsonValue
 from scenarios.bot.place import Place
 from scenarios.words import SentenceError, sentence
 
@@ -35,7 +34,7 @@ class Schedule(Struct, frozen=True):
     before: str = ""
     by: int = 0
     time: int | None = None
-    target: Any = None
+    target: JsonValue = None
     when: JsonObject | None = None
     late: bool = True
 

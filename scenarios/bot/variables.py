@@ -2,9 +2,9 @@
 `variables.yaml` has them.
 """
 
-from typing import Any
-
 from msgspec import Struct
+
+from core.model.json_form import JsonValue
 
 SCOPES = ("person", "chat", "run", "bot")
 """The first part of a variable's name, as in `person.age`."""
@@ -22,7 +22,7 @@ class Variable(Struct, frozen=True):
 
     type: str = "text"
     options: tuple[str, ...] = ()
-    default: Any = None
+    default: JsonValue = None
     expire: int = 0
 
 

@@ -9,9 +9,9 @@ names the loop, so that an author finds it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from scenarios.bot import Action, Scenario
+from scenarios.bot.data import Data
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
 from scenarios.words import Text, sentence
@@ -110,7 +110,7 @@ class _Moves:
 
     def end(self, path: Path, ending: Ending) -> None:
         ending = _with_error(self._guarded(self._steps[path], ending))
-        self._move(path, "end", ending.state, ending=ending, ended_at=self._at)
+        self._move("end", replace(self._steps[path], state=ending.state, ending=ending, ended_at=self._at))
         if ending.splice is not None:
             self._splice(self._steps[path], ending.splice)
         if ending.handler is not None:
@@ -248,7 +248,8 @@ class _Moves:
                 waiting += self._leave_hold(step, self._steps[step.after])
 
     def _release(self, step: Step, cause: Cause, values: Values, by: Path | None = None) -> None:
-        self._move(step.path, "release", State.PENDING, cause=cause, caused_by=by, values=values)
+        released = replace(step, state=State.PENDING, cause=cause, caused_by=by, values=values, moved_at=self._at)
+        self._move("release", released)
         self._released.append(step.path)
 
     def _leave_hold(self, step: Step, before: Step) -> list[Path]:
@@ -259,7 +260,8 @@ class _Moves:
             return []
         cause = Cause.CUT if before.cuts else Cause.UNMATCHED
         culprit = before.caused_by if before.cause is Cause.CUT else before.path
-        self._move(step.path, "drop", State.DROP, cause=cause, caused_by=culprit, values=values)
+        dropped = replace(step, state=State.DROP, cause=cause, caused_by=culprit, values=values, moved_at=self._at)
+        self._move("drop", dropped)
         self._dropped.append(step.path)
         return self._waiting_for(step.path)
 
@@ -269,7 +271,7 @@ class _Moves:
         """
         if (splice := step.collecting) is None:
             return _NO_VALUES
-        found = [dict[str, Any](given, outcome=str(State.COMPLETED)) for given in splice.given]
+        found: list[dict[str, Data]] = [{**given, "outcome": str(State.COMPLETED)} for given in splice.given]
         for path in sorted(self._inside(step.path)):
             one, ending = self._steps[path], self._steps[path].ending
             if ending is None or path[len(step.path)] >= len(found):
@@ -297,14 +299,11 @@ class _Moves:
         """Return the held actions that wait for this one."""
         return [one for one in self._followers.get(path, ()) if self._steps[one].state is State.HOLD]
 
-    def _move(self, path: Path, verb: str, state: State, **changes: Any) -> None:
-        step = self._steps[path]
-        _check_move(verb, step.state, state)
-        if verb != "end":
-            changes["moved_at"] = self._at
-        if state in OUTCOMES:
+    def _move(self, verb: str, step: Step) -> None:
+        _check_move(verb, self._steps[step.path].state, step.state)
+        if step.state in OUTCOMES:
             self._unfinished -= 1
-        self._steps[path] = replace(step, state=state, **changes)
+        self._steps[step.path] = step
 
 
 def _check_move(verb: str, before: State | None, after: State) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -194,7 +193,7 @@ class Runs:
             run,
             fields["task"],
             fields["tenant"],
-            with_derived(msgspec.json.decode(fields["event"], type=dict[str, Any])),
+            with_derived(msgspec.json.decode(fields["event"], type=JsonObject)),
             version,
             scenarios,
             began,

@@ -6,9 +6,9 @@ of a secret, or stands under such a name in settings.yaml, in the event, in a fi
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
+from core.model.json_form import JsonObject
 from scenarios.bot.data import Data
 from scenarios.words import Sentence, Text
 
@@ -47,7 +47,7 @@ class Secrets:
             return self.hidden_fields(value)
         return [self.hidden(one) for one in value] if isinstance(value, list | tuple) else value
 
-    def hidden_fields(self, values: Mapping[str, Data]) -> dict[str, Any]:
+    def hidden_fields(self, values: Mapping[str, Data]) -> JsonObject:
         """Return a mapping without secrets."""
         return {self.in_text(str(key)): self.hidden(one, str(key)) for key, one in values.items()}
 

@@ -5,7 +5,6 @@ run. Nothing is written.
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +12,7 @@ from msgspec import Struct
 from core.errors import NotFound
 from core.model.clock import write_time
 from core.model.content import Content
-from core.model.json_form import JsonObject
+from core.model.json_form import JsonObject, JsonValue
 from core.processes.register import BotFault, BotFaults
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -76,7 +75,7 @@ class ScheduleView(Struct, frozen=True):
     name: str
     scenario: str
     words: str
-    target: Any
+    target: JsonValue
     before: str | None
     next: Sequence[datetime]
     place: str

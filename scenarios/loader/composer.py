@@ -28,7 +28,7 @@ MAX_SIZE = 1_000_000
 Substitute = Callable[[str, Place], str]
 """Replaces variables in a text; the place is for its problems."""
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _RESOLVER: Any = Resolver()
 _CONSTRUCT: dict[str, Callable[[SafeConstructor, yaml.ScalarNode], Any]] = {

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
+from core.model.json_form import JsonObject
 from scenarios.bot import Place
 from scenarios.bot.nodes import Node
 from scenarios.words import Sentence, Text, Translations, translations
@@ -40,7 +41,7 @@ class Problem(Struct, frozen=True, gc=False):
     def translations(self) -> Translations:
         return translations(message=self.said or self.message)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         names = ("file", "line", "column", "severity", "code", "message", "parameters", "translations")
         return {name: getattr(self, name) for name in names}
 

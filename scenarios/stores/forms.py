@@ -8,14 +8,13 @@ import asyncio
 import time
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from core.errors import Invalid
 from core.model.clock import from_ms, in_ms, write_time
-from core.model.json_form import JsonObject
+from core.model.json_form import JsonObject, JsonValue
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
@@ -38,7 +37,7 @@ class FormAnswer(Struct, frozen=True):
     """`n`: the number of the question in its scenario; `at`: ms."""
 
     n: int
-    value: Any
+    value: JsonValue
     at: int
 
 

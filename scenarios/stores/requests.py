@@ -7,13 +7,12 @@ is kept for 400 days.
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from core.model.clock import from_ms, in_ms, to_ms
-from core.model.json_form import compact_json
+from core.model.json_form import JsonValue, compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.placeholders import HTML
@@ -35,7 +34,7 @@ class NewRequest(Struct, frozen=True, omit_defaults=True):
     last_name: str = ""
     chat_id: str = ""
     text: str = ""
-    attachments: Sequence[Any] = ()
+    attachments: Sequence[JsonValue] = ()
     info: str = ""
 
 

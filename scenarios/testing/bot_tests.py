@@ -9,11 +9,10 @@ a student signs up:
     - bot: {contains: name}
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -32,7 +31,7 @@ from scenarios.check.reloading import ActiveBot
 from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
 from scenarios.loader.problem import Problem, Problems
-from scenarios.placeholders.values import as_moment, as_text
+from scenarios.placeholders.values import as_moment, as_text, is_list
 from scenarios.rehearsal import Outcomes
 from scenarios.schema.validator import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
@@ -112,7 +111,7 @@ class _Test:
         except _Failed as reason:
             return BotTestVerdict(self._name, self._at, str(reason))
 
-    async def _problem(self, given: Mapping[str, Any]) -> str:
+    async def _problem(self, given: Mapping[str, Data]) -> str:
         """Play the test; return how it fails, "" if it does not."""
         try:
             await self._prepare(given)
@@ -121,7 +120,7 @@ class _Test:
             return str(reason)
         return ""
 
-    def _begin(self, given: Mapping[str, Any]) -> datetime:
+    def _begin(self, given: Mapping[str, Data]) -> datetime:
         if (at := given.get("at")) is None:
             return FIRST_MOMENT
         moment = as_moment(at, self._zone)
@@ -129,12 +128,12 @@ class _Test:
             raise _Failed(f"at: {at!r} is no moment, such as 2026-12-01 09:00")
         return moment if moment.tzinfo else moment.replace(tzinfo=self._zone)
 
-    async def _prepare(self, given: Mapping[str, Any]) -> None:
+    async def _prepare(self, given: Mapping[str, Data]) -> None:
         self._talk.channel = str(given.get("channel") or self._talk.channel)
         self._bot.outcomes = _outcomes(given)
         variables, about = Variables(self._bot.services.core.store, TENANT), self._talk.about(PERSON)
-        for name, value in (given.get("variables") or {}).items():
-            change = change_of(str(name), value, self._active.bot.declared, self._zone)
+        for name, value in _mapping(given.get("variables"), "variables").items():
+            change = change_of(name, value, self._active.bot.declared, self._zone)
             await variables.change(f"test:{name}", about, [change])
 
     async def _play_all(self) -> None:
@@ -159,7 +158,7 @@ class _Test:
                 await act(step[name], str(step.get("as") or PERSON))
         self._talk.channel = usual
 
-    def _acts(self) -> Mapping[str, Callable[[Any, str], Awaitable[None]]]:
+    def _acts(self) -> Mapping[str, Callable[[Data, str], Awaitable[None]]]:
         return {
             "fail": self._fail,
             "returns": self._return,
@@ -170,7 +169,7 @@ class _Test:
             "form": self._compare_form,
         }
 
-    async def _do(self, what: str, given: Any, person: str) -> None:
+    async def _do(self, what: str, given: Data, person: str) -> None:
         self._nothing_more()
         await self._talk.act(what, given, person)
 
@@ -184,11 +183,11 @@ class _Test:
     async def _fail(self, names: Data, _: str) -> None:
         self._bot.outcomes = Outcomes([str(one) for one in as_list(names)], (), self._bot.outcomes.returns)
 
-    async def _return(self, results: Any, _: str) -> None:
-        self._bot.outcomes = Outcomes(self._bot.outcomes.fail, self._bot.outcomes.unclear, results or {})
+    async def _return(self, results: Data, _: str) -> None:
+        self._bot.outcomes = Outcomes(self._bot.outcomes.fail, self._bot.outcomes.unclear, _returns(results))
 
-    async def _expect(self, expected: Any, _: str) -> None:
-        for one in expected if isinstance(expected, list) else [expected]:
+    async def _expect(self, expected: Data, _: str) -> None:
+        for one in _listed(expected):
             said = next(iter(self._bot.said[self._heard :]), None)
             if said is None:
                 raise _Failed(f"the bot says nothing; expected {one!r}")
@@ -196,23 +195,23 @@ class _Test:
             if difference := _difference(one, said):
                 raise _Failed(difference)
 
-    async def _compare_variables(self, expected: Any, person: str) -> None:
+    async def _compare_variables(self, expected: Data, person: str) -> None:
         seen = await self._talk.variables(person)
-        for name, value in expected.items():
-            parts = split_name(str(name))
+        for name, value in _mapping(expected, "variables").items():
+            parts = split_name(name)
             if parts is None or name not in self._active.bot.declared:
-                raise _Failed(did_you_mean(f"there is no variable {name!r}", str(name), self._active.bot.declared))
+                raise _Failed(did_you_mean(f"there is no variable {name!r}", name, self._active.bot.declared))
             found = seen[parts[0]].get(parts[1])
             if found != value and as_text(found) != as_text(value):
                 raise _Failed(f"{name} is {found!r}, expected {value!r}")
 
-    async def _compare_form(self, expected: Any, person: str) -> None:
+    async def _compare_form(self, expected: Data, person: str) -> None:
         forms = Forms(self._bot.services.core.store)
-        for form, answers in expected.items():
-            rows = await forms.rows_of(TENANT, str(form), person_of(self._talk.about(person)))
+        for form, answers in _mapping(expected, "form").items():
+            rows = await forms.rows_of(TENANT, form, person_of(self._talk.about(person)))
             found = [{ROW: "", **row.answers} for row in rows]
-            wanted = answers if isinstance(answers, list) else [answers]
-            is_short = isinstance(answers, list) and len(answers) != len(found)
+            wanted = [_mapping(one, f"the form {form}") for one in _listed(answers)]
+            is_short = is_list(answers) and len(answers) != len(found)
             if is_short or any(_differ(row, one) for row, one in zip(found or [{}], wanted, strict=False)):
                 raise _Failed(f"the form {form} has {found!r}, expected {answers!r}")
 
@@ -221,29 +220,46 @@ class _Test:
             raise _Failed(f"the bot also says {_text(left[0])!r}")
 
 
-def _known(given: Mapping[str, Any], names: tuple[str, ...], what: str) -> None:
+def _known(given: Mapping[str, Data], names: tuple[str, ...], what: str) -> None:
     for name in given:
         if name not in names:
-            raise _Failed(did_you_mean(f"{what} has no {name!r}", str(name), names))
+            raise _Failed(did_you_mean(f"{what} has no {name!r}", name, names))
 
 
 def _differ(row: Mapping[str, Data], wanted: Mapping[str, Data]) -> bool:
     return any(as_text(row.get(name)) != as_text(value) for name, value in wanted.items())
 
 
-def _outcomes(given: Mapping[str, Any]) -> Outcomes:
+def _listed(value: Data) -> Sequence[Data]:
+    return value if is_list(value) else [value]
+
+
+def _mapping(value: Data, what: str) -> Mapping[str, Data]:
+    """Return a mapping; an empty one for nothing. Raises `_Failed`."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _Failed(f"{what} is a mapping, not {value!r}")
+    return value
+
+
+def _outcomes(given: Mapping[str, Data]) -> Outcomes:
     fail, unclear = ([str(one) for one in as_list(given.get(name))] for name in ("fail", "unknown"))
-    return Outcomes(fail, unclear, given.get("returns") or {})
+    return Outcomes(fail, unclear, _returns(given.get("returns")))
+
+
+def _returns(results: Data) -> dict[str, Mapping[str, Data]]:
+    return {action: _mapping(one, f"what {action} returns") for action, one in _mapping(results, "returns").items()}
 
 
 def _text(said: SaidMessage) -> str:
     return plain_text(said.message.text, said.message.mode)
 
 
-def _difference(expected: Any, said: SaidMessage) -> str:
+def _difference(expected: Data, said: SaidMessage) -> str:
     """Return what is not as expected; "" if all is."""
     wanted = expected if isinstance(expected, Mapping) else {"text": expected}
-    return next((found for name, value in wanted.items() if (found := _unlike(str(name), value, said))), "")
+    return next((found for name, value in wanted.items() if (found := _unlike(name, value, said))), "")
 
 
 def _unlike(name: str, wanted: Data, said: SaidMessage) -> str:
@@ -259,12 +275,10 @@ def _unlike(name: str, wanted: Data, said: SaidMessage) -> str:
     return "" if found == wanted or as_text(found) == as_text(wanted) else f"{name}: {found!r}, expected {wanted!r}"
 
 
-def _of_message(said: SaidMessage, name: str) -> Any:
+def _of_message(said: SaidMessage, name: str) -> Data:
     """Return what else a test may expect of a message."""
     if name == "buttons":
         return [str(one["text"]) for row in said.message.inline for one in row]
-    if name in ("to", "channels", "chat"):
-        return getattr(said, name)
-    raise _Failed(
-        did_you_mean(f"a message has no {name!r}", name, ("text", "buttons", "to", "channels", "chat", *_EXPECTED))
-    )
+    if name not in (seen := {"to": said.to, "channels": said.channels, "chat": said.chat}):
+        raise _Failed(did_you_mean(f"a message has no {name!r}", name, ("text", "buttons", *seen, *_EXPECTED)))
+    return seen[name]

@@ -4,7 +4,7 @@ of Ada gets what the test says that it returns, otherwise a sample, which is not
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import structs
 
@@ -23,10 +23,10 @@ class Player(Protocol):
 
     outcomes: Outcomes
 
-    async def before_action(self, context: Context, written: Any) -> None:
+    async def before_action(self, context: Context, written: Attributes) -> None:
         """Prepare what an action needs."""
 
-    async def after_action(self, written: Any, found: Ending | Waiting | Asking) -> None:
+    async def after_action(self, written: Attributes, found: Ending | Waiting | Asking) -> None:
         """Deliver what an action has ordered."""
 
     def note_sample(self, context: Context) -> None:
@@ -57,7 +57,7 @@ class PlayedTypes(Mapping[str, ActionType]):
     def __len__(self) -> int:
         return len({**self._added, **self._own})
 
-    async def _execute(self, kind: ActionType, context: Context, written: Any) -> Ending | Waiting | Asking:
+    async def _execute(self, kind: ActionType, context: Context, written: Attributes) -> Ending | Waiting | Asking:
         outcomes = self._player.outcomes
         if (set_by_test := outcomes.of(context.step)) is not None:
             return set_by_test
@@ -74,7 +74,7 @@ class PlayedTypes(Mapping[str, ActionType]):
         return replace(found, is_new=False) if isinstance(found, Waiting) else found
 
 
-async def _sample(kind: ActionType, context: Context, written: Any, given: Mapping[str, Data] | None) -> Ending:
+async def _sample(kind: ActionType, context: Context, written: Attributes, given: Mapping[str, Data] | None) -> Ending:
     if kind.simulate:
         ending: Ending = await kind.simulate(context, written, given)
         return ending

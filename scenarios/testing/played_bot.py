@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
 
 from core.deliveries.choice_store import Choices
 from core.model.content import Button, Content, ParseMode
@@ -38,6 +37,7 @@ from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
 from scenarios.plugins import Platform, started
 from scenarios.rehearsal import Outcomes, node_of
+from scenarios.schema import Attributes
 from scenarios.sending.addressees import listed, people_of
 from scenarios.sending.message import BotMessage
 from scenarios.testing.played_actions import PlayedTypes
@@ -194,7 +194,7 @@ class PlayedBot:
         self._failures |= found.keys()
         return new
 
-    async def before_action(self, context: Context, written: Any) -> None:
+    async def before_action(self, context: Context, written: Attributes) -> None:
         """Have the groups and people exist that an action names, and its change of a date be seen."""
         await self._directory.ensure(getattr(written, "to", None), context.channel, context.person)
         for group in (getattr(written, "add", None), getattr(written, "remove", None)):
@@ -203,10 +203,10 @@ class PlayedBot:
         if getattr(written, "variables", None):
             await self._process.search_dates(TENANT)
 
-    async def after_action(self, written: Any, found: Ending | Waiting | Asking) -> None:
+    async def after_action(self, written: Attributes, found: Ending | Waiting | Asking) -> None:
         """Deliver at once what an action has ordered, so that messages come in the order of their orders."""
         if to := getattr(written, "to", None) or list(getattr(written, "chosen", ())):
-            broadcast = _Broadcast(to, list(written.channels) or None)
+            broadcast = _Broadcast(to, list(getattr(written, "channels", ())) or None)
             self._broadcasts |= dict.fromkeys(_ordered(found), broadcast)
         await self._queue.run_only(self._couriers)
 

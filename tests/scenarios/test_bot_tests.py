@@ -276,6 +276,11 @@ async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: Bo
         ("[{user: /help}, {bot: {text: Help, buttons: []}}]", "buttons: ['Go'], expected []", 2),
         ("[{usr: /help}]", "a step has no 'usr'; did you mean user?", 2),
         ("[{variables: {person.name: Anna}}]", "person.name is None, expected 'Anna'", 2),
+        ("[{variables: Anna}]", "variables is a mapping, not 'Anna'", 2),
+        ("[{form: [1]}]", "form is a mapping, not [1]", 2),
+        ("[{form: {sign_up: Anna}}]", "the form sign_up is a mapping, not 'Anna'", 2),
+        ("[{returns: 5}]", "returns is a mapping, not 5", 2),
+        ("[{returns: {http_request: ok}}]", "what http_request returns is a mapping, not 'ok'", 2),
     ],
 )
 async def test_a_failure_names_its_place_and_the_difference(

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
@@ -11,6 +11,7 @@ from core.errors import NotFound
 from core.model.content import Content
 from core.model.display import Display
 from core.model.field_types import ShortText
+from core.model.json_form import JsonValue
 from couriers.sending.content.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
 from delivery.http.context import ApiRequest, Request, Response
@@ -23,7 +24,7 @@ from scenarios.inspection.scenario_graph import ScenarioGraph
 VersionName = Annotated[str, Meta(pattern="^[0-9a-f]{1,64}$", description="as `GET /v1/runs/{id}` has it")]
 FieldName = Annotated[str, Meta(pattern="^[a-z0-9_]{1,64}$")]
 EventFields = Annotated[
-    dict[FieldName, Any], Meta(min_length=1, max_length=100, description="one flat event: docs/events-fields.md")
+    dict[FieldName, JsonValue], Meta(min_length=1, max_length=100, description="one flat event: docs/events-fields.md")
 ]
 Named = Annotated[list[ShortText], Meta(max_length=100, description="types of actions, or ids of nodes")]
 

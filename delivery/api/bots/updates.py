@@ -5,12 +5,13 @@ A client only claims who the person is, so the event carries the scopes of the c
 
 import secrets
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from core.errors import NotFound
 from core.model.field_types import IdField, Label, ShortText
+from core.model.json_form import Json
 from core.updates import rights
 from core.updates.events import Events, person_of
 from delivery.http.context import ApiRequest, Request, Response
@@ -153,7 +154,7 @@ async def receive(request: Request[EventRequest, NoParameters]) -> Response:
     return Response(EventAccepted(event["id"], person_of(event)), 202 if is_new else 200)
 
 
-def event_of(body: EventRequest) -> dict[str, Any]:
+def event_of(body: EventRequest) -> dict[str, Json]:
     """Return the event, with what a client may leave out. Fields that are null are left out."""
     given = {name: value for name, value in to_builtins(body).items() if value is not None}
     defaults = {"id": secrets.token_hex(12), "chat_id": given["user_id"], "event_date": datetime.now(UTC).isoformat()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import tzinfo
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
@@ -12,7 +12,7 @@ from core.errors import Invalid
 from core.model.clock import from_ms, to_ms, write_time
 from core.model.cron import cron_of
 from core.model.history_key import Id
-from core.model.json_form import JsonObject
+from core.model.json_form import Json, JsonObject
 from core.model.people import canonical_id, id_text
 from core.orders import Addressee, Order
 from core.orders.series import TAG, Series, SeriesState, SeriesStore
@@ -193,9 +193,9 @@ async def change(request: Request[SeriesChange, NoParameters]) -> Response:
     return Response(SeriesView.of(series, unfilled))
 
 
-def _changes(request: Request[SeriesChange, NoParameters]) -> dict[str, Any]:
+def _changes(request: Request[SeriesChange, NoParameters]) -> dict[str, Json]:
     """Return the fields of a series that change. Raises Invalid."""
-    body, changes = request.body, dict[str, Any]()
+    body, changes = request.body, dict[str, Json]()
     if body.when:
         changes |= {"words": body.when, "cron": cron_of(body.when)}
     if body.zone:

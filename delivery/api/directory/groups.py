@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.directory import Directory
-from core.directory.collections import Groups, Supergroups
+from core.directory.collections import C, Collections, M
 from core.directory.name_search import members_by_name
 from core.model import people
 from core.model.field_types import IdField, Title
@@ -95,9 +95,11 @@ NewRequest = Request[GroupRequest, NoParameters] | Request[SupergroupRequest, No
 PatchRequest = Request[GroupPatch, NoParameters] | Request[SupergroupPatch, NoParameters]
 PageRequest = Request[None, PageQuery]
 
+S = TypeVar("S", GroupResponse, SupergroupResponse)
+
 
 @dataclass(frozen=True, slots=True)
-class CollectionEndpoints:
+class CollectionEndpoints(Generic[C, M, S]):
     """The operations on one kind. `path`: the part of its addresses. `members`: the field of a new collection that
     lists its first members. `member`: the part of an address that names one.
     """
@@ -105,16 +107,16 @@ class CollectionEndpoints:
     path: str
     members: str
     member: str
-    value: type[Group] | type[Supergroup]
-    collections: Callable[[Directory], Groups | Supergroups]
-    response: Callable[[Any, int], GroupResponse | SupergroupResponse]
-    page: Callable[[Any, str | None], GroupPage | SupergroupPage]
+    value: type[C]
+    collections: Callable[[Directory], Collections[C, M]]
+    response: Callable[[C, int], S]
+    page: Callable[[list[S], str | None], GroupPage | SupergroupPage]
 
     async def create(self, request: NewRequest) -> Response:
         """Add a collection with its first members."""
         fields = given(request.body)
         members = fields.pop(self.members, [])
-        value: Any = self.value(**fields)
+        value = self.value(**fields)
         check(faults_of_group(value))
         check(fault for number, one in enumerate(members) for fault in faults_of_id(one, f"{self.members}.{number}"))
         created = await self._collections(request).create(request.tenant, value, members)
@@ -157,17 +159,15 @@ class CollectionEndpoints:
         await self._collections(request).remove_member(request.tenant, *names)
         return no_content()
 
-    async def _shown(self, request: ApiRequest, value: Group | Supergroup) -> GroupResponse | SupergroupResponse:
+    async def _shown(self, request: ApiRequest, value: C) -> S:
         return (await self._all_shown(request, [value]))[0]
 
-    async def _all_shown(
-        self, request: ApiRequest, values: Sequence[Group | Supergroup]
-    ) -> list[GroupResponse | SupergroupResponse]:
+    async def _all_shown(self, request: ApiRequest, values: Sequence[C]) -> list[S]:
         """Return the collections with their sizes."""
         sizes = await self._collections(request).sizes(request.tenant, [one.id for one in values])
         return [self.response(one, size) for one, size in zip(values, sizes, strict=True)]
 
-    def _collections(self, request: ApiRequest) -> Groups | Supergroups:
+    def _collections(self, request: ApiRequest) -> Collections[C, M]:
         return self.collections(request.services.core.directory)
 
 

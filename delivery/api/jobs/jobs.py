@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator
 from datetime import time, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,7 +14,7 @@ from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.states import JobState
 from core.jobs.views import JobView, Wanted, view_of
 from core.model.field_types import IdField, ShortText
-from core.model.json_form import JsonObject
+from core.model.json_form import JsonObject, JsonValue
 from delivery.api.deliveries.tracking import forced_end
 from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, read_time
@@ -120,7 +120,7 @@ class JobSignal(RequestModel, frozen=True):
     """A signal for a job. `id`: a repetition with it within a day does nothing. `data`: at most 64 KiB."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    data: Any = None
+    data: JsonValue = None
     id: Annotated[str, Meta(max_length=200)] = ""
     by: By = "user"
 

@@ -1,6 +1,6 @@
 """Changes all jobs of a filter: as many as were counted."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -9,6 +9,7 @@ from core.jobs.bulk import BulkJobs, Change, JobChanges, JobCount
 from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
 from core.model.field_types import ShortText
+from core.model.json_form import JsonValue
 from delivery.api.jobs.jobs import By, JobCursor, JobFilter, actor, wanted_by
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
@@ -52,14 +53,14 @@ class JobsResolution(JobsChange, frozen=True, kw_only=True):
 
     unit: Annotated[str, Meta(min_length=1, max_length=2000, description="for example effect:apply")]
     outcome: UnitOutcome
-    result: Any = None
+    result: JsonValue = None
 
 
 class JobsSignal(JobsChange, frozen=True, kw_only=True):
     """A signal for each of the jobs. `id`: a repetition with it within a day does nothing. `data`: at most 64 KiB."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    data: Any = None
+    data: JsonValue = None
     id: Annotated[str, Meta(max_length=200)] = ""
 
 

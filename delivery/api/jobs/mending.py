@@ -1,7 +1,7 @@
 """Looks into a job and mends it: its steps, items and effects; resets."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -9,7 +9,7 @@ from core.jobs.queries import ask
 from core.jobs.steps import StepView, point_of
 from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
-from core.model.json_form import JsonObject
+from core.model.json_form import JsonObject, JsonValue
 from delivery.api.jobs.jobs import By, actor, job_id
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel
@@ -39,7 +39,7 @@ class UnitResolution(RequestModel, frozen=True):
 
     unit: UnitId
     outcome: UnitOutcome
-    result: Any = None
+    result: JsonValue = None
     by: By = "user"
 
 
@@ -75,7 +75,7 @@ class JobQuestion(RequestModel, frozen=True):
 class JobAnswer(Struct):
     """The result of the query."""
 
-    answer: Any
+    answer: JsonValue
 
 
 class JobReset(RequestModel, frozen=True, rename={"from_": "from"}):
