@@ -6,7 +6,6 @@ A link names its recipient and is signed with 128 bits, so it needs no account a
 this person. Opening it changes nothing.
 """
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,7 +14,8 @@ from core.answers.tokens import AnswerTokens
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden
-from core.model.question import AnswerRow, GivenAnswer, channel_code, load_row, row_field
+from core.model.clock import to_ms
+from core.model.question import AnswerRow, GivenAnswer, Question, channel_code, load_row, row_field
 from core.redis.store import Store
 
 LINK = "link"
@@ -24,30 +24,28 @@ CORRECTION_MS = 60_000
 
 
 class LinkedQuestion(NamedTuple):
-    """The content of the page. `row`: None before an answer. `chosen`: the keys of the options that a guardian has
-    chosen for its children.
+    """The content of the page. `row`: None before an answer. `may_answer`: until an answer is final. `chosen`: the keys
+    of the options that a guardian has chosen for its children.
     """
 
     asked: AskedRecipient
     message: AnsweredMessage
     row: AnswerRow | None
     is_closed: bool
+    may_answer: bool
     chosen: Sequence[str] = ()
 
     @property
     def is_open(self) -> bool:
         """Return whether the page offers to answer."""
-        row, question = self.row, self.asked.question
-        if row and question.is_anonymous:
-            return False
-        may_change = row is None or question.change or time.time() * 1000 < row.at + CORRECTION_MS
-        return may_change and not self.is_closed
+        return self.may_answer and not self.is_closed
 
 
 class AnswerLinks:
     """Methods raise StoreError."""
 
     def __init__(self, store: Store, answers: Answers) -> None:
+        self._store = store
         self._answers = answers
         self._reader = HistoryReader(store)
         self._tokens = AnswerTokens(store)
@@ -65,9 +63,10 @@ class AnswerLinks:
         message = AnsweredMessage(channel, place.parcel, place.contact)
         if await self._is_deleted(asked, message):
             raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
-        row, is_closed = load_row(asked.fields[row_name]), asked.is_closed(time.time() * 1000)
-        chosen = await self._answers.chosen(asked)
-        return LinkedQuestion(asked, message, None if asked.recipient.asked_children else row, is_closed, chosen)
+        now = to_ms(self._store.now())
+        row = None if asked.recipient.asked_children else load_row(asked.fields[row_name])
+        may_answer = row is None or _may_change(asked.question, row, now)
+        return LinkedQuestion(asked, message, row, asked.is_closed(now), may_answer, await self._answers.chosen(asked))
 
     async def answer(self, token: str, given: str, event: str) -> GivenAnswer:
         """Count an answer; after the closing it is late. `given`: as `Answers.entered`. Raises as it does, and as
@@ -84,3 +83,7 @@ class AnswerLinks:
         entries = load_parcel(stored)[1] if stored else ()
         place = (asked.recipient.number, message.contact)
         return any(not one.address for one in entries if (one.number, one.contact) == place)
+
+
+def _may_change(question: Question, row: AnswerRow, now: int) -> bool:
+    return not question.is_anonymous and (question.change or now < row.at + CORRECTION_MS)

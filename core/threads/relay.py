@@ -173,9 +173,13 @@ class Relay:
         text = [say("reply_lost_files", author.locale, files=n)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"lost.{event}")
 
-    async def report_refusal(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str) -> None:
-        """Tell an author that its message was not passed on, because the other side cannot be written to."""
-        text = [say("reply_unreachable", author.locale)]
+    async def report_refusal(
+        self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, *, reads: bool
+    ) -> None:
+        """Tell an author that its message was not passed on: the other side cannot be written to, or the author `reads`
+        the inbox no longer.
+        """
+        text = [say("reply_unreachable" if reads else "reply_not_reader", author.locale)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"unreachable.{event}")
 
     async def report_empty(self, tenant: str, author: Correspondent, way: ReplyRoute, name: str) -> None:

@@ -18,7 +18,7 @@ from core.admission.quotas import may_reply
 from core.deliveries.histories.encoding import THREAD
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
-from core.errors import NotFound, QuotaExceeded, Refused
+from core.errors import Forbidden, NotFound, QuotaExceeded, Refused
 from core.model.clock import from_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER
 from core.model.history_key import HistoryKey
@@ -134,18 +134,22 @@ class ReplyWorker:
             await self._report_refusal(tenant, event, full.retry_after)
         except Refused as refusal:
             log.warning("%s: the reply %s was not passed on: %s", event["channel"], event["id"], refusal.code)
-            await self._report_refusal(tenant, event)
+            await self._report_refusal(tenant, event, reads=not isinstance(refusal, Forbidden))
         return None
 
-    async def _report_refusal(self, tenant: str, event: Event, wait: timedelta | None = None) -> None:
-        """Tell the author of a reply that it was not passed on. `wait`: when it may be, None if not."""
+    async def _report_refusal(
+        self, tenant: str, event: Event, wait: timedelta | None = None, *, reads: bool = True
+    ) -> None:
+        """Tell the author of a reply that it was not passed on. `wait`: when it may be, None if not. `reads`: whether
+        the author still reads the inbox.
+        """
         way = way_of(event)
         author = person_of(await self._incoming.author(tenant, way), str(event["user_id"]), None)
         with suppress(Refused):  # the author cannot be written to either
             if wait:
                 await self._relay.hold_back(tenant, author, way, written_of(tenant, event), wait)
             else:
-                await self._relay.report_refusal(tenant, author, way, reply_name(tenant, event))
+                await self._relay.report_refusal(tenant, author, way, reply_name(tenant, event), reads=reads)
 
     async def _opts_out(self, tenant: str, event: Event) -> bool:
         """Return whether an event is STOP or START. It is confirmed before anything changes: a repeat changes nothing,
@@ -209,7 +213,7 @@ class ReplyWorker:
 
     async def _to_thread(self, reply: Incoming, about: RepliedDelivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
-        writes without a quote goes to nobody: it may be meant for another person.
+        writes without a quote goes to nobody: it may be meant for another person. Raises Forbidden INBOX_NOT_YOURS.
         """
         author, tenant = reply.author, reply.tenant
         try:
@@ -224,11 +228,13 @@ class ReplyWorker:
             await self._answer(reply, thread, author)
         elif reply.is_in_topic:
             await self._relay.report_outsider(thread, reply.written.event)
+        elif reply.is_answer:
+            raise _no_reader()
         elif author:
             await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
 
     async def _correct(self, reply: Incoming) -> None:
-        """Pass on an edit of what was passed on before. Raises NotFound THREAD_NOT_FOUND."""
+        """Pass on an edit of what was passed on before. Raises NotFound THREAD_NOT_FOUND, Forbidden INBOX_NOT_YOURS."""
         message, author = message_of(reply.event), reply.author
         thread_id = await self._received.thread_of(reply.tenant, *reply.way, message, reply.written.text)
         if not thread_id:
@@ -241,6 +247,8 @@ class ReplyWorker:
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
         elif await self._relay.reads(reply.tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
+        else:
+            raise _no_reader()
 
     async def _replace_held(self, edit: Incoming, name: str) -> None:
         """Place the new words of a message that waits for its author; the button below the old ones sends nothing any
@@ -373,3 +381,7 @@ class ReplyWorker:
         """Note what an edit of a held message replaces, once its author was asked: a repeat before that asks again."""
         if not reply.written.corrects:
             await self._note_passed_on(reply, f"{HELD}{why}.{reply.written.event}")
+
+
+def _no_reader() -> Forbidden:
+    return Forbidden("INBOX_NOT_YOURS", "Nobody but its readers answers in an inbox.", "inbox")

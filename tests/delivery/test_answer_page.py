@@ -184,8 +184,12 @@ async def test_the_page_says_until_when_one_can_answer_and_a_confirmation_has_on
 async def test_a_final_answer_can_be_corrected_for_a_minute_only(links: Links) -> None:
     where = await links.ask({**CHOICE, "change": False})
     await links.browse("POST", links.of(1), option="yes")
-    assert "Изменить ответ" in text_of(await links.browse("GET", links.of(1)))
-    assert where
+    page = text_of(await links.browse("GET", links.of(1)))
+    assert ("Изменить ответ" in page, "<form" in page) == (True, True)
+    links.api.services.core.store.clock_offset_ms += 61_000
+    assert "<form" not in text_of(await links.browse("GET", links.of(1)))
+    assert "<form" in text_of(await links.browse("GET", links.of(2)))
+    assert await links.state(where) == [("answered", "yes", "link"), ("open", None, None)]
 
 
 @pytest.mark.parametrize(("locale", "words"), [("ru", "Эта ссылка не действует"), ("en-US", "This link does not work")])

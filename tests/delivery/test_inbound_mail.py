@@ -16,6 +16,7 @@ import pytest
 from core.admission import quotas
 from core.errors import StoreUnavailable
 from core.queue import Worker
+from core.redis.keys import KEYS
 from core.threads import ReplyWorker
 from core.threads.mailed_replies import MailedReplies, MailResult
 from core.updates.answer_worker import AnswerWorker
@@ -230,6 +231,21 @@ def png() -> bytes:
     """Return a large picture of one grey dot."""
     dots = chunk(b"IDAT", zlib.compress(bytes(30_000), 0))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", bytes(13)) + dots + chunk(b"IEND", b"")
+
+
+async def test_of_a_mail_with_eleven_files_ten_are_stored_and_passed_on(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    mail = a_mail(str(first["Reply-To"]), "Our pictures")
+    for number in range(11):
+        mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename=f"{number}.pdf")
+    assert (await post(school.api, mail)).json == {"result": "taken"}
+    await until(school.words)
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    newest = page["threads"][0]["newest"]
+    assert ([one["name"] for one in newest["attachments"]], newest["files"]) == ([f"{n}.pdf" for n in range(10)], 1)
+    stored = await school.api.store.command("ZCARD", KEYS["uploadlist"].at(0, "default"))
+    assert stored == 10, "a file that nobody sees is not stored"
 
 
 def a_bounce(of: EmailMessage, to: str, *, action: str = "failed", headers_only: bool = True) -> bytes:

@@ -1,6 +1,7 @@
 """Threads over HTTP: who reads which inbox, answers, reasons."""
 
 import asyncio
+import io
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,25 @@ async def test_an_answer_has_files_that_its_readers_may_save(api: Api, courier: 
     assert saved.body == without_metadata(photograph())
     for place in (f"1/files/{file['id']}", f"2/files/{ids[0]}", f"x/files/{ids[0]}"):
         assert (await browser.call("GET", f"{where}/messages/{place}")).code == "FILE_NOT_FOUND"
+
+
+@pytest.mark.usefixtures("people")
+async def test_an_answer_has_ten_files_of_20_megabytes_each_at_most(api: Api, courier: Couriers) -> None:
+    sms, browser = (
+        await courier("sms", kind=partial(FakeCourier, shows=frozenset({Feature.DOCUMENT}))),
+        await as_person(api, 1),
+    )
+    where, ids = f"/v1/threads/{(await written(api)).thread}/messages", []
+    for size in (20 * 2**20, 20 * 2**20 + 1):
+        uploaded = await api.services.uploads.store("default", "film.bin", io.BytesIO(bytes(size)))
+        ids.append(uploaded.id)
+    eleven = await browser.call("POST", where, {"files": ids[:1] * 11})
+    assert (eleven.status, eleven.code) == (400, "TOO_MANY_ATTACHMENTS")
+    large = await browser.call("POST", where, {"files": ids})
+    assert (large.status, large.code) == (400, "FILE_NOT_PASSED_ON")
+    assert not sms.attempted
+    sent = (await browser.call("POST", where, {"files": ids[:1]})).json
+    assert [one["bytes"] for one in sent["attachments"]] == [20 * 2**20]
 
 
 @pytest.mark.usefixtures("people")

@@ -171,7 +171,8 @@ async def test_a_file_is_not_asked_for_where_there_is_no_page(stack: Stack) -> N
         (NUMBER, "+7", "7"), (NUMBER, "−3,50", "-3.5"), (NUMBER, "1 000 000", "1000000"), (NUMBER, "007", "7"),
         (NUMBER, "-0", "0"), (NUMBER, "1e5", None), (NUMBER, "1,234", None), (NUMBER, "1 2", None), (NUMBER, "٣", None),
         (NUMBER, "1234567890123", None), (DATE, "2026-12-31", "2026-12-31"), (DATE, "31/12/26", "2026-12-31"),
-        (DATE, "12.31.2026", None), (DATE, "завтра", None), (TEXT, "  ", None), (TEXT, "a" * 4097, None),
+        (DATE, "12.31.2026", None), (DATE, "1.3.00", "2000-03-01"), (DATE, "1.3.0000", None),
+        (DATE, "1.3.0026", "0026-03-01"), (DATE, "завтра", None), (TEXT, "  ", None), (TEXT, "a" * 4097, None),
         (FILE, "a", None),
     ],
 )  # fmt: skip

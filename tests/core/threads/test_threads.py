@@ -293,6 +293,23 @@ async def test_the_members_of_an_office_read_it_together_but_no_student(school: 
     assert await school.core.relay.readers(TENANT, OFFICE) == []
 
 
+async def test_who_reads_an_office_no_longer_answers_neither_by_a_quote_nor_by_an_edit_nor_by_a_button(
+    school: School,
+) -> None:
+    await school.write(MARIA, "May I come?", quoted=await school.send(replies="dean"))
+    (thread,), asked = await school.threads(OFFICE), school.last_to(OLGA)
+    await school.write(OLGA, "Yes", quoted=asked, message_id=71)
+    await school.write(OLGA, "Call 8 912 345-67-89", quoted=asked)
+    held = school.button()
+    await school.core.directory.groups.remove_member(TENANT, "dean", 8)
+    said, got, refusal = await school.said(thread), school.got(MARIA), "you do not read this inbox any more."
+    await school.write(OLGA, "No", quoted=asked)
+    await school.write(OLGA, "No", kind="edited", message_id=71)
+    await school.press(OLGA, held)
+    assert [text.endswith(refusal) for text in school.got(OLGA)[-4:]] == [False, True, True, True]
+    assert (await school.said(thread), school.got(MARIA)) == (said, got)
+
+
 async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(school: School) -> None:
     await school.core.directory.groups.add_members(TENANT, "dean", [7])
     await school.write(MARIA, "May I come?", quoted=await school.send(replies="dean"))
@@ -758,19 +775,21 @@ async def test_a_hidden_thread_comes_back_with_the_next_message(school: School) 
     assert (thread.unread, len(await school.said(thread))) == (1, 2)
 
 
-async def test_a_thread_lives_for_its_own_setting_after_the_last_message(school: School) -> None:
-    await configure(school.core.store, timedelta(days=30), timedelta(days=90))
+@pytest.mark.parametrize("kept", [90, 800])
+async def test_a_thread_lives_for_its_own_setting_after_the_last_message(school: School, kept: int) -> None:
+    await configure(school.core.store, timedelta(days=30), timedelta(days=kept))
     await school.write(MARIA, "one", quoted=await school.send())
     (thread,) = await school.threads()
     key = KEYS["thread"].at(0, thread.id)
     days = int(await school.core.store.command("PTTL", key)) / timedelta(days=1).total_seconds() / 1000
-    assert 89 < days <= 90
+    assert kept - 1 < days <= kept
     of_person = KEYS["threads_of"].at(0, TENANT, "1")
     await school.core.store.command("PEXPIRE", of_person, 60_000)  # as if most of its time had passed
     await school.core.threads.add_of_staff(thread, "a", ThreadMessage(0, "staff", 0, 7, "Yes"))
     owner = await school.core.store.command("PTTL", of_person)
     assert owner > await school.core.store.command("PTTL", key), "it is found with its person as long as it lives"
-    school.stack.advance_clock(timedelta(days=91))
+    assert owner <= (kept + 1) * 86_400_000, "and no longer"
+    school.stack.advance_clock(timedelta(days=kept + 1))
     await school.write(BORIS, "two", quoted=await school.send(to=BORIS))
     await school.core.store.command("DEL", key)  # as the server does, whose clock stands
     assert [one.person.id for one in await school.threads()] == [2]
