@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.errors import Invalid
+from core.model.text.characters import folded
 from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.actions.memory import ask
@@ -27,6 +28,8 @@ from scenarios.engine.results import failed, skipped
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.parking import Parking
+from scenarios.placeholders.values import as_text
+from scenarios.schema.conversion import texts
 from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, read_answer
 from scenarios.sending.results import ended
 from scenarios.stores.forms import FormAnswer, Forms
@@ -67,6 +70,8 @@ class QuestionAnswers:
             return None
         if turn_of(event):
             return stored if await ask.turn_page(context, event, event_run) else None
+        if _leaves_open(context, event):
+            return None
         if not self._is_for(context, event):
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)
@@ -186,6 +191,12 @@ class QuestionAnswers:
             return await self._runs.load(by.run)
         except RunGone:
             return None
+
+
+def _leaves_open(context: Context, event: Event) -> bool:
+    """Return whether an event is a text that is answered while the question stays open."""
+    written = folded(as_text(event.get("event_text")))
+    return event.get("kind") == "text" and written in map(folded, texts(context.prepared.own.get("stays_open_for")))
 
 
 def _sent(stored: StoredRun, context: Context) -> Mapping[str, str]:

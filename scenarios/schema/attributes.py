@@ -71,6 +71,15 @@ class Seen(Own, frozen=True):
     together: tuple[str, ...] = ()
 
 
+StaysOpenFor = Annotated[
+    tuple[str, ...],
+    types.TEXTS,
+    conversion.texts,
+    Own("Texts such as `/help` that are answered while the question stays open; any other command ends it."),
+]
+"""Of an action that waits for a person."""
+
+
 class Field(Struct, frozen=True):
     """One field, as it was declared. `default`: what a missing field means, as authors read it; None if nothing.
     `alias_of`: the field of which this is the name in Coreness (docs/scenarios-coreness.md). `may_be_empty`: as

@@ -21,7 +21,7 @@ from scenarios.words import in_language, sentence
 PAGE = 8
 """Choices on one page, at most."""
 
-_LONGEST_LABEL = 64
+_LONGEST_LABEL, _LONGEST_TITLES = 64, 1000
 _WORD = re.compile(r"\w+")
 _PRESS = re.compile(r"choose:([0-9a-f]{16}):(on|off|show|all|done|cancel):([gsp]):(\d{1,5})(?::([0-9a-f]{12}))?")
 _TABS = {"group": "g", "supergroup": "s", PERSON: "p"}
@@ -84,6 +84,12 @@ def _fits(title: str, query: str) -> bool:
     return all(any(part.startswith(word) for part in parts) for word in _WORD.findall(folded(query)))
 
 
+def titles_of(chosen: Sequence[Choice]) -> str:
+    """Return their titles, separated by commas; more than a message has room for end with `…`."""
+    titles = ", ".join(one.title for one in chosen)
+    return titles if len(titles) <= _LONGEST_TITLES else f"{titles[: _LONGEST_TITLES - 1]}…"
+
+
 class ChoiceList(Struct, frozen=True):
     """The list as it is shown. `kinds`: the tabs. `words`: of the author, in place of Ada's own. `keyboard`: what a
     message of the channel has room for, None for no limits.
@@ -97,7 +103,7 @@ class ChoiceList(Struct, frozen=True):
 
     def state(self, selection: AddresseeSelection, choices: Sequence[Choice]) -> str:
         """Return in HTML what is selected and searched for, and how to search if there is more than a page."""
-        titles = ", ".join(one.title for one in selection.chosen)[:1000] or "–"
+        titles = titles_of(selection.chosen) or "–"
         lines = [self.word("selected").replace("{titles}", titles)]
         found = selection.found(choices)
         if selection.query:
@@ -116,11 +122,11 @@ class ChoiceList(Struct, frozen=True):
         return (*self._tabs(selection), *toggles, *self._pages(selection, page, last), end)
 
     def _page_size(self, selection: AddresseeSelection) -> int:
-        """Return how many choices a keyboard has room for beside tabs, three buttons for pages, and the end."""
+        """Return how many choices a keyboard has room for beside tabs, two buttons for pages, and the end."""
         if self.keyboard is None:
             return PAGE
         tabs = len(self.kinds) if len(self.kinds) > 1 else 0
-        buttons = self.keyboard.inline_buttons - tabs - 3 - len(_end(selection))
+        buttons = self.keyboard.inline_buttons - tabs - 2 - len(_end(selection))
         return max(1, min(PAGE, buttons, self.keyboard.inline_rows - bool(tabs) - 2))
 
     def _tabs(self, selection: AddresseeSelection) -> InlineRows:
@@ -143,8 +149,13 @@ class ChoiceList(Struct, frozen=True):
     def _pages(self, selection: AddresseeSelection, page: int, last: int) -> InlineRows:
         if last == 0:
             return ()
-        goals = ((max(0, page - 1), "◀"), (page, f"{page + 1}/{last + 1}"), (min(last, page + 1), "▶"))
-        return (tuple({"text": label, "data": self._data("show", selection.kind, goal)} for goal, label in goals),)
+        goals = ((page - 1, "‹ {page}"), (page + 1, "{page} ›"))
+        return (tuple(self._page(goal, mark, last, selection) for goal, mark in goals if 0 <= goal <= last),)
+
+    def _page(self, goal: int, mark: str, last: int, selection: AddresseeSelection) -> Button:
+        """Return a button in words: where there are no buttons, it is a line with a number."""
+        label = self.word("page").replace("{page}", str(goal + 1)).replace("{pages}", str(last + 1))
+        return {"text": mark.replace("{page}", label), "data": self._data("show", selection.kind, goal)}
 
     def _button(self, verb: str, selection: AddresseeSelection) -> Button:
         return {"text": self.word(verb), "data": self._data(verb, selection.kind, selection.page)}
@@ -171,6 +182,7 @@ _OWN_WORDS = {
     "group": sentence("choose_groups"),
     "supergroup": sentence("choose_supergroups"),
     PERSON: sentence("choose_people"),
+    "page": sentence("choose_page", page="{page}", pages="{pages}"),
     "done": sentence("choose_done"),
     "cancel": sentence("choose_cancel"),
     "nothing": sentence("choose_nothing"),

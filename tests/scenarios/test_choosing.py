@@ -9,7 +9,7 @@ from core.orders.choices import PERSON, Choice, addressee
 from couriers.channel import channels
 from scenarios.bot.button_data import LONGEST_DATA
 from scenarios.check import check
-from scenarios.sending.choosing import PAGE, AddresseeSelection, ChoiceList, choice_press
+from scenarios.sending.choosing import PAGE, AddresseeSelection, ChoiceList, choice_press, titles_of
 from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
 
@@ -114,7 +114,7 @@ def test_buttons_lead_back_to_what_they_say_and_fit_into_a_press() -> None:
             assert after is not None
             assert after.after(press, GROUPS) == after, "twice is once"
             assert [one.title for one in after.chosen] == ["ИВТ-1", button["text"]]
-    assert [one["text"] for one in rows[-2]] == ["◀", "2/3", "▶"]
+    assert [one["text"] for one in rows[-2]] == ["‹ Page 1 of 3", "Page 3 of 3 ›"], "as SMS shows them, in words"
 
 
 def test_the_toggle_of_what_is_selected_takes_it_off() -> None:
@@ -128,7 +128,7 @@ def test_the_toggle_of_what_is_selected_takes_it_off() -> None:
 
 
 def test_a_page_behind_the_last_one_is_the_last_and_a_choice_that_is_gone_is_refused() -> None:
-    assert LIST.rows(AddresseeSelection(page=99), GROUPS)[-2][1]["text"] == "3/3"
+    assert [one["text"] for one in LIST.rows(AddresseeSelection(page=99), GROUPS)[-2]] == ["‹ Page 2 of 3"]
     press = choice_press(LIST.rows(AddresseeSelection(), GROUPS)[1][0]["data"])
     assert press is not None
     assert AddresseeSelection().after(press, GROUPS[1:]) is None
@@ -171,3 +171,9 @@ def test_how_to_search_is_said_if_there_is_more_than_a_page() -> None:
 def test_a_reference_leads_to_its_addressee() -> None:
     given = [addressee(Choice(kind, "a:b=c", "x").ref) for kind in ("group", "supergroup", PERSON)]
     assert [(one.group, one.supergroup, one.id)[n] for n, one in enumerate(given)] == ["a:b=c"] * 3
+
+
+def test_titles_that_a_message_has_no_room_for_are_not_cut_silently() -> None:
+    assert titles_of(GROUPS[:2]) == "ИВТ-1, ИВТ-2"
+    long = titles_of([Choice("group", number, "x" * 300) for number in range(4)])
+    assert (len(long), long[-2:]) == (1000, "x…")

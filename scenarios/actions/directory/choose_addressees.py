@@ -25,9 +25,9 @@ from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
-from scenarios.schema.attributes import Duration, Fields, Texts, Verbatim, converted
+from scenarios.schema.attributes import Duration, Fields, StaysOpenFor, Texts, Verbatim, converted
 from scenarios.schema.declaration import Interaction
-from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press
+from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press, titles_of
 from scenarios.sending.message import MessageAttributes, message
 from scenarios.sending.orders import say
 from scenarios.sending.person import refused, required_person
@@ -66,6 +66,7 @@ class ChooseAddresseesAttributes(Attributes, frozen=True):
         str, types.choice("ru", "en"), conversion.text, Own("The language of the list, instead of the person's.")
     ] = ""
     timeout: Annotated[Duration, Own("How long the selection is waited for.")] = _TIMEOUT
+    stays_open_for: StaysOpenFor = ()
 
     def listed(self, name: str, language: str, channel: str) -> ChoiceList:
         """Raises Invalid FIELD_INVALID."""
@@ -227,8 +228,7 @@ def _done(
 
 
 def _chosen(chosen: Sequence[Choice], rest: str = "") -> Ending:
-    titles = ", ".join(one.title for one in chosen)[:1000]
-    results: dict[str, Data] = {"chosen": [one.ref for one in chosen], "titles": titles, "rest": rest}
+    results: dict[str, Data] = {"chosen": [one.ref for one in chosen], "titles": titles_of(chosen), "rest": rest}
     return completed(results, from_person=("rest",))
 
 

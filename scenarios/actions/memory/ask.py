@@ -20,7 +20,7 @@ from scenarios.engine import Ending, State, Step
 from scenarios.engine.results import failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
-from scenarios.schema.attributes import Duration, Elements, Text, Verbatim, Whole, converted
+from scenarios.schema.attributes import Duration, Elements, StaysOpenFor, Text, Verbatim, Whole, converted
 from scenarios.schema.questions import (
     ANSWERS,
     DATES,
@@ -97,6 +97,7 @@ class AskAttributes(MessageAttributes, frozen=True):
     ] = ""
     attempts: Annotated[Whole, Own("After how many wrong answers the action fails.", default=DEFAULT_ATTEMPTS)] = None
     timeout: Annotated[Duration, Own("How long the answer is waited for.")] = DEFAULT_TIMEOUT
+    stays_open_for: StaysOpenFor = ()
     remind: Annotated[Duration, Own("After how long without an answer the question is asked again, each time.")] = None
     form: Annotated[Text, Own("The form in whose table the answer stands.")] = ""
     field: Annotated[Text, Own("The name of its column, instead of that of the variable.")] = ""
