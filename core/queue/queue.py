@@ -299,7 +299,8 @@ class Queue:
     async def cancel_by(self, selected: TaskFilter) -> CancelResult:
         """End all tasks that the filter selects and that were there at the call, a page at a time, so that other
         commands run between two pages. With a tube and no other mark than the tenant these are the parcels of
-        deliveries, too. Tasks of jobs are left unless the tube is named. Raises Invalid SELECTION_EMPTY.
+        deliveries, too. Tasks of jobs, and parcels of a tenant, are left and counted unless the tube is named. Raises
+        Invalid SELECTION_EMPTY.
         """
         selected.index()  # something besides the tube is chosen
         if not selected.has_mark:
@@ -315,12 +316,13 @@ class Queue:
         """
         orders, total, is_repeat = await self.inspector.orders(), CancelResult(0, 0), False
         while True:
-            before, total = total, msgspec.structs.replace(total, left=0)
+            before, total = total, msgspec.structs.replace(total, left=0, left_parcels=0)
             async for shard, tasks in self.inspector.standing(selected):
                 there = [task for task in tasks if (task.order or 0) <= orders[shard]]
                 wanted = [task for task in there if selected.tube or task.history is None]
                 new = [task for task in wanted if not (is_repeat and task.cancel)]
                 total += await self._cancel_selected(selected, shard, new)
+                total += CancelResult(0, 0, left_parcels=len(there) - len(wanted))
             if total == before:
                 return total
             is_repeat = True

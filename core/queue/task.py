@@ -309,12 +309,13 @@ class TaskPage(NamedTuple):
 
 class CancelResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """`cancelled`: tasks that were ended. `flagged`: running tasks whose workers are notified. `left`: tasks of jobs,
-    which are left alone because their tube was not named.
+    and `left_parcels`: parcels of deliveries, which are left alone because their tube was not named.
     """
 
     cancelled: int
     flagged: int
     left: int = 0
+    left_parcels: int = 0
 
     def __add__(self, other: "CancelResult") -> "CancelResult":
         sums = (getattr(self, name) + getattr(other, name) for name in self.__struct_fields__)

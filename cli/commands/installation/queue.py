@@ -217,6 +217,8 @@ async def cancel(queue: Queue, arguments: Namespace) -> int:
     text = f"cancelled {result.cancelled}; notified the workers of {counted(result.flagged, 'running task')}"
     if result.left:
         text += f"; left {counted(result.left, 'task')} of jobs: name their tube (--tube), or ./ada jobs stop JOB"
+    if result.left_parcels:
+        text += f"; left {counted(result.left_parcels, 'parcel')} of messages: name their tube (--tube sms, …)"
     print_result(arguments, result, text)
     return result.cancelled + result.flagged
 
