@@ -13,8 +13,8 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.errors import Invalid
+from core.model.contacts.addresses import EMAIL_ADDRESS, ascii_email, malformed, without_duplicates
 from core.model.contacts.addresses import canonical as canonical_address
-from core.model.contacts.addresses import malformed, without_duplicates
 from core.model.history_key import Id
 from core.model.own_fields import faults_of_field_name
 from core.model.receiving_hours import faults_of_hours
@@ -213,8 +213,8 @@ def canonical_name(name: str | None) -> str | None:
 
 
 def canonical_email(email: str) -> str:
-    """Return an address in lower case: no mail system that people use distinguishes addresses by case."""
-    return email.lower()
+    """Return the one form of an e-mail address: in lower case, its domain with the letters of its language."""
+    return EMAIL_ADDRESS.canonical(nfc(email))
 
 
 _MOST_WORDS = 8
@@ -314,7 +314,8 @@ def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
 
 
 def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
-    """Yield the fault of an e-mail address: its form is name@domain, in ASCII, without blanks and line breaks."""
+    """Yield the fault of an e-mail address: its form is name@domain, the name in ASCII, without blanks."""
+    email = email if email.isascii() else ascii_email(email) or email
     if len(email) > _MAX_EMAIL or len(email.partition("@")[0]) > 64 or not re.fullmatch(EMAIL, email):
         yield Invalid("EMAIL_MALFORMED", "An e-mail address looks like name@example.org.", path)
 

@@ -149,8 +149,19 @@ def _number_or_username(address: str) -> str:
     return _number(address) if address.startswith("+") else _username(address)
 
 
-def _lower(address: str) -> str:
-    return address.strip().lower()  # servers that distinguish capitals exist only in theory
+def _canonical_email(address: str) -> str:
+    """Return an address in lower case, with the domain that `xn--` encodes: a reply from `a@пример.рф` comes from
+    `a@xn--e1afmkfd.xn--p1ai`.
+    """
+    address = address.strip().lower()  # servers that distinguish capitals exist only in theory
+    ascii_form = ascii_email(address)
+    if ascii_form is None or "xn--" not in ascii_form:
+        return address
+    local, _, domain = ascii_form.rpartition("@")
+    try:
+        return f"{local}@{idna.decode(domain)}"
+    except UnicodeError:  # also IDNAError
+        return address
 
 
 def _username(address: str) -> str:
@@ -216,4 +227,4 @@ PEER = AddressForm(
     is_group=lambda address: address.startswith("-") or (address.isdecimal() and int(address) >= FIRST_CHAT),
 )
 PERSON_OR_GROUP = AddressForm(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001")
-EMAIL_ADDRESS = AddressForm(ascii_email, "name@domain, such as anna@example.org", _lower)
+EMAIL_ADDRESS = AddressForm(ascii_email, "name@domain, such as anna@example.org", _canonical_email)

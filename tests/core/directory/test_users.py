@@ -106,15 +106,23 @@ async def test_a_malformed_person_is_refused_with_the_field(
     "email",
     ["", "a", "a@", "@b.org", "a@b", "a b@c.org", "a@b.org\n", "a@b.org\r\nBcc: x@y.org", "a@-b.org", "a@b-.org",
      ".a@b.org", "a..b@c.org", "a@b..org", "a@b.org,c@d.org", "<a@b.org>", "я@b.org", "a@" + "b" * 300 + ".org",
-     "a" * 65 + "@b.org", '"a"@b.org', "a@b.org\0", "a@[127.0.0.1]"],
+     "a" * 65 + "@b.org", '"a"@b.org', "a@b.org\0", "a@[127.0.0.1]", "a@я_б.рф", "a@я.рф\r\nBcc: x@y.org"],
 )  # fmt: skip
 async def test_a_malformed_email_address_is_refused(directory: Directory, email: str) -> None:
     assert await code_of(directory.users.create(TENANT, User(1, email=email))) == ("EMAIL_MALFORMED", "email")
 
 
-@pytest.mark.parametrize("email", ["a@b.org", "a.b+c@d-e.f.ru", "ivan_o'neil@xn--e1aybc.xn--p1ai", "1@2.org"])
+@pytest.mark.parametrize("email", ["a@b.org", "a.b+c@d-e.f.ru", "ivan_o'neil@тест.рф", "1@2.org"])
 async def test_a_usual_email_address_is_accepted(directory: Directory, email: str) -> None:
     assert (await directory.users.create(TENANT, User(1, email=email))).email == email
+
+
+async def test_an_email_address_with_a_domain_in_cyrillic_is_one_in_each_written_form(directory: Directory) -> None:
+    created = await directory.users.create(TENANT, User(1, email="Sidorov@Пример.рф"))
+    assert created.email == "sidorov@пример.рф"
+    for written in ("sidorov@пример.рф", "sidorov@ПРИМЕР.РФ", "sidorov@xn--e1afmkfd.xn--p1ai"):
+        assert await directory.users.by_email(TENANT, written) == created
+        assert await code_of(directory.users.create(TENANT, User(2, email=written))) == ("EMAIL_TAKEN", "email")
 
 
 async def test_an_email_address_and_a_contact_belong_to_one_person(directory: Directory) -> None:

@@ -66,6 +66,9 @@ def test_what_only_looks_like_an_address_is_refused_with_an_example(channel: str
         *((channel, "\u202a200001\u202c", "200001") for channel in ("telegram", "telegram-bot", "vk", "max")),
         ("email", "\ufeffanna@example.org\u00a0", "anna@example.org"),
         ("email", "a@и\u0306од.рф", "a@йод.рф"),
+        ("email", "A@xn--D1AJP.xn--p1ai", "a@йод.рф"),
+        ("email", "a@xn--fa-hia.de", "a@faß.de"),
+        ("email", "a@xn--zzzzzzz9.org", "a@xn--zzzzzzz9.org"),
     ],
 )
 def test_invisible_marks_round_an_address_are_removed(channel: str, written: str, canonical_form: str) -> None:
