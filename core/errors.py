@@ -167,3 +167,12 @@ class FunctionFault(StoreError):
 def malformed_cursor() -> Invalid:
     """Return the error for a cursor that Ada did not issue."""
     return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
+
+
+def cursor_number(text: str) -> int:
+    """Return the number that a cursor is, "" being 0. One of more than 18 digits is none: the server would refuse it.
+    Raises Invalid CURSOR_MALFORMED.
+    """
+    if text and not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise malformed_cursor()
+    return int(text or 0)

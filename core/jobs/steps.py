@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from core.errors import Conflict, Invalid, NotFound, malformed_cursor
+from core.errors import Conflict, Invalid, NotFound, cursor_number
 from core.jobs.record import JobId, ResetPoint
 from core.jobs.storage import JobStorage, place_of
 from core.jobs.units import EFFECT, STEP, UnitRecord, shown_result
@@ -58,9 +58,7 @@ class JobSteps:
         """Return (results in their order, cursor of the next page or ""). A page may have fewer than `limit`. Raises
         Invalid CURSOR_MALFORMED.
         """
-        if cursor and not cursor.isdecimal():
-            raise malformed_cursor()
-        start = int(cursor or 0)
+        start = cursor_number(cursor)
         names = await self._names(job_id, start, limit)
         return await self._views(job_id, names), str(start + limit) if len(names) == limit else ""
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.errors import Conflict, Invalid, NotFound, malformed_cursor
+from core.errors import Conflict, Invalid, NotFound, cursor_number
 from core.jobs.record import JobId, JobRecord, line_of
 from core.jobs.states import Actor
 from core.jobs.storage import place_of
@@ -92,11 +92,10 @@ class JobUnits:
         of the iteration that has begun. A page may have fewer than `limit` or more; a unit that is recorded or reset
         meanwhile may be missing or appear twice. Raises Invalid CURSOR_MALFORMED.
         """
-        if cursor and not cursor.isdecimal():
-            raise malformed_cursor()
+        position = cursor_number(cursor)
         shard, name = place_of(job_id, self._store.shards)
         key = KEYS["job_units"].at(shard, name)
-        following, flat = await self._store.command("HSCAN", key, cursor or "0", "COUNT", limit)
+        following, flat = await self._store.command("HSCAN", key, position, "COUNT", limit)
         views = [_view(unit, _decoded(stored)) for unit, stored in zip(flat[::2], flat[1::2], strict=True)]
         if not cursor and status in (None, UnitStatus.DONE):
             views = [*await self._steps(shard, name), *views]

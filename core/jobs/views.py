@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from core.errors import malformed_cursor
+from core.errors import cursor_number
 from core.jobs.record import JobRecord, StoredJob
 from core.jobs.schedule import StoredSchedule
 from core.jobs.states import WORKING, Actor, JobState
@@ -54,9 +54,7 @@ async def page_of_jobs(
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:
     """Return (shard, number in it) of a cursor, which is number × shards + shard. Raises Invalid CURSOR_MALFORMED."""
-    if cursor and not cursor.isdecimal():
-        raise malformed_cursor()
-    start, shard = divmod(int(cursor or 0), shards)
+    start, shard = divmod(cursor_number(cursor), shards)
     return shard, start
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from core.errors import malformed_cursor
+from core.errors import cursor_number, malformed_cursor
 from core.model.states import TASK_ENDS, TaskState
 from core.model.text.characters import from_unreserved, to_unreserved
 from core.queue.task import TaskFilter
@@ -146,7 +146,7 @@ class TaskListing:
         rank, found, before = await asyncio.gather(
             self._store.command("ZRANK", index, member),
             self._store.command("ZSCORE", index, member),
-            self._store.command("ZCOUNT", index, "-inf", f"({_number(score)}"),
+            self._store.command("ZCOUNT", index, "-inf", f"({cursor_number(score)}"),
         )
         return int(rank) + 1 if rank is not None and float(found) == float(score) else int(before)
 
@@ -184,15 +184,8 @@ def _tubes_with(state: str, counts: dict[str, str]) -> list[str]:
     return [name.removesuffix(suffix) for name, n in counts.items() if name.endswith(suffix) and int(n) > 0]
 
 
-def _number(text: str) -> str:
-    """Read a number of a cursor. Raises Invalid CURSOR_MALFORMED."""
-    if not text.isdecimal():
-        raise malformed_cursor()
-    return text
-
-
 def _place_in_lanes(after: str) -> tuple[str, str, str]:
     """Return (position of HSCAN, lane, order after which tasks are read there). Raises Invalid CURSOR_MALFORMED."""
     position, _, rest = after.partition(" ")
     order, _, lane = rest.partition(" ")
-    return _number(position or "0"), lane, _number(order) if order else "-inf"
+    return str(cursor_number(position)), lane, str(cursor_number(order)) if order else "-inf"

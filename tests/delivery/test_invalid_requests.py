@@ -1,5 +1,6 @@
 """Invalid requests: each has its own code and path, causes no internal error and writes no key."""
 
+import dataclasses
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,9 +8,15 @@ from typing import Any
 
 import pytest
 
+from core.jobs import JobId, Schedule
 from delivery.http.responses import problem_types
 from delivery.routes import ROUTES
+from delivery.services import ApiServices
+from scenarios.inspection.bots import BotReader
+from scenarios.inspection.runs import RunReader
+from scenarios.stores.forms import FormAnswer, Forms
 from tests.delivery.conftest import Api, delivery_body
+from tests.delivery.test_threads import written
 from tests.support.paths import ROOT
 from tests.support.servers import Server
 
@@ -299,6 +306,13 @@ async def test_a_text_of_exactly_the_limit_is_accepted_however_it_is_written(api
             assert (await api.call("POST", "/v1/deliveries", body)).status == status
 
 
+@pytest.fixture
+async def services(services: ApiServices) -> ApiServices:
+    """With a bot, so that runs and forms are listed."""
+    store = services.core.store
+    return dataclasses.replace(services, runs=RunReader(store), bots=BotReader(store), forms=Forms(store))
+
+
 CURSORS = (
     *("0", "1", "00", "9" * 9, "9" * 15, "9" * 20, "9" * 40, "18446744073709551615", "18446744073709551616"),
     *(
@@ -331,13 +345,30 @@ CURSORS = (
 
 @pytest.mark.parametrize("path", [route.path for route in ROUTES if "cursor" in route.query.__struct_fields__])
 async def test_no_cursor_of_any_list_is_an_internal_error(api: Api, path: str) -> None:
-    """`GET /v1/actions?cursor=00-0` was one: the server refused the id that the cursor named."""
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=ahead(days=1)))
-    await api.call("POST", "/v1/groups", {"id": "g"})
-    address = re.sub(r"\{\w+\}", "g", path.replace("/v1/deliveries/{id}", f"/v1/deliveries/{made.json['id']}"))
+    """`GET /v1/actions?cursor=00-0` was one: the server refused the id that the cursor named. So were twenty digits for
+    the steps and units of a job.
+    """
+    address, reason = await address_of_list(api, path), {"Ada-Reason": "a test"}
+    assert (await api.call("GET", address, headers=reason)).status == 200, "the list is there"
     for cursor in CURSORS:
-        response = await api.call("GET", f"{address}?cursor={cursor}")
+        response = await api.call("GET", f"{address}&cursor={cursor}", headers=reason)
         assert response.status in (200, 400, 404), (cursor, response.status, response.body)
+
+
+async def address_of_list(api: Api, path: str) -> str:
+    """Create what a list is about. Returns its address with a query."""
+    asking = delivery_body(deliver_at=ahead(days=1), answer={"kind": "confirm"})
+    made = await api.call("POST", "/v1/deliveries", asking)
+    await api.call("POST", "/v1/users", {"id": 1, "name": "Anna"})
+    await api.call("POST", "/v1/groups", {"id": "g"})
+    jobs = api.services.core.jobs
+    await jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
+    await jobs.start(JobId("default", "hunt", "42"))
+    thread = await written(api)
+    await Forms(api.services.core.store).note("default", "g", "vk:7", {"name": FormAnswer(1, "A", 1)})
+    named = {"deliveries": made.json["id"], "users": "1", "threads": thread.thread, "jobs": "hunt.42"}
+    query = {"/v1/threads": "inbox=user:1", "/v1/runs": "person=vk:7"}.get(path, "limit=2")
+    return re.sub(r"\{\w+\}", named.get(path.split("/")[2], "g"), path) + f"?{query}"
 
 
 @pytest.mark.parametrize(

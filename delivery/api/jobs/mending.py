@@ -23,7 +23,7 @@ class UnitQuery(RequestModel, frozen=True):
     """The filter and the page of a list of units. A page may be shorter or longer than `limit`."""
 
     status: UnitStatus | UnsetType = UNSET
-    cursor: Annotated[str, Meta(pattern="^[0-9]{1,20}$")] | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,18}$")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 
@@ -53,7 +53,7 @@ class UnitReset(RequestModel, frozen=True):
 class StepQuery(RequestModel, frozen=True):
     """The page of a list of steps."""
 
-    cursor: Annotated[str, Meta(pattern="^[0-9]{1,20}$")] | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,18}$")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 
