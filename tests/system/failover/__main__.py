@@ -1,5 +1,6 @@
 """`python -m tests.system.failover --seconds 600 --seed 1`: prints one line per blow, then the counts. Exit code 1 if
 something was found. With `--usual` the Sentinels have their default periods; `--server redis` takes Debian's Redis.
+With `--frozen 2.0 2.5 3.0` the primary is frozen for each of these times once, after the first blow, and that is all.
 With `--cluster` on three primaries, each with two replicas; with `--slots` slots move there, while
 10,000 messages are sent and 100,000 tasks are done.
 """
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from sandbox.sandbox import Sandbox
@@ -34,6 +36,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
     parser.add_argument("--usual", action="store_true", help="the default periods of Sentinels")
     parser.add_argument("--server", choices=("valkey", "redis"), default="valkey", help="behind Sentinels")
+    parser.add_argument("--frozen", type=float, nargs="+", default=(), help="seconds: the only blows; with --usual")
     parser.add_argument("--cluster", action="store_true", help="a cluster in place of Sentinels")
     parser.add_argument("--slots", action="store_true", help="slots of a cluster move, nothing dies")
     parser.add_argument("--everything", action="store_true", help="with all that people do beside")
@@ -75,8 +78,10 @@ async def prove(directory: Path, given: Namespace) -> Outcome:
             plan = Plan(given.seed, slots.SECONDS, given.rate, slots.CHANNELS)
             return await slots.move_slots(servers, sandbox, directory, plan, log)
         plan = Plan(given.seed, given.seconds, given.rate)
+        if given.frozen:
+            plan = replace(plan, blows=1 + len(given.frozen))
         proof = Everything if given.everything else Failover
-        return await proof(under_blows(servers), sandbox, directory, plan, log).run()
+        return await proof(under_blows(servers, given.frozen), sandbox, directory, plan, log).run()
     finally:
         await sandbox.stop()
         servers.close()

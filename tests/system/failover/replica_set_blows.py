@@ -4,10 +4,11 @@ Sentinels have their default periods it is frozen for 2 to 5 s, and wakes before
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from tests.support.replica_set import Node, ReplicaSet
 from tests.system.failover.blows import Blows, OnPromotion, Target
-from tests.system.soak.nemesis import Log
+from tests.system.soak.nemesis import Log, ShuffledCycle
 
 _FROZEN = 2.0, 5.0
 _SETTLED = 4.0
@@ -15,9 +16,15 @@ _SETTLED = 4.0
 
 
 class ReplicaSetBlows(Blows[Node]):
-    def __init__(self, servers: ReplicaSet, seed: int, log: Log, on_promotion: OnPromotion) -> None:
+    """`frozen`: the only blows are freezes of so many seconds, each once in random order."""
+
+    def __init__(
+        self, servers: ReplicaSet, seed: int, log: Log, on_promotion: OnPromotion, frozen: Sequence[float] = ()
+    ) -> None:
         self._servers = servers
         super().__init__(seed, log, on_promotion)
+        if frozen:
+            self._cycle = ShuffledCycle([partial(self._freeze_and_wake, seconds) for seconds in frozen], self._chance)
 
     def _others(self) -> Sequence[Callable[[], Awaitable[None]]]:
         usual = (self._freeze_and_wake,) if self._servers.is_usual else ()
@@ -31,9 +38,11 @@ class ReplicaSetBlows(Blows[Node]):
 
     def _await_promotion(self, target: Target[Node]) -> str:
         most = max(node.offset for node in self._servers.nodes if node is not target.primary)
+        splits = self._servers.split_votes
         new = self._servers.await_promotion(target.primary)
         missing = most + 1 - int(new.facts().get("second_repl_offset", 0))
-        return f", {missing} bytes behind the other replica" if missing > 0 else ""
+        behind = f", {missing} bytes behind the other replica" if missing > 0 else ""
+        return behind + (", the vote was split" if self._servers.split_votes > splits else "")
 
     def _repair(self) -> None:
         self._servers.repair()
@@ -43,8 +52,8 @@ class ReplicaSetBlows(Blows[Node]):
         self._servers.cut_off(target.primary)
         await self._promotion(target)
 
-    async def _freeze_and_wake(self) -> None:
-        seconds = self._chance.uniform(*_FROZEN)
+    async def _freeze_and_wake(self, seconds: float = 0) -> None:
+        seconds = seconds or self._chance.uniform(*_FROZEN)
         target = self._target("freeze and wake")
         self._log(f"  after {seconds:.2f} s")
         target.primary.freeze()

@@ -1,6 +1,6 @@
 """The servers of a proof: a replica set, or a cluster whose shards are spread over three primaries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,7 +26,8 @@ class ServersUnderBlows:
     blows: Callable[[int, Log, OnPromotion], Faults]
 
 
-def under_blows(servers: ReplicaSet | Cluster) -> ServersUnderBlows:
+def under_blows(servers: ReplicaSet | Cluster, frozen: Sequence[float] = ()) -> ServersUnderBlows:
+    """`frozen`: the only freezes of a replica set, in seconds (`ReplicaSetBlows`)."""
     if isinstance(servers, Cluster):
         return ServersUnderBlows(servers.url, servers.nodes[0], SHARDS, 3, partial(ClusterBlows, servers, SHARDS))
-    return ServersUnderBlows(servers.url, servers.primary, 1, 1, partial(ReplicaSetBlows, servers))
+    return ServersUnderBlows(servers.url, servers.primary, 1, 1, partial(ReplicaSetBlows, servers, frozen=frozen))
