@@ -4,8 +4,9 @@
 
 Guarantees: a key has never a right that its person has not at this moment; only the hash of its secret is stored; it
 ends with its time, by `revoke`, with all sessions of the person, and when the person is deleted or merged into another.
-While the person is blocked it is refused. Over HTTP only a person who is signed in creates, lists and revokes keys
-(`check_signed_in`): a key that is stolen makes no second one. The verb `key` does it for every person.
+While the person is blocked it is refused. Over HTTP only a person who is signed in creates keys, and lists and revokes
+its own (`check_signed_in`): a key that is stolen makes no second one. Who manages people lists and revokes those of
+others. The verb `key` does all of it for every person.
 """
 
 import secrets

@@ -1,14 +1,14 @@
-"""Personal keys of the person who is signed in: list, create, revoke."""
+"""Personal keys: of the person who is signed in to list, create and revoke; of others to list and revoke."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from core.model.field_types import PRINTABLE
 from core.sessions.personal_keys import DEFAULT_DAYS, LONGEST_DAYS, check_signed_in
-from core.sessions.sessions import PersonalKey
-from delivery.http.context import Request, Response, no_content
+from core.sessions.sessions import Identity, PersonalKey
+from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
@@ -68,6 +68,24 @@ async def revoke(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
+async def list_of_person(request: Request[None, NoParameters]) -> Response:
+    """Raises NotFound USER_NOT_FOUND."""
+    keys = await request.services.personal_keys.list(await _of_person(request))
+    return Response(PersonalKeyList([PersonalKeyView.of(key) for key in keys]))
+
+
+async def revoke_of_person(request: Request[None, NoParameters]) -> Response:
+    """Revoke a key that its person has lost. Raises NotFound USER_NOT_FOUND, KEY_NOT_FOUND."""
+    await request.services.personal_keys.revoke(await _of_person(request), part(request, "key"))
+    return no_content()
+
+
+async def _of_person(request: ApiRequest) -> Identity:
+    tenant = request.tenant
+    user = await request.services.core.directory.users.find(tenant, part(request, "id"))
+    return Identity.of_person(tenant, user, "", datetime.now(UTC))
+
+
 ROUTES: Routes = (
     Route("GET", "/v1/me/keys", "List the personal keys of the person who is signed in", "", list_own,
           200, PersonalKeyList, people=People.OWN),
@@ -75,4 +93,8 @@ ROUTES: Routes = (
           create, 201, PersonalKeyCreated, body=PersonalKeyRequest, people=People.OWN),
     Route("DELETE", "/v1/me/keys/{id}", "Revoke a personal key", "", revoke, 204, repeats=Repeats.STORED,
           people=People.OWN),
+    Route("GET", "/v1/users/{id}/keys", "List the personal keys of a person", "manage", list_of_person, 200,
+          PersonalKeyList, people=People.BY_SCOPE),
+    Route("DELETE", "/v1/users/{id}/keys/{key}", "Revoke a personal key of a person", "manage", revoke_of_person, 204,
+          repeats=Repeats.STORED, people=People.BY_SCOPE),
 )  # fmt: skip

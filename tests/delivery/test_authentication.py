@@ -177,6 +177,8 @@ RULES = [
     ("GET", "/v1/users/{id}/groups", "manage", "none"),
     ("GET", "/v1/users/{id}/deliveries", "manage", "none"),
     ("GET", "/v1/users/{id}/export", "admin", "none"),
+    ("GET", "/v1/users/{id}/keys", "manage", "none"),
+    ("DELETE", "/v1/users/{id}/keys/{key}", "manage", "stored"),
     ("POST", "/v1/contacts", "manage", "stored"),
     ("GET", "/v1/contacts", "manage", "none"),
     ("DELETE", "/v1/contacts/{user}/{channel}/{address}", "manage", "stored"),

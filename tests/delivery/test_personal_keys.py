@@ -8,6 +8,7 @@ import pytest
 
 from cli.command import CommandFailed
 from cli.commands.installation import api_keys
+from cli.commands.start.doctor import check_personal_keys
 from core.admission.actions import ActionFilter, ActionLog
 from core.errors import Forbidden, NotFound
 from core.sessions.personal_keys import MOST_KEYS
@@ -100,6 +101,42 @@ async def test_a_key_ends_when_it_is_revoked_expires_or_its_person_leaves(api: A
     everywhere, _ = await made(api, browser)
     assert (await browser.call("DELETE", "/v1/sessions?all")).status == 204
     assert (await everywhere.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+
+
+@pytest.mark.usefixtures("people")
+async def test_an_administrator_lists_and_revokes_the_keys_of_others(api: Api) -> None:
+    """Person 1 has lost its laptop, and nobody who can be reached has the machine on which Ada runs."""
+    owner, admin = await as_person(api, 1), await as_person(api, 3)
+    script, key_id = await made(api, owner)
+    (listed,) = (await admin.call("GET", "/v1/users/1/keys")).json["keys"]
+    assert (listed["id"], listed["name"]) == (key_id, "marks.py")
+    assert (await admin.call("GET", "/v1/users/3/keys")).json["keys"] == []
+    assert (await admin.call("DELETE", f"/v1/users/3/keys/{key_id}")).code == "KEY_NOT_FOUND"
+    assert (await admin.call("GET", "/v1/users/99/keys")).code == "USER_NOT_FOUND"
+    for stranger in (await as_person(api, 2), script):
+        assert (await stranger.call("GET", "/v1/users/1/keys")).code == "SCOPE_MISSING"
+        assert (await stranger.call("DELETE", f"/v1/users/1/keys/{key_id}")).code == "SCOPE_MISSING"
+    _, other = await api.services.api_keys.create("admin", ["admin"], "theirs")
+    assert (await api.as_key(other).call("DELETE", f"/v1/users/1/keys/{key_id}")).code == "USER_NOT_FOUND"
+    assert (await script.call("GET", "/v1/me")).status == 200, "the key is as good as before"
+    assert (await admin.call("DELETE", f"/v1/users/1/keys/{key_id}")).status == 204
+    assert (await script.call("GET", "/v1/me")).code == "KEY_UNKNOWN"
+    entries, _ = await ActionLog(api.store).page("default", ActionFilter(), None, 100)
+    logged = entries[0].action
+    assert (logged.who, logged.what) == ("person:3", "DELETE /v1/users/{id}/keys/{key}")
+    assert logged.target.endswith(f"/users/1/keys/{key_id}")
+
+
+@pytest.mark.usefixtures("people")
+async def test_doctor_names_the_keys_that_end_soon(api: Api) -> None:
+    owner = await as_person(api, 1)
+    await made(api, owner, days=90)
+    assert (await check_personal_keys(api.store)).is_good is True
+    await made(api, owner, name="old.py", days=13)
+    finding = await check_personal_keys(api.store)
+    assert finding.is_good is None
+    assert "old.py of 1 on " in finding.detail
+    assert "marks.py" not in finding.detail
 
 
 @pytest.mark.usefixtures("people")

@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, courier_module, load
 from cli.settings.sync_file import read_sync_lines
 from core.admission.api_keys import SCIM, ApiKeys
+from core.directory import Directory
 from core.directory.syncs import Syncs
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.model.clock import from_ms
@@ -33,6 +34,8 @@ from core.redis.keyspace_events import SETTING, ensure_notifications
 from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
 from core.redis.store import Store
+from core.sessions import Sessions
+from core.sessions.sessions import PersonalKey
 from core.webhooks.registry import stored_webhooks
 from couriers.channel import channels
 from couriers.email.mailbox import (
@@ -52,6 +55,9 @@ CLOCK_TOLERANCE = 1.0
 """Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
 
 MIN_FREE_BYTES = 2**30
+KEY_ENDS_SOON = timedelta(days=14)
+MOST_NAMED = 5
+"""Keys that a line names."""
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -166,6 +172,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_clock(store)
         async for finding in check_people(store, configuration.settings):
             yield finding
+        yield await check_personal_keys(store, configuration.settings.timezone)
         yield await check_webhooks(store)
         async for finding in check_syncs(store, configuration.settings.syncs, configuration.settings.timezone):
             yield finding
@@ -309,6 +316,25 @@ async def check_identity_providers(store: Store, settings: Settings) -> AsyncIte
             logout = f"{address.removesuffix('/callback')}/logout"
             detail = f"answers; register there: redirect URI {address}, back-channel logout {logout}"
             yield Finding(f"identity provider {name}", True, detail)
+
+
+async def check_personal_keys(store: Store, zone: tzinfo = UTC) -> Finding:
+    """Return whose personal keys end soon: their programs are refused from that moment on."""
+    sessions = Sessions(store, Directory(store), ApiKeys(store))
+    soon, days = datetime.now(UTC) + KEY_ENDS_SOON, KEY_ENDS_SOON.days
+    found = {one[2].id: one async for one in sessions.personal_keys() if one[2].expires_at < soon}
+    if not found:
+        return Finding("personal keys", True, f"none ends within {days} days")
+    ending = sorted(found.values(), key=lambda one: one[2].expires_at)
+    listed = ", ".join(_ending(*one, zone) for one in ending[:MOST_NAMED])
+    more = f" and {len(ending) - MOST_NAMED} more" if ending[MOST_NAMED:] else ""
+    remedy = "the person makes another one on its page of the console; ./ada key list shows all"
+    return Finding("personal keys", None, f"end within {days} days: {listed}{more}", remedy)
+
+
+def _ending(tenant: str, person: str, key: PersonalKey, zone: tzinfo) -> str:
+    whose = person if tenant == DEFAULT_TENANT else f"{person} (tenant {tenant})"
+    return f"{key.name} of {whose} on {key.expires_at.astimezone(zone):%Y-%m-%d}"
 
 
 async def check_webhooks(store: Store) -> Finding:

@@ -61,6 +61,19 @@ async def test_a_person_is_added_found_by_a_contact_changed_and_deleted(person: 
     await person.sees_no("+79990000001")
 
 
+async def test_an_administrator_revokes_the_key_of_a_person_that_has_lost_it(person: Person) -> None:
+    await person.running.call("POST", "/v1/users", {"id": "keys-1", "name": "Emmy", "role": "trainer"})
+    person.running.installation.ada("key", "create", "marks.py", "--person", "keys-1", "--scope", "send")
+    await person.visit("person/keys-1")
+    await person.sees("Keys for own programs")
+    await person.sees("marks.py")
+    await person.keeps_picture("person-keys")
+    await person.presses("Revoke")
+    await confirms(person)
+    await person.sees("There are no keys")
+    assert await person.running.call("GET", "/v1/users/keys-1/keys") == {"keys": []}
+
+
 async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) -> None:
     await person.running.call("POST", "/v1/users", {"id": "people-2", "name": "Grace", "email": "grace@example.org"})
     await person.visit("groups")

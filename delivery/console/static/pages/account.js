@@ -2,11 +2,10 @@
 
 import { field, h, paint } from "../lib/dom.js";
 import { api } from "../lib/api.js";
-import { currentZone, moment, t, word } from "../lib/words.js";
+import { currentZone, t, word } from "../lib/words.js";
 import { explain, fact, toast } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
-import { table } from "../lib/table.js";
-import { create, lastUse, revoke, scopeTags } from "./keys.js";
+import { create, personalKeys } from "./keys.js";
 
 const KEYS = "/v1/me/keys";
 
@@ -38,18 +37,6 @@ function showKeys(root, context) {
   const place = h("div");
   const days = () => field({ label: t("account.key_days") }, h("input", { name: "days", type: "number", min: 1, max: 366, value: 90, required: true }));
   const make = async () => { if (await create(KEYS, [...context.me.scopes, "calendar"], days())) list.reload(); };
-  const end = async (key) => { if (await revoke(KEYS, key, t("account.key_revoke_text"))) list.reload(); };
   paint(root, h("h2", {}, t("account.keys")), h("p", {}, t("account.keys_text")), h("div", { class: "actions" }, h("button", { onclick: make }, t("keys.create"))), place);
-  const list = table(place, {
-    label: t("account.keys"), context, id: (key) => key.id,
-    columns: [
-      { title: t("keys.name"), width: "2fr", cell: (key) => h("span", { class: "cut" }, key.name) },
-      { title: t("keys.scopes"), width: "2fr", cell: scopeTags },
-      { title: t("account.key_until"), width: "9rem", cell: (key) => moment(key.expires_at) },
-      { title: t("keys.used"), width: "9rem", cell: lastUse },
-      { title: t("keys.change"), width: "9rem", cell: (key) => h("button", { class: "danger", "aria-label": t("keys.revoke_one", { name: key.name }), onclick: () => end(key) }, t("keys.revoke")) },
-    ],
-    load: async ({ signal }) => ({ rows: (await api.get(KEYS, {}, { signal })).keys, next: null }),
-    whenEmpty: { title: t("account.no_keys") },
-  });
+  const list = personalKeys(place, KEYS, context);
 }

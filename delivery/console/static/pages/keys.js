@@ -71,7 +71,7 @@ export async function create(path, scopes, further) {
 }
 
 /** Asks, and revokes a key. Returns whether the list may have changed. */
-export async function revoke(path, key, text) {
+async function revoke(path, key, text) {
   if (!await confirm({ title: t("keys.revoke_title", { name: key.name }), text, action: t("keys.revoke"), danger: true })) return false;
   try {
     await api.del(`${path}/${encodeURIComponent(key.id)}`);
@@ -82,5 +82,23 @@ export async function revoke(path, key, text) {
   return true;
 }
 
-export const scopeTags = (key) => key.scopes.map((scope) => [tag("", scope), " "]);
-export const lastUse = (key) => (key.used_at ? h("time", { datetime: key.used_at, title: fullMoment(key.used_at) }, ago(key.used_at)) : t("keys.never"));
+/** Shows the personal keys at a path, each with a button that revokes it. Returns the table. */
+export function personalKeys(place, path, context) {
+  const end = async (key) => { if (await revoke(path, key, t("account.key_revoke_text"))) list.reload(); };
+  const list = table(place, {
+    label: t("person.keys"), context, id: (key) => key.id,
+    columns: [
+      { title: t("keys.name"), width: "2fr", cell: (key) => h("span", { class: "cut" }, key.name) },
+      { title: t("keys.scopes"), width: "2fr", cell: scopeTags },
+      { title: t("account.key_until"), width: "9rem", cell: (key) => moment(key.expires_at) },
+      { title: t("keys.used"), width: "9rem", cell: lastUse },
+      { title: t("keys.change"), width: "9rem", cell: (key) => h("button", { class: "danger", "aria-label": t("keys.revoke_one", { name: key.name }), onclick: () => end(key) }, t("keys.revoke")) },
+    ],
+    load: async ({ signal }) => ({ rows: (await api.get(path, {}, { signal })).keys, next: null }),
+    whenEmpty: { title: t("account.no_keys") },
+  });
+  return list;
+}
+
+const scopeTags = (key) => key.scopes.map((scope) => [tag("", scope), " "]);
+const lastUse = (key) => (key.used_at ? h("time", { datetime: key.used_at, title: fullMoment(key.used_at) }, ago(key.used_at)) : t("keys.never"));

@@ -10,6 +10,7 @@ import { empty, explain, fact, notice, statusTag, textOf, toast, withStates } fr
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
+import { personalKeys } from "./keys.js";
 import { pickGroups, pickPeople } from "../lib/pick.js";
 
 export default {
@@ -28,12 +29,14 @@ export default {
       channelNames(signal),
       api.get(`${pathOf("users", id)}/groups`, {}, { signal }),
       api.get("/v1/fields", {}, { signal }),
+      api.get(`${pathOf("users", id)}/keys`, {}, { signal }),
     ]);
-    const head = h("div"), sent = h("div");
-    paint(root, head, sent);
-    const again = withStates(head, load, ([[user, guardians], { users: children }, { ownerships }, channels, { groups }, { fields }]) => {
+    const head = h("div"), programs = h("section"), sent = h("div");
+    paint(root, head, programs, sent);
+    const again = withStates(head, load, ([[user, guardians], { users: children }, { ownerships }, channels, { groups }, { fields }, { keys }]) => {
       context.title(nameOf(user));
       if (!sent.hasChildNodes()) showSent(sent, id, context);
+      if (keys.length && !programs.hasChildNodes()) showKeys(programs, id, context);
       // `paint` keeps the handlers of an element that is alike, so what was changed is a new element.
       return h("div", { key: JSON.stringify([user, guardians, children, ownerships, groups, fields]) },
         h("h1", { tabindex: "-1" }, nameOf(user)),
@@ -248,6 +251,14 @@ async function addOwned(user, again) {
 async function withdraw(user, { kind, id }, again) {
   const isSure = await confirm({ title: t("person.withdraw_title", { id: String(id) }), text: t("person.withdraw_text"), action: t("person.withdraw"), danger: true });
   if (isSure) await attempt(() => api.del(pathOf("ownerships", user.id, kind, id)), t("person.withdrawn"), again);
+}
+
+// keys of the person's own programs
+
+function showKeys(root, id, context) {
+  const place = h("div");
+  paint(root, h("h2", {}, t("person.keys")), place);
+  personalKeys(place, `${pathOf("users", id)}/keys`, context);
 }
 
 // what was sent
