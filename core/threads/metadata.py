@@ -1,12 +1,16 @@
-"""Takes out of pictures, videos and sounds what a camera or a program has written about its owner: place, time, device,
-names. Pure.
+"""Takes out of pictures, videos, sounds and documents what a camera or a program has written about its owner: place,
+time, device, names.
 
 The pixels and sounds stay as they are: nothing is decoded. Of EXIF only the orientation stays, without which a
 photograph lies on its side. Sources: ITU T.81 (JPEG), PNG (W3C), GIF89a, the container of WebP, ISO/IEC 14496-12 (MP4),
-RFC 9639 (FLAC), RIFF (Microsoft, IBM), ID3.
+RFC 9639 (FLAC), RIFF (Microsoft, IBM), ID3, APEv2. Ogg: `ogg`; documents and archives: `documents`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+
+from core.threads.documents import clean_archive, clean_pdf, clean_svg
+from core.threads.ogg import without_comments
 
 _BOXES = {b"moov", b"trak", b"mdia"}
 """Boxes of MP4 whose inner boxes are looked at."""
@@ -23,25 +27,44 @@ _EXIF_AND_XMP = 0b1100
 """Flags in VP8X: there is EXIF, there is XMP."""
 _ORIENTATION = 0x0112
 _BYTES_OF_ID3V1 = 128
+_BYTES_OF_APE = 32
+"""Of the head and of the foot of a tag."""
 _OF_FLAC = {0, 1, 3, 5}
 """Blocks of FLAC that say how it is played: stream, padding, seek points, cue sheet."""
 _PADDING = 1
 
 
 class MetadataUnreadable(Exception):
-    """It is a picture or a video whose metadata cannot be taken out: it is broken, or of an unknown form."""
+    """The metadata of a file cannot be taken out: it is broken, or of an unknown form."""
 
 
 def without_metadata(data: bytes) -> bytes:
-    """Return a file without its metadata; one that is no picture, video or sound as it is. Raises
+    """Return a file without its metadata; one of a form that has none, such as a text, as it is. Raises
     MetadataUnreadable.
     """
-    if data.startswith(_UNKNOWN) or data[8:12] == b"AVI ":
+    if data.startswith(_UNKNOWN) or any(data.startswith(mark, place) for place, mark in _UNKNOWN_WITHIN):
         raise MetadataUnreadable("unknown form")
+    if _UNKNOWN_TEXT.match(data):
+        raise MetadataUnreadable("text with addresses")
     try:
-        return next((clean(data) for place, mark, clean in _FORMS if data.startswith(mark, place)), data)
+        return _clean_of(data)(data)
     except (IndexError, ValueError) as error:
         raise MetadataUnreadable(type(error).__name__) from None
+
+
+def _clean_of(data: bytes) -> Callable[[bytes], bytes]:
+    """Return the function that removes the metadata of a file. Raises ValueError for a document that names somebody."""
+    for place, mark, clean in _FORMS:
+        if data.startswith(mark, place):
+            return clean
+    if b"%PDF-" in data[:_HEAD]:
+        return clean_pdf
+    if _PAGE.match(data):
+        if b"<svg" in data[:_HEAD] or b":svg" in data[:_HEAD]:
+            return lambda drawing: clean_svg(drawing, without_metadata)
+        if _AUTHOR.search(data):
+            raise ValueError
+    return bytes
 
 
 def _jpeg(data: bytes) -> Iterator[bytes]:
@@ -214,7 +237,14 @@ def _mp3(data: bytes) -> bytes:
     """Return a sound without the tags before and behind it: the size of those before has seven bits in each byte."""
     while data.startswith(b"ID3"):
         data = data[10 + (data[6] << 21 | data[7] << 14 | data[8] << 7 | data[9]) :]
-    return data[:-_BYTES_OF_ID3V1] if data[-_BYTES_OF_ID3V1:].startswith(b"TAG") else data
+    if data[-_BYTES_OF_ID3V1:].startswith(b"TAG"):
+        data = data[:-_BYTES_OF_ID3V1]
+    if data.endswith(b"LYRICS200"):
+        raise ValueError
+    if data[-_BYTES_OF_APE:].startswith(b"APETAGEX"):
+        size, flags = (int.from_bytes(data[place : place + 4], "little") for place in (-20, -12))
+        data = data[: -size - (_BYTES_OF_APE if flags >> 31 else 0)]
+    return data
 
 
 def _wav(data: bytes) -> bytes:
@@ -253,16 +283,37 @@ _FORMS: Sequence[tuple[int, bytes, Callable[[bytes], bytes]]] = (
     (0, b"GIF8", lambda data: b"".join(_gif(data))),
     (8, b"WEBP", _webp),
     (8, b"WAVE", _wav),
-    (4, b"ftyp", _mp4),
+    *((4, box, _mp4) for box in (b"ftyp", b"moov", b"mdat")),
+    (0, b"\0\0\0\x08wide", _mp4),
     (0, b"ID3", _mp3),
-    (0, b"\xff\xfb", _mp3),
-    (0, b"\xff\xf3", _mp3),
+    *((0, b"\xff" + bytes([version]), _mp3) for version in b"\xfb\xfa\xf3\xf2\xe3\xe2\xf1\xf9"),
     (0, b"fLaC", _flac),
+    (0, b"OggS", without_comments),
+    (0, b"PK\x03\x04", lambda data: clean_archive(data, without_metadata)),
 )
 """The offset of a mark in a file, the mark, and the function that removes the metadata."""
 _UNKNOWN = (
-    *(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"FUJIFILM", b"\0\0\0\x0cJXL ", b"\xff\x0a"),
-    *(b"\x1aE\xdf\xa3", b"BEGIN:VCARD", b"BEGIN:VCALENDAR"),
+    *(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"FUJIFILM", b"\0\0\0\x0cJXL ", b"\0\0\0\x0cjP  ", b"\xff\x0a", b"8BPS"),
+    *(b"\x1aE\xdf\xa3", b"\x30\x26\xb2\x75", b"caff\0", b"APETAGEX"),
+    *(b"\xd0\xcf\x11\xe0", b"%!PS", b"\xc5\xd0\xd3\xc6", b"L\0\0\0\x01\x14\x02\0"),
+    *(b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd"),
 )
-"""First bytes of files whose metadata stay unread: TIFF and raw pictures, JPEG XL, Matroska and WebM; cards of people
-and of meetings, which are addresses."""
+"""First bytes of files whose metadata stay unread: TIFF, raw pictures, JPEG XL, JPEG 2000, Photoshop; Matroska and
+WebM, Windows Media, CAF; the older documents of Office and mails of Outlook, PostScript, shortcuts of Windows; archives
+but ZIP."""
+_UNKNOWN_WITHIN = ((8, b"AVI "), (8, b"AIFF"), (8, b"AIFC"), (257, b"ustar"))
+"""AVI, AIFF, and tar with the name of its owner."""
+_UNKNOWN_TEXT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:BEGIN:V(?:CARD|CALENDAR)|(?:Received|Return-Path|Delivered-To|DKIM-Signature|ARC-Seal"
+    rb"|X-[\w-]+|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n|[\w-]+:[^\n]*\n)+\r?\n"
+    rb"|\{\\rtf(?=.*\\(?:info|revtbl|atnauthor)\b))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Cards of people and of meetings, mails with their header, and RTF that names its author."""
+_HEAD = 1024
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
+_AUTHOR = re.compile(
+    rb"<(?:dc:creator|meta:initial-creator|o:author|o:lastauthor)>|<meta\s[^>]*name=[\"']?author",
+    re.IGNORECASE,
+)
+"""What Word, LibreOffice and others write into a page or an XML file."""

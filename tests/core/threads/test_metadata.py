@@ -85,11 +85,17 @@ def test_a_video_keeps_each_byte_of_its_pictures_in_its_place() -> None:
     assert cleaned.index(b"pictures") == video.index(b"pictures")
 
 
-def test_a_sound_loses_its_tags_and_a_document_stays_as_it_is() -> None:
+def test_a_sound_loses_its_tags_and_a_text_stays_as_it_is() -> None:
     assert without_metadata(b"ID3\x04\0\0\0\0\0\x0c" + SECRET + b"\xff\xfbsound") == b"\xff\xfbsound"
     twice = b"ID3\x04\0\0\0\0\0\x01xID3\x04\0\0\0\0\0\x0c" + SECRET + b"\xff\xfbsound"
     assert without_metadata(twice + b"TAG" + SECRET.ljust(125, b"\0")) == b"\xff\xfbsound"
-    assert without_metadata(b"%PDF-1.7 text") == b"%PDF-1.7 text"
+    tag = b"x" * 20 + SECRET
+    foot = b"APETAGEX" + (2000).to_bytes(4, "little") + (len(tag) + 32).to_bytes(4, "little") + bytes(16)
+    head = foot[:20] + b"\0\0\0\xa0" + foot[24:]
+    assert without_metadata(b"\xff\xfbsound" + tag + foot) == b"\xff\xfbsound"
+    assert without_metadata(b"\xff\xfasound" + head + tag + foot[:20] + head[20:]) == b"\xff\xfasound"
+    for text in (b"The free lunch", b"FORMULA: 1\n\n", b"<p>To: you</p>", b"caffeine", b"", b"To: you\n\nHello"):
+        assert without_metadata(text) == text
 
 
 def riff_chunk(kind: bytes, data: bytes) -> bytes:
@@ -124,6 +130,17 @@ def test_a_flac_keeps_each_byte_of_its_sound_in_its_place() -> None:
         b"\x1a\x45\xdf\xa3webm",
         b"BEGIN:VCARD\r\nTEL:+79",
         b"BEGIN:VCALENDAR\r\nORGANIZER",
+        b"\xef\xbb\xbf\r\nbegin:vcard\r\nTEL:+79",
+        b"From: M <m@home.example>\r\nSubject: Hello\r\n to all\r\n\r\nHello",
+        b"{\\rtf1{\\info{\\author Masha}}}",
+        b"<html><head><meta name='Author' content='Masha'>",
+        b"<?xml version='1.0'?><office:document><dc:creator>Masha</dc:creator>",
+        b"\xff\xfbsoundLYRICSBEGINMashaLYRICS200",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1Masha",
+        b"%!PS-Adobe-3.0\n%%For: Masha",
+        bytes(257) + b"ustar\x0000masha",
+        b"FORM\0\0\0\x04AIFFAUTH",
+        *(b"\x1f\x8b\x08", b"Rar!\x1a\x07", b"7z\xbc\xaf\x27\x1c", b"\0\0\0\x0cjP  \r\n"),
     ],
 )
 def test_a_picture_that_cannot_be_read_is_refused(data: bytes) -> None:

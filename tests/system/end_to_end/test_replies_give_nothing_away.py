@@ -6,9 +6,11 @@ goes to one side.
 """
 
 import asyncio
+import io
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+import zipfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,6 +42,7 @@ from sandbox.sandbox import Sandbox
 from sandbox.state import ReceivedMessage
 from sandbox.telegram.protocol import messages
 from scenarios.execution.opening import ScenarioOptions
+from tests.core.threads.test_document_metadata import TYPES, archive, ogg, pdf
 from tests.core.threads.test_metadata import GREY
 from tests.couriers.relay import Relay
 from tests.couriers.telegram_provider import signed_in
@@ -106,6 +109,10 @@ class OneSide:
             else reference
         )
 
+    async def is_sent(self, part: bytes) -> None:
+        """Wait until these bytes were sent to the provider."""
+        await until(lambda: part in self.sent(), within=30)
+
     def write(self, text: str, quoted: str) -> None:
         """Reply to a message as the person."""
         match self.channel:
@@ -138,16 +145,34 @@ class OneSide:
         """Reply with a photograph in which the camera has written who its owner is."""
         said = b"\xff\xfe" + (len(self.owner) + 2).to_bytes(2) + self.owner
         data, name = GREY[:2] + said + GREY[2:] + self.owner, f"{self.secrets[1]}.jpg"
+        self.send_file("photo", Upload(name, "image/jpeg", data), text, quoted)
+
+    def send_file(self, kind: str, file: Upload, text: str, quoted: str) -> None:
+        """Reply with a file. `kind`: photo or document."""
         match self.channel:
             case "telegram-bot":
-                file, person = Upload(name, "image/jpeg", data), int(self.address)
-                self.sandbox.bot_api.people.send_file(person, "photo", file, reply_to=int(quoted), caption=text)
+                people = self.sandbox.bot_api.people
+                people.send_file(int(self.address), kind, file, reply_to=int(quoted), caption=text)
             case "vk":
-                photo = self.sandbox.vk.file_of_person("photo", name, "image/jpeg", data)
-                self.sandbox.vk.people.write(self.address, text, reply_to=int(quoted), files=[photo])
+                vk, shown = self.sandbox.vk, "photo" if kind == "photo" else "doc"
+                stored = vk.file_of_person(shown, file.name, file.content_type, file.content)
+                vk.people.write(self.address, text, reply_to=int(quoted), files=[stored])
             case "max":
-                image = UploadedFile("image", "token-of-a-file", name, "image/jpeg", data)
-                self.sandbox.max.people.send_file(int(self.address), image, text, reply_to=quoted)
+                shown = "image" if kind == "photo" else "file"
+                uploaded = UploadedFile(shown, f"token-of-{file.name}", file.name, file.content_type, file.content)
+                self.sandbox.max.people.send_file(int(self.address), uploaded, text, reply_to=quoted)
+
+    def documents(self) -> Sequence[Upload]:
+        """Return documents in which a program has written who has made them."""
+        office = {**TYPES, "docProps/core.xml": self.owner, "word/comments.xml": b'<w:c w:author="%b"/>' % self.owner}
+        drawing = b"<svg xmlns='http://www.w3.org/2000/svg'><metadata>%b</metadata><text>x</text></svg>" % self.owner
+        voice = ogg(b"OpusHead\x01", b"OpusTags" + bytes(8) + self.owner)
+        return [
+            Upload("work.pdf", "application/pdf", pdf(author=self.owner)),
+            Upload("work.docx", "application/zip", archive(office)),
+            Upload("work.svg", "image/svg+xml", drawing),
+            Upload("work.ogg", "audio/ogg", voice),
+        ]
 
     @property
     def owner(self) -> bytes:
@@ -175,7 +200,9 @@ class OneSide:
         """Return all that was sent to the provider: as it is, and without the escapes of URLs and JSON."""
         plain = self.requests()
         unescaped = re.sub(rb"\\u00([0-7][0-9a-f])", lambda code: bytes([int(code[1], 16)]), plain)
-        return b"\n".join([plain, unquote_to_bytes(plain.replace(b"+", b" ")).replace(b"\0", b""), unescaped])
+        return b"\n".join(
+            [plain, unquote_to_bytes(plain.replace(b"+", b" ")).replace(b"\0", b""), unescaped, *_unpacked(plain)]
+        )
 
 
 @dataclass
@@ -289,6 +316,13 @@ def _readable(mails: Sequence[bytes]) -> bytes:
     return b"\n".join([*mails, *(one for one in parts if isinstance(one, bytes))])
 
 
+def _unpacked(sent: bytes) -> Iterator[bytes]:
+    """Emit the names and contents of all files in the ZIP files that were sent."""
+    for found in re.finditer(rb"PK\x03\x04(?:(?!PK\x05\x06).)*PK\x05\x06.{18}", sent, re.DOTALL):
+        with zipfile.ZipFile(io.BytesIO(found[0])) as unpacked:
+            yield from (name.encode() + b"\n" + unpacked.read(name) for name in unpacked.namelist())
+
+
 @pytest.fixture
 async def town(stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Neighbours]:
     sandbox = Sandbox(tmp_path / "sandbox")
@@ -311,6 +345,20 @@ async def test_a_photograph_says_nothing_of_its_owner_to_the_other_side(town: Ne
             here.send_photograph(words, await town.gets(here, quoted))
             await there.gets(words)
             assert there.sent().count(DOTS) > before
+            assert [secret for secret in here.secrets if secret.encode() in there.sent()] == []
+
+
+async def test_a_document_says_nothing_of_its_author_to_the_other_side(town: Neighbours) -> None:
+    sides = town.sides
+    pairs = [("telegram-bot", "vk"), ("vk", "max"), ("max", "telegram-bot"), ("max", "vk")]
+    for number, (teacher, student) in enumerate((sides[a], sides[b]) for a, b in pairs):
+        text, question, answer = f"Write it, {number}", f"My work, {number}", f"See this, {number}"
+        await town.order(teacher, student, text)
+        for here, there, quoted, words in ((student, teacher, text, question), (teacher, student, question, answer)):
+            document = here.documents()[number]
+            here.send_file("document", document, words, await town.gets(here, quoted))
+            await there.gets(words)
+            await there.is_sent(document.name.encode())
             assert [secret for secret in here.secrets if secret.encode() in there.sent()] == []
 
 
