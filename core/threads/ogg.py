@@ -14,7 +14,7 @@ _NUMBERS = 8
 """Bytes of the two numbers in a packet of comments."""
 
 
-class _Page(NamedTuple):
+class _OggPage(NamedTuple):
     """`start`, `body`, `end`: offsets. `sizes`: of the segments."""
 
     start: int
@@ -43,7 +43,7 @@ def without_comments(data: bytes) -> bytes:
     return bytes(cleaned)
 
 
-def _pages(data: bytes) -> Iterator[_Page]:
+def _pages(data: bytes) -> Iterator[_OggPage]:
     place = 0
     while place < len(data):
         if data[place : place + 4] != b"OggS":
@@ -53,11 +53,11 @@ def _pages(data: bytes) -> Iterator[_Page]:
         end = body + sum(sizes)
         if end > len(data):
             raise ValueError
-        yield _Page(place, body, end, data[place + 5], data[place + 14 : place + 18], sizes)
+        yield _OggPage(place, body, end, data[place + 5], data[place + 14 : place + 18], sizes)
         place = end
 
 
-def _second_packet(stream: bytes, pages: Sequence[_Page]) -> list[tuple[int, int]]:
+def _second_packet(stream: bytes, pages: Sequence[_OggPage]) -> list[tuple[int, int]]:
     """Return where the first packet of these pages is: a segment that is not full ends it."""
     spans: list[tuple[int, int]] = []
     for page in (one for one in pages if one.stream == stream):

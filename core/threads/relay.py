@@ -253,11 +253,11 @@ class Relay:
 
     async def readers(self, tenant: str, inbox: Inbox) -> Sequence[User]:
         """Return who reads an inbox, as far as the directory knows them: of an office its members, except students."""
-        if inbox.kind == OFFICE:
-            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-            members = await self._directory.groups.member_ids(tenant, inbox.id) if group else []
-        else:
-            members = [inbox.id]
+        if inbox.kind == USER:
+            owner = await self._owner_of(tenant, inbox)
+            return [owner] if owner and not owner.blocked else []
+        (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
+        members = await self._directory.groups.member_ids(tenant, inbox.id) if group else []
         found = await self._directory.users.lookup(tenant, members) if members else []
         return [user for user in found if user and not user.blocked and _may_read(inbox, user)]
 
@@ -267,14 +267,38 @@ class Relay:
             return False
         if inbox.kind == OFFICE:
             return await self._directory.groups.has_member(tenant, inbox.id, user.id)
-        return inbox.id == id_text(user.id)
+        owner = user if inbox.id == id_text(user.id) else await self._owner_of(tenant, inbox)
+        return owner is not None and id_text(owner.id) == id_text(user.id)
+
+    async def is_abandoned(self, tenant: str, inbox: Inbox) -> bool:
+        """Return whether nobody reads an inbox any more: its person was deleted or is blocked, or its group is gone.
+        That of a person that the directory has never known is read by a program.
+        """
+        if inbox.kind == OFFICE:
+            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
+            return group is None
+        owner = await self._owner_of(tenant, inbox)
+        return owner.blocked if owner else await self._threads.heir_of(tenant, inbox.id) is not None
+
+    async def _owner_of(self, tenant: str, inbox: Inbox) -> User | None:
+        """Return the person of an inbox, or the one into which it was merged."""
+        (user,) = await self._directory.users.lookup(tenant, [inbox.id])
+        if user is None and (heir := await self._threads.heir_of(tenant, inbox.id)):
+            (user,) = await self._directory.users.lookup(tenant, [heir])
+        return user
 
     async def inboxes_of(self, tenant: str, user: User) -> Sequence[Inbox]:
-        """Return the inboxes that a person reads: its own, and those of its offices that have got something."""
+        """Return the inboxes that a person reads: its own, and of those of people who were merged into it and of its
+        offices each that has got something.
+        """
         own = Inbox(USER, id_text(user.id))
+        inherited = [Inbox(USER, one) for one in await self._threads.inherited(tenant, user.id)]
         groups = await self._directory.groups.with_member(tenant, user.id)
         offices = [one for group in groups if _may_read(one := Inbox(OFFICE, id_text(group.id)), user)]
-        return [own, *[one for one in offices if await self._threads.has_any(tenant, one)]]
+        return [own, *[one for one in (*inherited, *offices) if await self._has_something(tenant, one, user)]]
+
+    async def _has_something(self, tenant: str, inbox: Inbox, user: User) -> bool:
+        return await self._threads.has_any(tenant, inbox) and await self.reads(tenant, inbox, user)
 
     async def name_of_reader(self, tenant: str, reader: Id) -> str:
         """Return the name of a reader for colleagues."""
@@ -286,8 +310,8 @@ class Relay:
         if inbox.kind == OFFICE:
             (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
             return (group.title if group else None) or say("reply_office", locale)
-        (user,) = await self._directory.users.lookup(tenant, [inbox.id])
-        return (user.name if user else None) or inbox.id
+        owner = await self._owner_of(tenant, inbox)
+        return (owner.name if owner else None) or inbox.id
 
     async def _send_to_reader(
         self,

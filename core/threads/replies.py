@@ -197,19 +197,27 @@ class ReplyWorker:
             await self._to_office(reply)
         elif about.replies.startswith(THREAD):
             await self._to_thread(reply, about)
-        elif about.replies == REPLIES_OFF:
-            await self._count_refused(reply, about)
-            person = person_of(author, about.recipient, about.name)
-            await self._relay.refuse(reply.tenant, person, reply.way, about.key)
         else:
-            is_own = about.replies == REPLIES_TO_SENDER
-            inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
-            await self._pass_on(reply, inbox, person_of(author, about.recipient, about.name), about)
+            await self._to_inbox(reply, about)
 
-    async def _count_refused(self, reply: Incoming, about: RepliedDelivery) -> None:
-        """Count who replies though nobody reads it, for the sender."""
+    async def _to_inbox(self, reply: Incoming, about: RepliedDelivery) -> None:
+        """Add a reply to the inbox that its delivery names; to the office if nobody reads that any more."""
+        person = person_of(reply.author, about.recipient, about.name)
+        is_own = about.replies == REPLIES_TO_SENDER
+        inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
+        if about.replies == REPLIES_OFF:
+            await self._refuse(reply, person)
+        elif await self._relay.is_abandoned(reply.tenant, inbox):
+            await self._to_office(reply, about, person)
+        else:
+            await self._pass_on(reply, inbox, person, about)
+
+    async def _refuse(self, reply: Incoming, person: Correspondent) -> None:
+        """Tell a person that nobody reads its reply, and count it for the sender."""
         if reply.source:
-            await self._store.run("count_refused_reply", about.key.shard, about.key.suffix, reply.source.number)
+            key = reply.source.key
+            await self._store.run("count_refused_reply", key.shard, key.suffix, reply.source.number)
+            await self._relay.refuse(reply.tenant, person, reply.way, key)
 
     async def _to_thread(self, reply: Incoming, about: RepliedDelivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
@@ -223,7 +231,11 @@ class ReplyWorker:
             return
         writer = author.id if author else about.recipient
         if not reply.is_in_topic and id_text(thread.person.id) == id_text(writer):
-            await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
+            person = person_of(author, thread.person.id, thread.person.name)
+            if await self._relay.is_abandoned(tenant, thread.inbox):
+                await self._to_office(reply, None, person)
+            else:
+                await self._pass_on(reply, thread.inbox, person)
         elif author and reply.is_answer and await self._relay.reads(tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
         elif reply.is_in_topic:
@@ -288,15 +300,21 @@ class ReplyWorker:
         if message := message_of(reply.event):
             await self._received.note_passed_on(reply.tenant, *reply.way, message, thread, reply.written.text)
 
-    async def _to_office(self, reply: Incoming) -> None:
-        """Give the office what belongs to no delivery. Without an office it stays with the bots."""
+    async def _to_office(
+        self, reply: Incoming, about: RepliedDelivery | None = None, person: Correspondent | None = None
+    ) -> None:
+        """Give the office what belongs to no inbox that somebody reads. Without an office the author is told that
+        nobody does; what belongs to no message at all stays with the bots.
+        """
         way = reply.way
+        stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
+        person = person or person_of(reply.author, stranger, None)
         (group,) = await self._directory.groups.lookup(reply.tenant, [self._office]) if self._office else [None]
         if group is None:
-            log.info("%s: a message belongs to no delivery, and there is no office", way.channel)
-            return
-        stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
-        await self._pass_on(reply, Inbox(OFFICE, id_text(group.id)), person_of(reply.author, stranger, None))
+            log.info("%s: a message belongs to no inbox that is read, and there is no office", way.channel)
+            await self._refuse(reply, person)
+        else:
+            await self._pass_on(reply, Inbox(OFFICE, id_text(group.id)), person, about)
 
     async def _pass_on(
         self, reply: Incoming, inbox: Inbox, person: Correspondent, about: RepliedDelivery | None = None

@@ -19,7 +19,7 @@ from core.model.clock import from_ms, write_time
 from core.model.content import AttachmentType
 from core.model.field_types import UploadId
 from core.model.history_key import Id
-from core.model.people import id_text
+from core.model.people import User, id_text
 from core.threads import Inbox, Thread, ThreadMessage
 from core.threads.files import ThreadFiles, as_words
 from core.threads.limits import ReplyLimits
@@ -356,9 +356,16 @@ async def _own_inboxes(request: ApiRequest) -> Sequence[InboxView]:
     if person is None:
         return []
     inboxes = await services.relay.inboxes_of(request.tenant, person)
-    titles = [await services.relay.title_of(request.tenant, one, person.locale) for one in inboxes]
+    titles = [await _title(request, one, person) for one in inboxes]
     counts = [await services.threads.count_unread(request.tenant, one) for one in inboxes]
     return [InboxView(str(one), title, n) for one, title, n in zip(inboxes, titles, counts, strict=True)]
+
+
+async def _title(request: ApiRequest, inbox: Inbox, reader: User) -> str:
+    """Return the title of an inbox for its reader; that of a person merged into the reader has its former id."""
+    title = await request.services.core.relay.title_of(request.tenant, inbox, reader.locale)
+    is_inherited = inbox.kind == USER and inbox.id != id_text(reader.id)
+    return f"{title} ({inbox.id})" if is_inherited else title
 
 
 ROUTES: Routes = (

@@ -128,6 +128,27 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "the threads of a person: `<id> <inbox>`",
     ),
+    Key(
+        "inbox_heir",
+        "threads:{s}:heir:<tenant>:<person>",
+        "string",
+        Lifetime.FOREVER,
+        "the person into which the owner of an inbox was merged, who reads it",
+    ),
+    Key(
+        "closed_inbox",
+        "threads:{s}:closed:<tenant>:<person>",
+        "string",
+        Lifetime.TTL,
+        "the owner of this inbox was deleted; for as long as its messages can be replied to",
+    ),
+    Key(
+        "inherited_inboxes",
+        "threads:{s}:inherited:<tenant>:<person>",
+        "set",
+        Lifetime.FOREVER,
+        "the people who were merged into one, whose inboxes it reads",
+    ),
     Key("forms", "forms:{s}:all:<tenant>", "set", Lifetime.TTL, "the forms with answers"),
     Key(
         "form_people",

@@ -827,6 +827,69 @@ async def test_the_thread_of_a_merged_person_is_answered_over_the_contacts_of_th
     assert "And now?" in school.got(ANNA)[-1]
 
 
+async def test_who_was_merged_with_a_sender_reads_and_answers_what_comes_to_its_older_messages(school: School) -> None:
+    old = User("anna-old", "Anna P.", role="trainer", contacts={BOT: ["100009"]})
+    await school.core.directory.users.create(TENANT, old)
+    await school.core.directory.ownerships.own(TENANT, "anna-old", "group", "8b")
+    message = await school.send(old)
+    await school.write(MARIA, "Before", quoted=message)
+    first = school.last_to(old)
+    await school.core.directory.users.merge(TENANT, 7, "anna-old")
+    for _ in range(2):  # a repeat changes nothing
+        await school.core.threads.merge(TENANT, "7", "anna-old")
+    before, anna = len(school.courier.attempted), await school.core.directory.users.find(TENANT, 7)
+    await school.write(MARIA, "After", quoted=message)
+    assert "After" in school.courier.attempted[before].text
+    assert school.courier.attempted[before].address == anna.contacts[BOT][0]
+    (thread,) = await school.threads(Inbox("user", "anna-old"))
+    assert await school.core.relay.inboxes_of(TENANT, anna) == [ANNAS, thread.inbox]
+    assert not await school.core.relay.reads(TENANT, thread.inbox, OLGA)
+    await school.write(old, "Yes", quoted=first)  # its account is one of hers now
+    assert school.got(MARIA)[-1] == "Anna Petrova отвечает:\nYes"
+    await school.core.directory.users.create(TENANT, User("anna", "Anna", role="trainer"))
+    await school.core.directory.users.merge(TENANT, "anna", 7)
+    await school.core.threads.merge(TENANT, "anna", 7)
+    anna = await school.core.directory.users.find(TENANT, "anna")
+    assert thread.inbox in await school.core.relay.inboxes_of(TENANT, anna)
+    await school.core.threads.forget(TENANT, "anna")
+    assert await school.threads(thread.inbox) == []
+
+
+@pytest.mark.parametrize("end", ["deleted", "blocked", "merged, then deleted"])
+@pytest.mark.parametrize("office", ["dean", ""])
+async def test_a_reply_to_who_is_not_there_any_more_goes_to_the_office_or_is_refused_in_words(
+    stack: Stack, office: str, end: str
+) -> None:
+    async with school_on(stack, office) as school:
+        users, threads = school.core.directory.users, school.core.threads
+        message, other = await school.send(), await school.send(to=BORIS)
+        await school.write(BORIS, "Hello", quoted=other)
+        relayed = school.last_to(BORIS)  # a message of the thread: "passed on"
+        if end == "blocked":
+            await users.update(TENANT, 7, UserChange(blocked=True))
+        else:
+            if end != "deleted":
+                await users.merge(TENANT, 8, 7)
+                await threads.merge(TENANT, 8, 7)
+            await users.delete(TENANT, 7 if end == "deleted" else 8)
+            await threads.forget(TENANT, 7 if end == "deleted" else 8)
+        for writer, quoted in ((MARIA, message), (BORIS, relayed)):
+            await school.write(writer, "Where?", quoted=quoted)
+        if office:
+            assert {one.person.name for one in await school.threads(OFFICE)} == {"Maria", "Boris"}
+        else:
+            assert school.got(MARIA)[-1] == "Ответы на это сообщение никто не читает."
+            assert school.got(BORIS)[-1] == "Nobody reads replies to this message."
+
+
+async def test_a_reply_to_an_office_that_is_gone_goes_to_that_of_the_settings(school: School) -> None:
+    await school.core.directory.groups.create(TENANT, Group("old", "Old office"), [8])
+    message = await school.send(replies="old")
+    await school.core.directory.groups.delete(TENANT, "old")
+    await school.write(MARIA, "Where?", quoted=message)
+    assert [one.person.name for one in await school.threads(OFFICE)] == ["Maria"]
+
+
 async def test_a_webhook_learns_of_a_reply_without_its_words(school: School) -> None:
     webhooks = Webhooks(school.core.store, school.core.queue, WebhookClient(allow_private=True))
     await webhooks.create(TENANT, "http://127.0.0.1:9/hook", [EventType.REPLY])
