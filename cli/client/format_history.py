@@ -11,6 +11,7 @@ History = Mapping[str, Any]
 
 NO_CONTACT = "no_contact"
 _WIDTH = 80
+_WITHHELD = "anonymous: totals after the closing, from five answers on"
 
 
 def verdict_text(history: History) -> str:
@@ -89,12 +90,14 @@ def reminder_lines(reminders: Mapping[str, Any]) -> Iterator[str]:
 
 def answer_totals(answers: Mapping[str, Any], question: Mapping[str, Any]) -> str:
     """Return how many recipients have each state of the question, and how many have chosen each option."""
-    states = [f"{name.replace('_', ' ')} {n}" for name, n in answers.items() if isinstance(n, int) and n]
+    counts = {name: n for name, n in answers.items() if isinstance(n, int) and name != "withheld"}
+    states = [f"{name.replace('_', ' ')} {n}" for name, n in counts.items() if n]
     line = answers.get("waiting") or {}
     options = [
         f"{option['text']}: {answers['options'].get(option['key'], 0)}{_places(option, line)}"
         for option in question["options"]
     ]
+    options = [_WITHHELD] if answers.get("withheld") else options
     options += [f"sum {answers['sum']:g}"] if "sum" in answers else []
     options += [f"mean {answers['mean']:g}"] if "mean" in answers else []
     closed = [f"closed at {answers['closed_at']}"] if answers["closed_at"] else []

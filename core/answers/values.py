@@ -122,10 +122,11 @@ def meaning(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     text, number or date without digits only for one that is not answered yet.
     """
     written = [one for one in asked if not one.question.has_options]
-    if by_number := _numbered_value(text, written):
+    by_number = _numbered_value(text, written)
+    if by_number and not by_number.is_wrong:
         return by_number
     chosen = _choice(text, [one for one in asked if one.question.has_options])
-    return _only_value(text, written) if chosen is None else chosen
+    return chosen or by_number or _only_value(text, written)
 
 
 def written_answer(text: str, asked: AskedInText, *, is_number: bool = False) -> TextAnswer:
@@ -135,11 +136,13 @@ def written_answer(text: str, asked: AskedInText, *, is_number: bool = False) ->
 
 
 def _numbered_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | None:
+    """Return the answer to the question whose number stands before the text, also a wrong one while it is open."""
     found = _NUMBERED_VALUE.fullmatch(text)
     for one in asked if found else ():
         assert found
-        if int(found[1]) in one.numbers and read_value(one.question.kind, found[2]):
-            return written_answer(found[2], one, is_number=True)
+        if int(found[1]) in one.numbers:
+            answer = written_answer(found[2], one, is_number=True)
+            return answer if one.is_open or not answer.is_wrong else None
     return None
 
 

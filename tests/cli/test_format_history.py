@@ -25,6 +25,10 @@ def test_totals_of_a_question_have_the_texts_of_its_options() -> None:
     question = {"options": [{"key": "1", "text": "Приду"}, {"key": "2", "text": "Не приду"}]}
     answers = {"not_asked": 0, "open": 3, "answered": 2, "options": {"1": 2}, "closed_at": None}
     assert answer_totals(answers, question) == "open 3  answered 2  Приду: 2  Не приду: 0"
+    anonymous = {**answers, "options": {}, "withheld": True}
+    assert answer_totals(anonymous, question) == (
+        "open 3  answered 2  anonymous: totals after the closing, from five answers on"
+    )
     assert format_outcome("sms", {"status": "sent", "not_shown": ["answer"]}) == "sms sent without the question"
 
 

@@ -140,6 +140,23 @@ async def test_an_answer_by_sms_has_the_number_of_its_question(writers: Writers)
     assert len(writers.couriers[SMS].attempted) == 2  # a reply costs an SMS
 
 
+async def test_a_number_with_words_that_are_none_of_its_kind_is_corrected_and_answers_no_other_question(
+    writers: Writers,
+) -> None:
+    """`1 forty` went to the sender as a reply if question 1 had its answer, and answered a question for a text."""
+    first = await writers.ask(NUMBER, channel=SMS)
+    await writers.write("1 40", channel=SMS)
+    await writers.answers(first, "40")
+    second = await writers.ask(TEXT, channel=SMS)
+    await writers.write("1 сорок", channel=SMS)
+    await writers.is_told("Нужно число, например 12 или 3,5.", SMS)
+    answer = (await writers.stack.history(second.key)).recipients[0].answer
+    assert answer is not None
+    assert answer.row is None
+    await writers.write("двое", channel=SMS)
+    await writers.answers(second, "", "двое")
+
+
 async def test_a_late_number_is_kept_and_counts_only_if_it_is_wanted(writers: Writers) -> None:
     for late, total in ((Late.KEEP, 0), (Late.COUNT, 700)):
         accepted = await writers.ask(NUMBER, late=late)
