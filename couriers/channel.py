@@ -189,6 +189,11 @@ def mailed_channel() -> str:
     return next((name for name, one in channels().items() if one.takes_replies_by_mail), "")
 
 
+def channels_in_sms() -> Sequence[str]:
+    """Return the channels in which a text is sent and paid in parts."""
+    return [name for name, one in channels().items() if one.in_sms]
+
+
 def topics_channel() -> str:
     """Return the first channel whose group chats have topics; "" if there is none."""
     return next((name for name, one in channels().items() if one.has_topics), "")

@@ -6,6 +6,7 @@ from zlib import crc32
 
 from core.directory import Directory
 from core.errors import Conflict
+from core.model.contacts.addresses import EMAIL_ADDRESS, PHONE_NUMBER, address_form, channel_of_form
 from core.model.people import Group, ObjectKind, Supergroup, User, UserChange, faults_of_address
 from core.sentence import language_of
 from couriers.channel import channels
@@ -76,7 +77,8 @@ class PlayedDirectory:
             await self._directory.supergroups.create(self._tenant, Supergroup(supergroup, supergroup), groups)
 
     async def _create(self, person: str, channel: str) -> None:
-        contacts = {name: [address_of(name, person)] for name in {"sms", "email", channel}}
+        names = {channel_of_form(PHONE_NUMBER), channel_of_form(EMAIL_ADDRESS), channel}
+        contacts = {name: [address_of(name, person)] for name in names}
         await self._directory.users.create(self._tenant, User(person, contacts=contacts))
         await self._ensure_supergroup(_OWNED_TOGETHER, list(_OWNED))
         for group in _OWNED:
@@ -110,4 +112,7 @@ def address_of(channel: str, person: str) -> str:
     if next(faults_of_address(channel, person), None) is None:
         return person
     number = int(person) % _NUMBERS if person.isdecimal() else crc32(person.encode()) % _NUMBERS
-    return {"sms": f"+7999{number:07}", "email": f"{number}@example.org"}.get(channel, str(number))
+    form = address_form(channel)
+    if form is PHONE_NUMBER:
+        return f"+7999{number:07}"
+    return f"{number}@example.org" if form is EMAIL_ADDRESS else str(number)

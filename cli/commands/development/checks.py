@@ -15,6 +15,7 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
+from couriers.channel import channels
 from tools import luacheck
 from tools.python_versions import environment_of, further_pythons
 from tools.second_run import MOST_UNSTABLE, run_twice
@@ -193,7 +194,7 @@ def soak(arguments: Namespace) -> int:
     return SUCCESS if run_python(["-m", "tests.system.soak", *words]) == 0 else FAILURE
 
 
-EXTRAS = ("apprise", "ldap", "oidc", "scim", "web-push")
+EXTRAS = ("ldap", "oidc", "scim", *(name for name, one in channels().items() if one.library))
 """The extras that a clone installs, too: they are small, and are imported only by the settings that need them."""
 
 

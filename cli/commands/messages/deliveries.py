@@ -23,6 +23,7 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
 from core.model.history_key import HistoryKey
 from core.model.text.text_parts import sms_parts
+from couriers.channel import channels_in_sms
 
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
 
@@ -262,10 +263,9 @@ def _format_uninformed(one: JsonObject) -> str:
 
 def sms_in_parts(history: Mapping[str, Any]) -> str:
     """Return a warning that each SMS has several parts; "" if it has one, or nobody gets an SMS."""
-    by_sms, parts = history["channels"].get("sms"), sms_parts(history["text"])
-    if not by_sms or parts < 2:
-        return ""
-    if by_sms.get("no_contact", 0) + by_sms.get("skipped", 0) >= history["counts"]["recipients"]:
+    parts, recipients = sms_parts(history["text"]), history["counts"]["recipients"]
+    counts = [history["channels"][name] for name in channels_in_sms() if name in history["channels"]]
+    if parts < 2 or all(one.get("no_contact", 0) + one.get("skipped", 0) >= recipients for one in counts):
         return ""
     return f"an SMS of this text has {parts} parts, and each part is paid; --preview shows that before"
 

@@ -13,7 +13,7 @@ from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.kinds import contact_cells
 from core.directory.importing.reader import CheckedPage, RowReader
-from core.model.contacts.addresses import canonical
+from core.model.contacts.addresses import EMAIL_ADDRESS, canonical, channel_of_form
 
 _DIGITS = 12
 """Of a made id, hexadecimal: among 250,000 people two get the same one once in 9,000 imports, and that is an error."""
@@ -24,12 +24,11 @@ Owners = Mapping[str, Collection[str]]
 
 def addresses_of(row: CsvRow) -> dict[str, str]:
     """Return the addresses of a row, as `<channel>:<address>` in their canonical form, with their columns."""
-    cells = [("email", [row.cells.get("email", "")])]
-    cells += [(f"{CONTACTS}{channel}", some) for channel, some in contact_cells(row).items()]
+    cells = [("email", channel_of_form(EMAIL_ADDRESS), [row.cells.get("email", "")])]
+    cells += [(f"{CONTACTS}{channel}", channel, some) for channel, some in contact_cells(row).items()]
     return {
         f"{channel}:{canonical(channel, address)}": column
-        for column, some in cells
-        for channel in (column.removeprefix(CONTACTS),)
+        for column, channel, some in cells
         for address in some
         if address
     }

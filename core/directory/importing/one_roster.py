@@ -22,6 +22,7 @@ from msgspec import Struct
 from core.directory.csv_cells import CONTACTS, joined
 from core.directory.importing.csv_rows import MOST_ROWS, CsvRow
 from core.directory.importing.errors import ImportRefused, RowError
+from core.model.contacts.addresses import PHONE_NUMBER, channel_of_form
 from core.model.text.characters import with_plain_spaces
 
 _USERS, _CLASSES, _ENROLLMENTS = "users.csv", "classes.csv", "enrollments.csv"
@@ -163,7 +164,7 @@ class _Reading:
             "id": own,
             "name": with_plain_spaces(" ".join(name for name in names if name)),
             "email": line.get("email", "").strip(),
-            f"{CONTACTS}sms": (line.get("sms") or line.get("phone") or "").strip(),
+            f"{CONTACTS}{channel_of_form(PHONE_NUMBER)}": (line.get("sms") or line.get("phone") or "").strip(),
             "role": next((_ROLES[one] for one in given if one in _ROLES), ""),
             "groups": joined(sorted(self._groups[own])),
             "guardians": joined(self._agents.get(own, ())),

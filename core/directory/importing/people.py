@@ -15,7 +15,7 @@ from core.directory.importing.reader import CheckedPage, RowReader, in_pages
 from core.directory.importing.relations import Memberships, member_steps
 from core.directory.records import encode_record
 from core.errors import Invalid
-from core.model.contacts.addresses import canonical
+from core.model.contacts.addresses import EMAIL_ADDRESS, canonical, channel_of_form
 from core.model.own_fields import typed_fields
 from core.model.people import (
     MAX_ADDRESSES,
@@ -30,9 +30,6 @@ from core.model.people import (
 Candidate = tuple[CsvRow, User | None, User]
 """A row, the person as it is stored, and as it will be."""
 
-
-_EMAIL = "email"
-"""The channel of mails."""
 _BLANK = user_cells(User(0))
 
 
@@ -88,7 +85,7 @@ async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterato
         for one in joining:
             groups[one.number].append(one.cells["group"])
         for row, old, new in candidates:
-            page.not_mailed += _is_not_mailed(reader, new)
+            page.not_mailed += _is_not_mailed(reader, new, channel_of_form(EMAIL_ADDRESS))
             after = {**user_cells(new), "groups": joined(groups[row.number])}
             if page.note(row, id_text(new.id), user_cells(old) if old else None, after, blank=_BLANK):
                 page.steps.append(("user", id_text(new.id), encode_record(new)))
@@ -125,9 +122,10 @@ def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPa
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
     own, faults = typed_fields(reader.own_fields, field_cells(row))
     new = replace(base, **fields, contacts=contacts, fields={**base.fields, **own})
-    if reader.mails_to_sign_in and new.email and _is_not_mailed(reader, new):
-        given = {**given, _EMAIL: [new.email]}
-        new = replace(new, contacts={**contacts, _EMAIL: [new.email]})
+    mails = channel_of_form(EMAIL_ADDRESS)
+    if reader.mails_to_sign_in and new.email and _is_not_mailed(reader, new, mails):
+        given = {**given, mails: [new.email]}
+        new = replace(new, contacts={**contacts, mails: [new.email]})
     written = {channel: some for channel, some in given.items() if some}
     errors = list(
         as_row_errors(
@@ -141,12 +139,12 @@ def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPa
     return None if errors else (row, old, canonical_user(new))
 
 
-def _is_not_mailed(reader: RowReader, user: User) -> bool:
+def _is_not_mailed(reader: RowReader, user: User, mails: str) -> bool:
     """Return whether a person has an address to sign in, and none for messages, although there is a channel of mails
     in which it wants them.
     """
-    is_offered = reader.channels is not None and _EMAIL in reader.channels
-    return is_offered and bool(user.email) and _EMAIL not in user.contacts and _EMAIL not in user.opt_out
+    is_offered = reader.channels is not None and mails in reader.channels
+    return is_offered and bool(user.email) and mails not in user.contacts and mails not in user.opt_out
 
 
 def _channels(reader: RowReader, user: User) -> Collection[str] | None:

@@ -71,6 +71,12 @@ def address_form(channel: str) -> AddressForm | None:
     return record.address if record else None
 
 
+@cache
+def channel_of_form(form: AddressForm) -> str:
+    """Return the first channel whose addresses have a form; "" if there is none."""
+    return next((channel for channel, record in channel_records().items() if record.address is form), "")
+
+
 _SEPARATORS = re.compile(r"[\s().\u2010-\u2015\u2212-]+")
 # A number without a country code is Russian: 8 is the trunk prefix there, 9 begins a mobile number. These forms need no
 # library, which takes a hundred times as long. No area begins with 0, 1 or 2: in Belarus 8 029 … is +375 29 ….

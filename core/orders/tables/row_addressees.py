@@ -14,7 +14,7 @@ from core.directory.csv_cells import CONTACTS, FileKind, listed
 from core.directory.importing.errors import RowError, TableRefused
 from core.directory.importing.kinds import COLUMNS, NAME_PARTS, parse_id
 from core.directory.importing.reader import RowReader, in_pages
-from core.model.contacts.addresses import canonical, without_duplicates
+from core.model.contacts.addresses import EMAIL_ADDRESS, canonical, channel_of_form, without_duplicates
 from core.model.delivery import Recipient
 from core.model.history_key import Id
 from core.model.people import User, faults_of_address, faults_of_id, faults_of_name, name_words
@@ -23,6 +23,7 @@ from core.orders.tables.table_reader import MOST_ERRORS, RecipientTable, TableRe
 from core.redis.store import Store
 
 EMAIL = "email"
+"""The column of mail addresses."""
 _NAMING = ("id", "name", *NAME_PARTS, EMAIL)
 _SAME_NAME = 50
 """Most people of one name that are compared."""
@@ -113,10 +114,11 @@ class RowAddressees:
     ) -> None:
         reader = RowReader(self._store, self._directory, tenant, None)
         wanted = list(dict.fromkeys(address for row in rows for address in row.written))
-        emails = [one for one in wanted if one.startswith(f"{EMAIL}:")]
+        mails = f"{channel_of_form(EMAIL_ADDRESS)}:"
+        emails = [one for one in wanted if one.startswith(mails)]
         owners: dict[str, set[str]] = {one: set() for one in wanted}
         of_contacts = await reader.owners_of_contacts(wanted)
-        of_emails = await reader.owners_of_emails([one.removeprefix(f"{EMAIL}:") for one in emails])
+        of_emails = await reader.owners_of_emails([one.removeprefix(mails) for one in emails])
         for address, owner in zip([*wanted, *emails], [*of_contacts, *of_emails], strict=True):
             owners[address] |= {owner} if owner is not None else set()
         for row in rows:
@@ -184,7 +186,7 @@ def _row(
             other_cells.append(cell)
             own |= {column: cell} if column and cell else {}
             continue
-        channel = (column or "").removeprefix(CONTACTS)
+        channel = channel_of_form(EMAIL_ADDRESS) if column == EMAIL else (column or "").removeprefix(CONTACTS)
         for address in listed(cell):
             faults = list(faults_of_address(channel, address))
             errors += [

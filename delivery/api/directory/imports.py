@@ -24,6 +24,7 @@ from core.errors import Invalid
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
 from core.orders.tables.workbook import read_sheet
+from couriers.channel import channels
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.idempotency import respond_once
@@ -253,7 +254,10 @@ _SAMPLES: Mapping[str, Rows] = {
         ("Петрова Анна Ивановна", "anna@example.org", "student", "8А", "+79991112201"),
         ("Сидоров Пётр", "petr@example.org", "trainer", "8А;8Б", "+79991112202"),
     ),
-    "contacts": (("user", "channel", "address"), ("201", "telegram", "@anna"), ("201", "sms", "+79991112201")),
+    "contacts": (
+        ("user", "channel", "address"),
+        *(("201", name, one.samples[1]) for name, one in channels().items() if 1 in one.samples),
+    ),
     "groups": (("id", "title"), ("8А", "8А класс"), ("8Б", "8Б класс")),
     "members": (("group", "user"), ("8А", "201"), ("8А", "202")),
     "supergroups": (("id", "title", "groups"), ("8 классы", "Все восьмые", "8А;8Б")),

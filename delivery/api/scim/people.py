@@ -19,7 +19,7 @@ from core.directory.directory import Directory
 from core.directory.records import raise_first, user_not_found
 from core.directory.syncs import SyncResult, is_in_another, owner_of, systems_of
 from core.errors import Conflict, Forbidden
-from core.model.contacts.addresses import canonical, malformed
+from core.model.contacts.addresses import EMAIL_ADDRESS, PHONE_NUMBER, canonical, channel_of_form, malformed
 from core.model.json_form import Json
 from core.model.own_fields import OwnFieldsByName, typed_fields
 from core.model.people import LOCALES, User, canonical_email, id_text
@@ -37,7 +37,8 @@ from delivery.api.scim.resources import (
 from delivery.http.responses.scim import scim_refusal
 
 _FIELDS = ("department", "timezone")
-_CHANNELS = ("email", "sms")
+_MAILS = channel_of_form(EMAIL_ADDRESS)
+_CHANNELS = (_MAILS, channel_of_form(PHONE_NUMBER))
 COLUMNS = ("name", "email", "locale", *(f"fields.{one}" for one in _FIELDS), *(f"contacts.{one}" for one in _CHANNELS))
 """What SCIM says of a person, as columns of a file (`core.directory.importing.kinds`)."""
 MOST_BYTES = 32_768
@@ -364,7 +365,7 @@ def _columns(resource: ScimPerson) -> dict[str, str | None]:
 
 def _addresses(resource: ScimPerson, channel: str) -> list[str]:
     """Return the addresses of a channel: all of e-mail; mobile numbers, and numbers without a type."""
-    if channel == "email":
+    if channel == _MAILS:
         given = [value for value, _ in _with_value(resource.emails)]
     else:
         phones = _with_value(resource.phone_numbers)

@@ -15,6 +15,7 @@ from core.orders.choices import addressee
 from core.orders.delivery_times import TimePassed, TypedTime, check_time, read_time
 from core.orders.preview import Preview
 from core.updates.rights import origin_of
+from couriers.channel import channels_in_sms
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
@@ -160,13 +161,13 @@ def _check_quota(quota: QuotaState | None) -> None:
 
 
 def _previewed(seen: Preview) -> dict[str, Data]:
-    by_sms = seen.channels.get("sms")
+    by_sms = [seen.channels[name].people for name in channels_in_sms() if name in seen.channels]
     return {
         "people": seen.people,
         "uninformed": len(seen.delivery.uninformed),
         "unfilled": ", ".join(seen.delivery.unfilled),
         "unreachable": len(seen.unreachable),
-        "sms_people": by_sms.people if by_sms else 0,
+        "sms_people": sum(by_sms),
         "moved": seen.delivery.moved_from is not None,
     }
 

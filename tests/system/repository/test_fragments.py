@@ -1,10 +1,13 @@
-"""The product is not cut into fragments again: a function is not moved out of its module only to keep a file short."""
+"""The product is not cut into fragments again: a function is not moved out of its module only to keep a file short, and
+what is true of one channel stands in its folder.
+"""
 
 import ast
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
+from couriers.channel import channels
 from tests.support.paths import ROOT
 
 PACKAGES = ("cli", "core", "couriers", "delivery", "jobs", "providers", "scenarios")
@@ -13,6 +16,10 @@ SHORT = 80
 
 MOST_SHORT_WITH_ONE_USER = 36
 MOST_NAMES_OF_SEVERAL_CLASSES = 7
+
+NO_CHANNELS = {"email", ("core.directory.importing.one_roster", "sms")}
+"""Texts that are the name of a channel and mean something else: the field of a person, also as a claim of OpenID
+Connect; a column of OneRoster."""
 
 
 @cache
@@ -53,3 +60,15 @@ def test_a_class_name_stands_once() -> None:
     classes = Counter(node.name for tree in modules().values() for node in tree.body if isinstance(node, ast.ClassDef))
     several = sorted(name for name, count in classes.items() if count > 1)
     assert len(several) <= MOST_NAMES_OF_SEVERAL_CLASSES, several
+
+
+def test_a_channel_is_named_only_in_its_folder() -> None:
+    """All else asks the registry, so that an installed channel is treated as Ada's own."""
+    named = {
+        (module, node.value)
+        for module, tree in modules().items()
+        if not module.startswith("couriers.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in channels().keys() - NO_CHANNELS
+    }
+    assert named <= NO_CHANNELS
