@@ -112,6 +112,8 @@ class Channel:
     `library`: the module of an extra that its courier needs, `pip install 'ada[<name>]'`.
     `shows`: what it shows besides a plain text; `as_text`: what becomes lines of the text, with the buttons if
     `keyboard`, unless it is None, cannot have them.
+    `outcomes`: a module with `answer_tables`, which returns what the page of answers shows of the provider's, title →
+    rows; "" if they are not documented.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
     names them.
     """
@@ -138,6 +140,7 @@ class Channel:
     column_names: Sequence[str] = ()
     samples: Mapping[int, str] = field(default_factory=dict)
     library: str = ""
+    outcomes: str = ""
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
     shows: frozenset[Feature] = frozenset(Feature)

@@ -14,6 +14,7 @@ CHANNEL = Channel(
         inline_rows=100, inline_buttons=100, reply_rows=0, reply_buttons=0, width=100, label=256, data=0
     ),  # a mail has buttons with addresses only
     courier="couriers.email.courier",
+    outcomes="couriers.email.outcomes",
     place=6,
     account="ADA_SMTP_URL",
     no_account=frozenset(

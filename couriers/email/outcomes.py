@@ -16,10 +16,12 @@ too (`couriers.email.outcomes`).
 Sources: RFC 5321, 4.2 and 4.3.2 (answers per command); RFC 3463 (enhanced status); RFC 4954, 6 (AUTH).
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from couriers.email import MailDeferred, MailError, MailRefused, MailUnclear, Phase
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sentence, Unknown, sentence
+from couriers.email.errors import answered, unanswered
+from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Sentence, Unknown, sentence
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 MINUTE = timedelta(minutes=1)
@@ -123,3 +125,31 @@ class EmailLimits:
         is_repeated = self._named_for not in ("", address)
         self._named_for = address
         return over_limit(error) if is_repeated else None
+
+
+def answer_tables() -> dict[str, Iterable[AnswerRow]]:
+    """Return what the page of answers shows: title → rows."""
+    return {"E-mail (SMTP)": _rows()}
+
+
+def _rows() -> Iterator[AnswerRow]:
+    steps = {
+        Phase.CONNECT: "connect, greeting, EHLO, STARTTLS",
+        Phase.SIGN_IN: "AUTH",
+        Phase.SENDER: "MAIL",
+        Phase.RECIPIENT: "RCPT; MAIL with SMTPUTF8, if refused",
+        Phase.CONTENT: "DATA, after the dot",
+    }
+    for phase, step in steps.items():
+        yield step, "cut", outcome_of(unanswered(phase, 0, ""))
+        yield step, "silence", outcome_of(unanswered(phase, 0, "", is_silent=True))
+        for status, text in (
+            (421, ""),
+            (450, ""),
+            (450, "4.7.28"),
+            (530, ""),
+            (550, ""),
+            (550, "5.1.1"),
+            (550, "5.4.5"),
+        ):
+            yield step, f"{status} {text}".rstrip(), outcome_of(answered(phase, status, text))

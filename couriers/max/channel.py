@@ -7,6 +7,7 @@ from couriers.channel import Channel, ChannelWebhook, Receiving
 CHANNEL = Channel(
     name="max",
     courier="couriers.max.courier",
+    outcomes="couriers.max.outcomes",
     place=3,
     titles={"en": "MAX"},
     shows=EVERY_FEATURE | {Feature.ANSWER},

@@ -6,14 +6,14 @@ status: errors come with status 200, too. A 429 is taken as not stored (not docu
 Source: dev.max.ru/docs-api, the schema max-messenger/api-schema 0.0.33, logs of others' bots.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
 
 from couriers.max.client import TOKEN_REFUSED, Answer, error_of
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown, sentence
+from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown, sentence
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 
@@ -80,3 +80,18 @@ def mid_of(body: Any) -> str:
     inner = message.get("body") if isinstance(message, dict) else None
     mid = inner.get("mid") if isinstance(inner, dict) else None
     return mid if isinstance(mid, str) else ""
+
+
+def answer_tables() -> dict[str, Iterable[AnswerRow]]:
+    """Return what the page of answers shows: title → rows."""
+    return {"MAX": _rows()}
+
+
+def _rows() -> Iterator[AnswerRow]:
+    yield "connect", "refused, silence", outcome_of_error(aiohttp.ConnectionTimeoutError())
+    yield "send", "cut, silence", outcome_of_error(aiohttp.ServerDisconnectedError())
+    for status in (302, 400, 401, 403, 404, 405, 413, 500, 503):
+        yield "send", str(status), outcome_of(Answer(status, {}))
+    yield "send", "429, Retry-After 1", outcome_of(Answer(429, {}, 1))
+    for code in (*FINAL, NOT_READY, "verify.token", "any other code"):
+        yield "send", code, outcome_of(Answer(200, {"code": code, "message": ""}))

@@ -187,6 +187,8 @@ class Halted:
 
 
 Outcome = Sent | Deferred | Rejected | Unknown | Partly | Split | Halted
+AnswerRow = tuple[str, str, Outcome]
+"""Step, answer of the provider, outcome: a row of the page of answers."""
 
 
 @dataclass(frozen=True, slots=True)

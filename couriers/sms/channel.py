@@ -7,6 +7,7 @@ from couriers.channel import Callback, Channel, Receiving
 CHANNEL = Channel(
     name="sms",
     courier="couriers.sms.courier",
+    outcomes="couriers.sms.outcomes",
     place=4,
     titles={"en": "SMS"},
     shows=frozenset(),

@@ -6,11 +6,13 @@ Kannel's own text; HTTP 200 is not success.
 Source: Kannel user guide 1.4.5, "SMS push reply codes"; gw/smsbox.c (smsbox_req_sendsms, delayed_http_reply).
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 import aiohttp
 
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown, sentence
+from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown, sentence
+from couriers.sms.profile import Rule, load_profile, own_profiles
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 MINUTE = timedelta(minutes=1)
@@ -77,3 +79,48 @@ def outcome_of_error(error: Exception) -> Outcome:
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, type(error).__name__)
     return Unknown(type(error).__name__)
+
+
+def answer_tables() -> dict[str, Iterable[AnswerRow]]:
+    """Return what the page of answers shows: title → rows."""
+    return {"SMS (Kannel)": _rows(), **{f"SMS ({name})": _rows_of_profile(name) for name in own_profiles()}}
+
+
+def _rows() -> Iterator[AnswerRow]:
+    yield "connect", "refused, silence", outcome_of_error(aiohttp.ConnectionTimeoutError())
+    yield "sendsms", "cut, silence", outcome_of_error(aiohttp.ServerDisconnectedError())
+    for status in (200, 302, 400, 401, 402, 403, 404, 405, 408, 413, 422, 429, 500, 503):
+        yield "sendsms", str(status), outcome_of(status, "")
+    for text in (*REFUSALS, *MISCONFIGURED):
+        yield "sendsms", f"403 {text}", outcome_of(403, text)
+
+
+def _rows_of_profile(name: str) -> Iterator[AnswerRow]:
+    yield "connect", "refused, silence", outcome_of_error(aiohttp.ConnectionTimeoutError())
+    yield "send", "cut, silence, any other answer", Unknown()
+    for rule in load_profile(name).answer.rules:
+        yield "send", _answer_of_rule(rule), _outcome_of_rule(rule)
+
+
+def _answer_of_rule(rule: Rule) -> str:
+    parts = [("HTTP", rule.http), ("code", rule.code)]
+    return ", ".join([*(_values(what, values) for what, values in parts if values), *filter(None, [rule.contains])])
+
+
+def _values(what: str, values: Sequence[int | str]) -> str:
+    return f"{what} {', '.join(str(value) or 'none' for value in values)}"
+
+
+def _outcome_of_rule(rule: Rule) -> Outcome:
+    match rule.then:
+        case "sent":
+            return Sent()
+        case "failed":
+            return Rejected(Reason(rule.reason))
+        case "deferred":
+            scope = Scope.ACCOUNT if rule.account else Scope.RECIPIENT
+            wait = timedelta(seconds=rule.wait)
+            return Deferred(Reason.THROTTLED, wait, scope, is_guess=not rule.account)
+        case "stop":
+            return Halted(rule.why)
+    return Unknown()

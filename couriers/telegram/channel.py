@@ -7,6 +7,7 @@ from couriers.channel import Channel
 CHANNEL = Channel(
     name="telegram",
     courier="couriers.telegram.sign_in",
+    outcomes="couriers.telegram.outcomes",
     place=1,
     titles={"en": "Telegram"},
     shows=EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT},  # of an account; a bot shows all

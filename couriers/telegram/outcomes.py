@@ -8,6 +8,7 @@ Source: core.telegram.org/api/errors, core.telegram.org/method/messages.sendMess
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from telethon import errors
 from telethon.errors.rpcerrorlist import rpc_errors_dict, rpc_errors_re
 
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown, sentence
+from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown, sentence
 
 PEER_INVALID = "PEER_ID_INVALID"
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
@@ -161,3 +162,19 @@ def message_id_in(answer: Any, random_id: int) -> str:
         if getattr(update, "random_id", None) == random_id:
             return str(update.id)
     return ""
+
+
+def answer_tables() -> dict[str, Iterable[AnswerRow]]:
+    """Return what the page of answers shows: title → rows."""
+    return {"Telegram (MTProto)": _rows()}
+
+
+def _rows() -> Iterator[AnswerRow]:
+    yield "connect", "cut, silence", connect_outcome(ConnectionError())
+    yield "look-up", "cut, silence", lookup_outcome(ConnectionError())
+    yield "send", "cut, silence, 500", send_outcome(ConnectionError())
+    for name, scope in THROTTLES.items():
+        yield "send", name.replace("_n", "_1"), Deferred(Reason.THROTTLED, timedelta(seconds=1), scope)
+    for name in sorted(FINAL | dict.fromkeys(ACCOUNT_UNUSABLE)):
+        if kind := rpc_errors_dict.get(name):
+            yield "send", name, send_outcome(kind(request=None))

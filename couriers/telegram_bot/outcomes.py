@@ -8,13 +8,15 @@ No text of a network error is shown: it can contain the URL and with it the toke
 Source: core.telegram.org/bots/api#making-requests, core.telegram.org/bots/faq#my-bot-is-hitting-limits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from couriers.telegram_bot.client import NoAnswer
+import aiohttp
+
+from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.telegram_bot.client import BotClient, NoAnswer
 from couriers.telegram_bot.errors import TOKEN_REFUSED
-from couriers.telegram_bot.library import exceptions
+from couriers.telegram_bot.library import exceptions, methods
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 
@@ -126,3 +128,28 @@ def _other(error: Exception) -> Outcome:
     if error.message.startswith("Too Many Requests"):  # without retry_after
         return Deferred(Reason.THROTTLED, None, Scope.ACCOUNT, "429")
     return Unknown(error.message)
+
+
+def answer_tables() -> dict[str, Iterable[AnswerRow]]:
+    """Return what the page of answers shows: title → rows."""
+    return {"Telegram (Bot API)": _rows()}
+
+
+def _rows() -> Iterator[AnswerRow]:
+    refused, cut = aiohttp.ConnectionTimeoutError(), aiohttp.ServerDisconnectedError()
+    yield "connect", "refused, silence", outcome_of(NoAnswer(methods.GetMe(), refused), "1")
+    yield "send", "cut, silence", outcome_of(NoAnswer(methods.GetMe(), cut), "1")
+    yield "send", "no JSON", outcome_of(_bot_api_error(200, b""), "1")
+    for status in (400, 401, 403, 404, 409, 413, 500, 502):
+        yield "send", str(status), outcome_of(_bot_api_error(status, b'{"ok": false}'), "1")
+    throttled = _bot_api_error(429, b'{"ok": false, "parameters": {"retry_after": 1}}')
+    yield "send to a person", "429, retry_after 1", outcome_of(throttled, "1")
+    yield "send to a group", "429, retry_after 1", outcome_of(throttled, "-1")
+
+
+def _bot_api_error(status: int, body: bytes) -> exceptions.AiogramError:
+    try:
+        result = BotClient("1:x").read(status, body)
+    except exceptions.AiogramError as error:
+        return error
+    raise AssertionError(result)

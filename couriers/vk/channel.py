@@ -23,6 +23,7 @@ KEYBOARD = KeyboardLimits(
 CHANNEL = Channel(
     name="vk",
     courier="couriers.vk.courier",
+    outcomes="couriers.vk.outcomes",
     keyboard=KEYBOARD,
     place=2,
     titles={"en": "VK", "ru": "ВКонтакте"},

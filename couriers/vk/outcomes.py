@@ -10,14 +10,26 @@ after the operator has validated the account in a browser, nothing has to be res
 Source: dev.vk.com/reference/errors, dev.vk.com/method/messages.send, dev.vk.com/method/execute.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
 
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown, sentence
+from couriers.sending import (
+    AnswerRow,
+    Deferred,
+    Halted,
+    Outcome,
+    Reason,
+    Rejected,
+    Scope,
+    Sent,
+    Split,
+    Unknown,
+    sentence,
+)
 from couriers.vk.calls import MessageKey, VkCall
 from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED, NotJson
 
@@ -152,3 +164,19 @@ def _entry_outcome(entry: dict[str, Any]) -> Outcome:
     error = entry.get("error") or {}
     code, words = error.get("code"), str(error.get("description") or "")
     return Unknown("VK says nothing about this peer") if code is None else peer_outcome(code, words)
+
+
+def answer_tables() -> dict[str, Iterable[AnswerRow]]:
+    """Return what the page of answers shows: title → rows."""
+    return {"VK": _rows()}
+
+
+def _rows() -> Iterator[AnswerRow]:
+    yield "connect", "refused, silence", outcome_of_error(aiohttp.ConnectionTimeoutError())
+    yield "execute", "cut, silence, no JSON", outcome_of_error(aiohttp.ServerDisconnectedError())
+    codes = sorted({*THROTTLES, *FINAL, *TOO_LARGE, *TOKEN_REFUSED, *AMBIGUOUS, 4711})
+    for code in codes:
+        answer = "any other error" if code == 4711 else f"error {code}"
+        yield "execute, one entry", answer, peer_outcome(code)
+        yield "execute, one call of several", answer, call_outcome(code, 2)
+        yield "execute, as a whole", answer, request_outcome(code, 2)
