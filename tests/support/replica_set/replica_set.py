@@ -8,6 +8,7 @@ port stays open: a test that uses it is on the server's side of the partition.
 import asyncio
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -49,7 +50,10 @@ sentinel down-after-milliseconds {name} {patience}
 _USUAL_SENTINEL = """sentinel failover-timeout {name} 20000
 """
 """As docs/high-availability.md has it. With the default of three minutes a split vote is repeated after six."""
-_SPLIT = "-failover-abort-not-elected"
+_DELAYS = {
+    "-failover-abort-not-elected": "the vote was split",
+    "+tilt": "a Sentinel stood still for two seconds, and promotes nothing for thirty",
+}
 _QUICK_SENTINEL = """sentinel failover-timeout {name} 1000
 sentinel parallel-syncs {name} 2
 """
@@ -139,9 +143,10 @@ class ReplicaSet:
         return next(node for node in self.nodes if named.count(node.announced) >= 2)
 
     @property
-    def split_votes(self) -> int:
-        """How many elections of a Sentinel came to nothing, because each had voted for another one."""
-        return sum(sentinel.log.read_text(errors="replace").count(_SPLIT) for sentinel in self.sentinels)
+    def delays(self) -> Counter[str]:
+        """What delayed promotions so far, as the Sentinels have logged it."""
+        logs = "".join(sentinel.log.read_text(errors="replace") for sentinel in self.sentinels)
+        return Counter({said: logs.count(mark) for mark, said in _DELAYS.items()})
 
     def _named(self, sentinel: Program) -> int:
         """Return the port of the primary as one Sentinel names it; 0 if it does not answer."""
@@ -165,11 +170,11 @@ class ReplicaSet:
             return False
 
         self._be_patient(SOON)
-        splits = self.split_votes
+        before = self.delays
         try:
             await_sync(is_promoted, "a promotion", USUAL_PROMOTION if self.is_usual else PROMOTION)
         except TimeoutError as late:
-            raise TimeoutError(f"{late}; votes that elected nobody meanwhile: {self.split_votes - splits}") from late
+            raise TimeoutError(f"{late}; meanwhile: {dict(self.delays - before)}") from late
         return self.primary
 
     def await_command(self, old: Node) -> Node:

@@ -38,11 +38,11 @@ class ReplicaSetBlows(Blows[Node]):
 
     def _await_promotion(self, target: Target[Node]) -> str:
         most = max(node.offset for node in self._servers.nodes if node is not target.primary)
-        splits = self._servers.split_votes
+        before = self._servers.delays
         new = self._servers.await_promotion(target.primary)
         missing = most + 1 - int(new.facts().get("second_repl_offset", 0))
         behind = f", {missing} bytes behind the other replica" if missing > 0 else ""
-        return behind + (", the vote was split" if self._servers.split_votes > splits else "")
+        return behind + "".join(f", {delay}" for delay in self._servers.delays - before)
 
     def _repair(self) -> None:
         self._servers.repair()
