@@ -1,7 +1,7 @@
 """The services of core, one of each on one store: the composition root of every process.
 
 The API, the bots, the scenarios and the jobs take these and add what only they use. What core needs from outside (mail,
-tokens of sign-ins) is not here: `cli` opens the provider and hands it in.
+tokens of sign-ins) is not here: `cli` opens the provider and passes it in.
 """
 
 from collections.abc import AsyncIterator

@@ -1,6 +1,6 @@
 """Connections for requests that must be announced when they have a connection, and before anything of them is sent.
 
-The announcement is a context variable because aiohttp hands nothing of a caller to its connector.
+The announcement is a context variable because aiohttp passes nothing of a caller to its connector.
 """
 
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,7 @@
 """Notes the calls of an attempt to its provider, and hides secrets, addresses and texts in the provider's words (D-48).
 
 The clients note each call with `noted_call`; outside an attempt that costs nothing and keeps nothing. The list of calls
-is a context variable, because the libraries between a courier and its client hand nothing through.
+is a context variable, because the libraries between a courier and its client pass nothing through.
 """
 
 import base64

@@ -24,8 +24,8 @@ from delivery.http.responses.middleware import (
 )
 from delivery.http.responses.scim import respond_as_scim
 from delivery.http.route import OpenRoute, Route
+from delivery.http.services import ApiServices
 from delivery.routes import EVERY_ROUTE
-from delivery.services import ApiServices
 
 METRICS = web.AppKey("metrics", Metrics)
 """The metrics of an application."""

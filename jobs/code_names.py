@@ -139,7 +139,7 @@ def _in_source(source: str) -> Iterator[str]:
             yield f"{_VERBS[call.func.attr]}{_pattern(call)}"
     for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in _VERBS and id(node) not in called:
-            yield f"{_VERBS[node.attr]}{_ANY}"  # it is handed on, and called with any name
+            yield f"{_VERBS[node.attr]}{_ANY}"  # it is passed on, and called with any name
 
 
 def _pattern(call: ast.Call) -> str:

@@ -52,3 +52,8 @@ def print_nothing(arguments: Namespace) -> int:
     if not arguments.json:
         print("nothing found", file=sys.stderr, flush=True)
     return SUCCESS
+
+
+def parse_id(text: str) -> int | str:
+    """Return an integer if the text is one in its usual form, else the text."""
+    return int(text) if text.isascii() and text.isdecimal() and str(int(text)) == text else text

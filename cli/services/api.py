@@ -47,7 +47,7 @@ from couriers.receiving.lease import PollerLease
 from couriers.receiving.poller import Poller
 from delivery.api.deliveries.series import order_of
 from delivery.http.options import MiB, Options
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from scenarios.execution.secrets import secret_variables
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader

@@ -42,7 +42,7 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Retry:
     """The task is attempted again `after` this time; None: after the tube's back-off. `body`, unless "", replaces the
-    task's body for the next attempt (K-37); `checkpoint` is handed to it. `error`: why, for operators.
+    task's body for the next attempt (K-37); the next attempt gets `checkpoint`. `error`: why, for operators.
     """
 
     after: timedelta | None = None
@@ -71,7 +71,7 @@ class Bury:
 class Suspend:
     """The task waits until `Queue.wake` is called for it, at most `longest`; the attempt is not counted, and the task
     does not expire any more. `leaves_lane`: its lane goes on, and the task enters it as the last one when it is woken.
-    `checkpoint`, unless "", is handed to the next attempt.
+    `checkpoint`, unless "", is passed to the next attempt.
     """
 
     longest: timedelta

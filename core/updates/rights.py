@@ -13,13 +13,13 @@ from typing import Any
 from core.admission import api_keys
 
 API = "api"
-"""The `origin` of an event that was handed in with an API key, and of the deliveries that it causes."""
+"""The `origin` of an event that came with an API key, and of the deliveries that it causes."""
 
 _ORIGIN, _SCOPES = "origin", "key_scopes"
 
 
 def handed_in(event: Mapping[str, Any], key_scopes: Iterable[str]) -> dict[str, Any]:
-    """Return the event as handed in with an API key that has these scopes."""
+    """Return the event with its origin: an API key with these scopes."""
     return {**event, _ORIGIN: API, _SCOPES: sorted(key_scopes)}
 
 

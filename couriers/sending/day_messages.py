@@ -1,6 +1,6 @@
 """The message of the day: the texts of all deliveries for a person who wants one message a day, in one (W-43).
 
-At the person's hour each parcel announces its entries (`sending`) and hands their texts to a record of the address,
+At the person's hour each parcel announces its entries (`sending`) and puts their texts into a record of the address,
 which stands in the shard of the address. Whoever asks first after a short window takes all of them in one step, sends
 them as one message and notes the outcome; the others, in any shard and process, wait for it.
 

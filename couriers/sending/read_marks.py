@@ -116,7 +116,7 @@ class ReceivedTexts:
                 log.warning("%s: what a person wrote is ignored: %s", channel, refusal.code)
                 return
             except StoreError as fault:
-                log.warning("%s: what a person wrote is not handed on yet: %s", channel, fault)
+                log.warning("%s: what a person wrote is not passed on yet: %s", channel, fault)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _is_expected(self, channel: str, text: ReceivedText) -> bool:

@@ -78,7 +78,7 @@ class TelegramFiles:
                 yield ReceivedFile(type_of(one), str(one.get("file_name") or ""), data)
 
     async def _data(self, file_id: str) -> bytes:
-        """Return a file; an empty one if Telegram does not hand it out, because it is gone or too large."""
+        """Return a file; an empty one if Telegram does not return it, because it is gone or too large."""
         target = io.BytesIO()
         try:
             found = await self._client(methods.GetFile(file_id=file_id))

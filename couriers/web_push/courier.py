@@ -1,4 +1,4 @@
-"""Notifications of browsers by Web Push: encrypted for the browser (RFC 8291), handed to its push service (RFC 8030).
+"""Notifications of browsers by Web Push: encrypted for the browser (RFC 8291), sent to its push service (RFC 8030).
 
 The library pywebpush encrypts and signs; aiohttp sends. A push service that has accepted a message says `sent`, and
 no more: the page's own service worker reports `delivered` when the browser shows the notification.

@@ -12,7 +12,7 @@ from delivery.api.deliveries.sender import OwnedGroup, QuotaResponse, with_sizes
 from delivery.http.context import Request, Response
 from delivery.http.options import Options
 from delivery.http.route import NoParameters, People, Route, Routes
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 
 Right = Literal["write", "read", "people", "operate", "inspect", "keys", "author"]
 

@@ -22,7 +22,7 @@ from delivery.http.input.receiving import read_body
 from delivery.http.rate_limit import RateLimiter
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import OpenRoute, People, Route, Routes
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
 

@@ -18,7 +18,7 @@ from core.sessions import Identity
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 
 B = TypeVar("B")
 Q = TypeVar("Q")

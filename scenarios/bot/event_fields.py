@@ -137,7 +137,7 @@ OF_ADA = (
         "key_scopes",
     ),
 )
-"""The fields that nobody hands in: Ada derives the texts with marks from `event_text`, and sets the others."""
+"""The fields that no client sets: Ada derives the texts with marks from `event_text`, and sets the others."""
 
 
 def with_derived(event: Event) -> dict[str, Data]:

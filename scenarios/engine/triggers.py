@@ -146,7 +146,7 @@ class CompiledTriggers:
 
 
 SCHEDULED = "schedule"
-"""The kind of the events of schedule.yaml; no provider and no API key can hand in one."""
+"""The kind of the events of schedule.yaml; no provider and no API key can send one."""
 
 
 def scheduled(source: bot.Bot, event: Event) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 import pytest
 
 from cli.command import CommandFailed
-from cli.commands.messages.deliveries import declare_send, new_delivery
+from cli.commands.messages.new_delivery import declare_send, new_delivery
 
 
 def parsed(*options: str) -> Namespace:

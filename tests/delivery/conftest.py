@@ -30,7 +30,7 @@ from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.responses.scim import SCIM_TYPE
 from delivery.http.server import listening
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import QUICK, FakeCourier, Respond, sent

@@ -14,7 +14,7 @@ from core.orders import Sending
 from delivery.api.deliveries.sending import BATCH
 from delivery.http.options import Options
 from delivery.http.responses.ndjson import LineSplitter, ResponseBuffer, read_lines
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until

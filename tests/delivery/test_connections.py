@@ -12,7 +12,7 @@ import pytest
 
 from delivery.app import build
 from delivery.http.server import ConnectionLimits, listening
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until
 

@@ -14,8 +14,8 @@ from core.directory import Directory
 from core.orders import Sending
 from core.redis.store import Store
 from delivery.http.options import Options
+from delivery.http.services import ApiServices
 from delivery.routes import EVERY_ROUTE
-from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, BrokenService, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until

@@ -23,7 +23,7 @@ from core.sessions.outside_accounts import external_id
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from providers.oidc import issuer as issuer_module
 from providers.oidc.settings import OidcProvider, RoleRule, read_providers
 from providers.oidc.sign_in import OidcSignIn, role_of

@@ -10,8 +10,8 @@ import pytest
 
 from core.jobs import JobId, Schedule
 from delivery.http.responses import problem_types
+from delivery.http.services import ApiServices
 from delivery.routes import ROUTES
-from delivery.services import ApiServices
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
 from scenarios.stores.forms import FormAnswer, Forms

@@ -16,7 +16,7 @@ from delivery.api.pages import content_security_policy
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from tests.delivery.conftest import ADMIN, Api, ApiResponse, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until

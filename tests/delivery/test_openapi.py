@@ -16,8 +16,8 @@ from delivery.app import build
 from delivery.console import files as console_files
 from delivery.http.fields import Cursor
 from delivery.http.responses import problem_types
+from delivery.http.services import ApiServices
 from delivery.routes import OPEN_ROUTES, ROUTES
-from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.model.people import User
 from core.processes.register import BotFault, BotFaults
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.results import completed, failed

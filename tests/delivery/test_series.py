@@ -14,7 +14,7 @@ from core.orders.series import Series, SeriesSender
 from core.redis.store import Store
 from delivery.api.deliveries.series import order_of
 from delivery.http.options import Options
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.paths import ROOT
 from tests.support.servers import Server

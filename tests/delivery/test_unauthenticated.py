@@ -19,7 +19,7 @@ from core.redis.store import Store
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import ConnectionLimits, LogLimit, listening
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.client.http_client import HttpClient
-from cli.client.verbs import over_http
+from cli.client.verbs import over_http, parse_id
 from cli.command import Command
 from cli.commands.directory.resources import (
     Action,
@@ -15,7 +15,6 @@ from cli.commands.directory.resources import (
     format_supergroup,
     format_user_line,
 )
-from cli.commands.messages.deliveries import parse_id
 
 
 def declare_group(parser: ArgumentParser) -> None:

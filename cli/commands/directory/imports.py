@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, JsonObject
-from cli.client.verbs import over_http, print_result
+from cli.client.verbs import over_http, parse_id, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.commands.messages.deliveries import parse_id
 from cli.files import STDOUT, read_input, written_whole
 from cli.progress_line import progress_line
 from core.directory.importing.encodings import ENCODINGS

@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cli.client.http_client import HttpClient, quoted
-from cli.client.verbs import over_http, print_all, print_result
+from cli.client.verbs import over_http, parse_id, print_all, print_result
 from cli.command import WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.users import split_contact
-from cli.commands.messages.deliveries import parse_id
 
 
 def declare_of_person(

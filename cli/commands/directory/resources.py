@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.client.http_client import HttpClient, items, quoted
-from cli.client.verbs import print_result, print_stream
+from cli.client.verbs import parse_id, print_result, print_stream
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
-from cli.commands.messages.deliveries import parse_id
 
 Action = Callable[[HttpClient, Namespace], Awaitable[int]]
 Format = Callable[[Mapping[str, Any]], str]

@@ -7,10 +7,9 @@ from typing import Any
 from cli.client.format_history import reachable, shorten
 from cli.client.http_client import HttpClient, JsonObject, items, quoted
 from cli.client.local_times import in_zone, zone_of
-from cli.client.verbs import over_http, print_result, print_stream
+from cli.client.verbs import over_http, parse_id, print_result, print_stream
 from cli.command import WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.resources import Resource, format_user, format_user_line
-from cli.commands.messages.deliveries import parse_id
 
 _LIMIT = 20
 _FIELDS = ("name", "email", "role", "locale")

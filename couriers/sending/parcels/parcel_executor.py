@@ -262,7 +262,7 @@ class ParcelExecutor:
 
     def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
         is_of_day = self._entries.joins_day(pending.entry)
-        if is_of_day:  # the outcome is that of its text, whichever claim has handed it over
+        if is_of_day:  # the outcome is that of its text, whichever claim has moved it there
             pending = pending._replace(unclear_since=0)
         since = pending.unclear_since or times.started
         age, backoff = timedelta(milliseconds=times.ended - since), self._services.options.backoff

@@ -57,7 +57,7 @@ class EntrySelection:
         return Selected(self._ready, postponed, self._ended)
 
     def _opens(self, pending: PendingEntry) -> int:
-        """Return when the recipient wants the message; 0 if a lost claim has handed it to the message of the day."""
+        """Return when the recipient wants the message; 0 if a lost claim has moved it to the message of the day."""
         if pending.unclear_since and self._entries.joins_day(pending.entry):
             return 0
         return opens_at(pending.entry, self._parcel.history_key, self._task.claimed)

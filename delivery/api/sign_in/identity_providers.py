@@ -22,7 +22,7 @@ from delivery.api.sessions import BROWSER_COOKIE, browser_of, new_limiter, set_s
 from delivery.http.context import ApiContext, Response
 from delivery.http.input.receiving import receive
 from delivery.http.route import OpenRoute, Routes
-from delivery.services import ProviderSignIn
+from delivery.http.services import ProviderSignIn
 
 _PATH = "/v1/sessions/providers"
 _HEADERS = {hdrs.CACHE_CONTROL: "no-store", "Referrer-Policy": "no-referrer"}

@@ -27,7 +27,7 @@ from delivery.http.input.reading import part
 from delivery.http.input.receiving import receive
 from delivery.http.responses.problems import problem_of_refusal
 from delivery.http.route import NoParameters, OpenRoute, Repeats, Route, Routes
-from delivery.services import ApiServices
+from delivery.http.services import ApiServices
 from providers.sign_in import Invitation, SignIn
 from providers.sign_in.sign_in import LIFETIME
 from providers.sign_in.sign_in import sign_out as sign_user_out
