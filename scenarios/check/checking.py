@@ -11,12 +11,8 @@ from scenarios.bot import Bot, Place
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
-from scenarios.check.paths.order import (
-    check_event,
-    check_late_answers,
-    check_order,
-    starts_of,
-)
+from scenarios.check.paths.events import check_event, starts_of
+from scenarios.check.paths.order import check_late_answers, check_order
 from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
 from scenarios.check.paths.references import References
 from scenarios.check.paths.starts import check_starts, check_triggers

@@ -101,7 +101,8 @@ class Visible:
         own = _NOTHING
         if kind.other_fields or action.placeholder:
             own = _with_seconds({*action.fields} - {"rules"})
-        returned = frozenset(name for name in kind.returns if name.isidentifier())
+        missing = {name for name, field in kind.returns_with.items() if field not in self._own(action)}
+        returned = frozenset(name for name in kind.returns if name.isidentifier()) - missing
         return own | returned | {"error"} | self._left_by(action, scenario)
 
     def _left_by(self, action: Action, scenario: Scenario) -> Names:

@@ -178,13 +178,13 @@ class Handlers:
 
     async def _begin(self, task: str, event: Event, version: Version, names: Sequence[str]) -> StoredRun | None:
         """Begin the run of an event; return None for a person whom the directory blocks, if the bot looks there."""
-        seen = {**event, **await self._variables.seen(version.bot, event, self._runs.now())}
-        if version.names_directory and "directory_id" not in event:
+        known: Event = {}
+        if version.names_directory:
             user = await self._in_directory(event)
             if user and user.blocked:
                 return None
-            seen |= _directory_fields(user)
-            seen |= await self._own_fields(user)
+            known = {**_directory_fields(user), **await self._own_fields(user)}
+        seen = {**known, **event, **await self._variables.seen(version.bot, event, self._runs.now())}
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     async def _in_directory(self, event: Event) -> User | None:

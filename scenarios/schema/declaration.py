@@ -50,7 +50,8 @@ class ActionType(Struct, frozen=True):
     ends if it is refused, by default with code and detail. `message`: what it sends, of the bot, its step and its
     attributes. `interaction`: of an action that takes several inputs of a person. `tube`: that of a slow action, which
     delays no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
-    `alias_of`: the action of which this is the name in Coreness.
+    `alias_of`: the action of which this is the name in Coreness. `returns_with`: of a result that is there only if the
+    action has a field, that field.
 
     `rehearse`: what it does in a dry run; by default it returns what the author wrote under the names of its results,
     otherwise `samples`. `outside`: of the attributes, whether it asks a service outside of Ada; then it does
@@ -63,6 +64,7 @@ class ActionType(Struct, frozen=True):
     help: str
     attributes: type[Attributes] = Attributes
     returns: Mapping[str, str] = {}
+    returns_with: Mapping[str, str] = {}
     one_of: tuple[str, ...] = ()
     other_fields: bool = False
     placeholder: bool | None = None

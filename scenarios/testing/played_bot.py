@@ -173,7 +173,7 @@ class PlayedBot:
     async def receive(self, person: str, event: Event) -> None:
         """Have an event of a person happen; return when nothing is left to do now."""
         self._people[str(event["channel"]), str(event["user_id"])] = person
-        await self._directory.store_person(person, event)
+        event = await self._directory.meet(person, event)
         await self._process.search_dates(TENANT)
         await self._events.put("played", event)
         await self._queue.run()

@@ -32,10 +32,18 @@ class PlayedDirectory:
         self._staff_groups = [str(one["group"]) for one in targets if isinstance(one, Mapping) and one.get("group")]
         self._known: dict[str, Mapping[str, Data]] = {}
 
-    async def store_person(self, person: str, event: Event) -> None:
-        """Store a person whose event this is, with what the event says of it; not one whose `directory_id` is empty."""
+    async def meet(self, person: str, event: Event) -> Event:
+        """Store a person whose event this is, with what the event says of it. Return the event as it comes to a bot: a
+        person whose `directory_id` is empty is in no directory, and its event has no such field.
+        """
         if event.get("directory_id") == "":
-            return
+            if self._known.pop(person, None) is not None:
+                await self._directory.users.delete(self._tenant, person)
+            return {name: value for name, value in event.items() if name != "directory_id"}
+        await self._store_person(person, event)
+        return event
+
+    async def _store_person(self, person: str, event: Event) -> None:
         said = {name: event.get(name) for name in ("directory_role", "directory_name", "language", "language_code")}
         if person not in self._known:
             await self._create(person, str(event["channel"]))

@@ -291,6 +291,25 @@ async def test_a_failure_names_its_place_and_the_difference(
     assert (verdict.problem, verdict.place.file, verdict.place.line) == (problem, "tests/a.yaml", line)
 
 
+WHO = 'who: {actions: [{type: send, text: "{directory_id|fallback:-} {directory_name|fallback:-}"}]}'
+WHO_TESTS = """
+a member and a stranger:
+  at: 2026-12-01 10:00
+  steps:
+    - {user: {event_text: a, directory_id: ""}, bot: "- -"}
+    - {user: a, bot: 7 Anna}
+    - {wait: 23h, bot: 7 Anna}
+    - {user: {event_text: a, directory_id: ""}, bot: "- -"}
+"""
+
+
+async def test_a_schedule_for_a_group_has_the_fields_of_its_members_and_a_stranger_has_none(tmp_path: Path) -> None:
+    bot = BotFolder(tmp_path).write("scenarios/s.yaml", WHO).write("triggers.yaml", "text: {'*': s.who}")
+    bot.write("schedule.yaml", "r: {each: day 9:00, for: {group: A}, scenario: s.who}").write("tests/a.yaml", WHO_TESTS)
+    (verdict,), _ = await run_tests(bot.folder, load(bot.folder).bot)
+    assert verdict.problem == ""
+
+
 async def test_what_asks_a_service_outside_is_named_unless_the_test_says_what_it_returns(folder: BotFolder) -> None:
     steps = "{user: /web, bot: {contains: no kind of job}}"
     folder.write(

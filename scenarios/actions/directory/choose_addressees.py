@@ -268,6 +268,7 @@ ACTION = ActionType(
         "verdict": "what became of it, if it did not arrive",
         "reached": "how many people it reached",
     },
+    returns_with={"rest": "begins", "names": "begins"},
     execute=execute,
     rehearse=rehearse,
     failure=refused,

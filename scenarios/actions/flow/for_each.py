@@ -90,6 +90,7 @@ ACTION = ActionType(
         "results": "with `collect`: of each run, in the order of the items, its item, `number`, `outcome` (`failed` if"
         " one of its actions failed) and what was asked for",
     },
+    returns_with={"results": "collect"},
     execute=execute,
     rehearse=rehearse,
 )

@@ -203,6 +203,7 @@ ACTION = ActionType(
         "wait_en": "the same in words, such as `23 h 5 min`",
         "wait_ru": "the same in Russian",
     },
+    returns_with={"sms_people": "preview", "unreachable": "preview"},
     execute=execute,
     rehearse=rehearse,
     failure=refused,

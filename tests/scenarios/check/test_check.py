@@ -101,7 +101,7 @@ def test_what_may_be_meant_is_a_warning(tmp_path: Path, action: str, column: int
         "{type: validator, phone: '{event_text}', rules: {phone: [{rule: regex, value: '^\\+7\\d{10}$'}]}}",
         "{type: validator, rules: {event_text: [{rule: regex, value: '{a}('}], username: {rule: empty}, chat_id: []}}",
         "{type: send, text: 42, inline: '{attachments}', callback_edit: '{is_bot}', reply: []}",
-        "{type: send, text: x, inline: [[{Site: 'https://example.com'}, {Next: '{username}'}], [{Self: start}]]}",
+        "{type: send, text: x, inline: [[{Site: 'https://example.com'}, {Next: '{first_name}'}], [{Self: start}]]}",
         "{type: send, attachment: [AgACAgIAAxkBAAI, 'https://example.com/a.png', '{event_text}']}",
         "{type: restrict, can_send_messages: false, duration: 1d 2h, group_admin: true}",
         "{type: invite_link, member_limit: 1, expire: 1m 30s}",
