@@ -21,7 +21,7 @@ write:
   actions:
     - {type: choose_addressees, kinds: [group, supergroup, person]}
     - {type: ask, text: "To {titles}. The text?", chain: completed}
-    - {type: order, text: "{answer}", deliver_at: "{when|fallback:}", preview: true, chain: completed}
+    - {type: order, text: "{answer}", deliver_at: "{when|fallback:now}", preview: true, chain: completed}
     - {type: send, text: "{people} people, {unreachable} unreachable", chain: completed}
     - {type: order, text: "{answer}", chain: completed}
     - {type: send, text: "Sent to {people}", chain: completed}
