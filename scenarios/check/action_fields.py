@@ -27,6 +27,9 @@ _DEFAULTS = tuple(one for one in COMMON_FIELDS if one.name not in ("step", "afte
 _NOT_REPLACED = ("required_role", "required_permission", "group_admin", "step")
 """The common fields that are read before placeholders are replaced, and whose types allow braces."""
 
+_OF_A_FORM = ("field", "row")
+"""The fields of a question that do nothing without `form`."""
+
 _BAD_PATTERN = "pattern_cannot_used"
 
 
@@ -43,6 +46,9 @@ def check_action(step: CheckedStep, actions: Actions, problems: Problems) -> Non
             check_unknown_field(reader, key, step.action, kind)
     if kind.one_of and all(is_empty(step.node.get(name)) for name in kind.one_of):
         reader.error(step.node, "MISSING_FIELD", _needs(kind))
+    for name in _OF_A_FORM if kind.name == "ask" and "form" not in step.seen.own else ():
+        if (node := step.node.get(name)) is not None:
+            reader.error(node, "NEEDS_FIELD", sentence("only_with_field", name=name, other="form"))
 
 
 def _needs(kind: ActionType) -> Sentence:

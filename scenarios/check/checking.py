@@ -19,7 +19,7 @@ from scenarios.check.paths.starts import check_starts, check_triggers
 from scenarios.check.sending import check_attachments, check_sending, tags_of
 from scenarios.check.step import CheckedStep
 from scenarios.check.texts import check_texts
-from scenarios.check.variables import check_variables
+from scenarios.check.variables import check_compared, check_variables
 from scenarios.check.visible import Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS
@@ -64,6 +64,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_texts(step, kind, loaded.bot.settings, problems)
             check_names(step, kind, loaded.bot.settings, problems)
             check_variables(step, kind, loaded.bot, problems)
+            check_compared(step, loaded.bot, problems)
             check_sending(step, loaded.bot, problems, tags)
             check_event(step, kind, loaded.bot, starts, problems)
         if step.action.type == "send":

@@ -10,7 +10,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.check.step import CheckedStep
+from scenarios.check.step import CheckedStep, conditions_of
 from scenarios.check.texts import placed_texts, reader_of
 from scenarios.check.variables import UNKNOWN, full_name, is_variable, unknown_variable
 from scenarios.check.visible import Names, VisibleNames
@@ -75,11 +75,8 @@ def report(reader: Reader, node: Scalar, path: str, seen: VisibleNames, known: N
 
 
 def fields_of_conditions(step: CheckedStep) -> list[Scalar]:
-    """Return the fields that `when` is about, and the cases of a `branch`."""
-    cases = step.node.get("cases") if step.action.type == "branch" else None
-    listed = cases.items if isinstance(cases, ListNode) else ()
-    conditions = [step.node.get("when"), *(one.get("when") for one in listed if isinstance(one, MapNode))]
-    return [key for one in conditions if one is not None for key in fields_of(one)]
+    """Return the fields that the conditions of an action are about."""
+    return [key for one in conditions_of(step) for key in fields_of(one)]
 
 
 def fields_with_rules(rules: Node | None) -> list[Scalar]:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from scenarios.bot import Action, Scenario
-from scenarios.bot.nodes import MapNode
+from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.check.visible import VisibleNames
 
 
@@ -14,3 +14,11 @@ class CheckedStep(Struct, frozen=True):
     action: Action
     node: MapNode
     seen: VisibleNames
+
+
+def conditions_of(step: CheckedStep) -> list[Node]:
+    """Return the field `when` of an action, and those of the cases of a `branch`."""
+    cases = step.node.get("cases") if step.action.type == "branch" else None
+    listed = cases.items if isinstance(cases, ListNode) else ()
+    conditions = [step.node.get("when"), *(one.get("when") for one in listed if isinstance(one, MapNode))]
+    return [one for one in conditions if one is not None]

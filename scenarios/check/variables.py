@@ -3,20 +3,23 @@
 from collections.abc import Iterator
 
 from scenarios.bot import Bot
-from scenarios.bot.nodes import MapNode, Node, Scalar, plain
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import SCOPES, split_name
-from scenarios.check.step import CheckedStep
+from scenarios.check.step import CheckedStep, conditions_of
 from scenarios.check.texts import texts_in
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.fields import names_in
 from scenarios.schema import ActionType
+from scenarios.schema.conditions import rules_of
 from scenarios.schema.types import has_placeholder
 from scenarios.schema.variables import VARIABLE, VARIABLES, Declared, VariableFault, change_of
 from scenarios.words import Text, placed, sentence
 
 UNKNOWN = "UNKNOWN_VARIABLE"
+
+_COMPARING = ("equals", "not_equals", "in_list", "not_in_list")
 
 
 def check_variables(step: CheckedStep, kind: ActionType, bot: Bot, problems: Problems) -> None:
@@ -31,6 +34,26 @@ def check_variables(step: CheckedStep, kind: ActionType, bot: Bot, problems: Pro
                 change_of(name.text, plain(value), bot.declared, None)
             except VariableFault as fault:
                 reader.error(value, "WRONG_TYPE", placed(name.text, fault.said))
+
+
+def check_compared(step: CheckedStep, bot: Bot, problems: Problems) -> None:
+    """Report conditions that compare a choice with what it never is."""
+    reader = Reader(step.action.place.file, problems)
+    for key, rules in (pair for condition in conditions_of(step) for pair in rules_of(condition)):
+        for value, said in no_options(key.text, rules, bot.declared):
+            reader.warning(value, "NOT_AN_OPTION", placed(key.text, said))
+
+
+def no_options(name: str, rules: Node, declared: Declared) -> Iterator[tuple[Scalar, Text]]:
+    """Yield the values with which a condition compares a choice, and which it never has."""
+    options = declared[name].options if name in declared else ()
+    for rule in rules.items if isinstance(rules, ListNode) else (rules,):
+        kind, wanted = (rule.get("rule"), rule.get("value")) if isinstance(rule, MapNode) else (None, None)
+        if not options or not isinstance(kind, Scalar) or kind.text not in _COMPARING:
+            continue
+        for value in wanted.items if isinstance(wanted, ListNode) else (wanted,):
+            if isinstance(value, Scalar) and value.text not in ("", *options) and not has_placeholder(value):
+                yield value, sentence("value_is_none_of", value=value.text, words=", ".join(options))
 
 
 def _is_known(value: Node) -> bool:

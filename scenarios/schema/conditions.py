@@ -92,12 +92,17 @@ def condition_complaints(node: Node) -> Iterator[Complaint]:
 
 def fields_of(node: Node) -> Iterator[Scalar]:
     """Yield the names of the fields that a condition is about."""
+    return (key for key, _ in rules_of(node))
+
+
+def rules_of(node: Node) -> Iterator[tuple[Scalar, Node]]:
+    """Yield the names of the fields that a condition is about, each with its rules."""
     for key, wanted in node.pairs if isinstance(node, MapNode) else ():
         if key.text not in _GROUPS:
-            yield key
+            yield key, wanted
         else:
             for condition in _each(wanted):
-                yield from fields_of(condition)
+                yield from rules_of(condition)
 
 
 def _each(node: Node) -> Sequence[Node]:

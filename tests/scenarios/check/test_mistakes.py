@@ -263,6 +263,7 @@ def test_the_first_bot_of_the_guide_has_no_mistakes(tmp_path: Path) -> None:
 SCHEDULED = {"schedule.yaml": "r: {each: Monday 8:00, for: people, scenario: menu.start}\n", "triggers.yaml": ""}
 FOR_NOBODY = {"schedule.yaml": "r: {each: Monday 8:00, scenario: menu.start}\n", "triggers.yaml": ""}
 OTHER = {"scenarios/b.yaml": "other: {actions: [{type: typing}]}\n"}
+CHOICE = {"variables.yaml": "person: {c: {type: choice, options: [a, b]}}\n"}
 NUMBER = {"variables.yaml": "person: {n: number, lang: text}\n"}
 ASKS = "{type: ask, text: A?}"
 HTTP = "{type: http_request, url: 'https://a.example'}"
@@ -311,6 +312,12 @@ NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
     (["{type: set, variables: {person.l: {append: '{user_id}', times: one}}}"],
      {"variables.yaml": "person: {l: list}\n"}, 3, "error WRONG_TYPE", "a whole number from 1"),
     (["{type: send, text: x, to: people}"], {}, 3, "error WRONG_TYPE", "{people: true}"),
+    (["{type: ask, text: A?, row: x}"], {}, 3, "error NEEDS_FIELD", "without `form`"),
+    (["{type: ask, text: A?, field: x}"], {}, 3, "error NEEDS_FIELD", "without `form`"),
+    (["{type: send, text: x, when: {any: [{person.c: {rule: equals, value: c}}, {person.c: []}]}}"], CHOICE, 3,
+     "warning NOT_AN_OPTION", "'c' is none of a, b"),
+    (["{type: branch, cases: [{when: {person.c: [{rule: in_list, value: [a, d]}]}, scenario: other}]}"],
+     CHOICE | OTHER, 3, "warning NOT_AN_OPTION", "'d' is none of a, b"),
 ]  # fmt: skip
 
 
@@ -340,6 +347,9 @@ def test_what_would_do_otherwise_than_it_reads_is_found(
         (["{type: send, text: '{due} {event_text|fallback:x}'}"], SCHEDULED),
         (["{type: validator, rules: {event_text: [{rule: regex, value: '^\\{\\w{2}$'}]}}"], {}),
         (["{type: send, text: x, deliver_at: '{person.lang}'}"], NUMBER),
+        (["{type: send, text: x, when: {person.c: {rule: in_list, value: [a, '{user_id}', '']}}}"], CHOICE),
+        (["{type: send, text: x, when: {person.c: {rule: contains, value: z}}}"], CHOICE),
+        (["{type: ask, text: A?, row: x}"], {"settings.yaml": "ask: {form: f}\n"}),
     ],
 )
 def test_what_does_as_it_reads_is_no_finding(tmp_path: Path, actions: list[str], files: Files) -> None:
