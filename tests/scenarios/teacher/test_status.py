@@ -138,7 +138,10 @@ async def test_the_status_of_another_person_is_not_reachable(school: School) -> 
 async def test_the_fifth_message_is_refused_with_the_remaining_time(school: School) -> None:
     for number in range(4):
         await school.send(f"message {number}")
-    await school.send("message 5")
+    await school.select("ИВТ-101")
+    await school.notice("Done")
+    await school.answer("message 5")
+    await school.notice("Now")
     shown = await school.shows("You have sent as many messages as you may")
     assert "possible in 1 d." in shown["text"] or "possible in 23 h" in shown["text"]
     assert len(school.sms.attempted) == 8
