@@ -272,6 +272,8 @@ def _unlike(name: str, wanted: Data, said: SaidMessage) -> str:
         is_right = not complaint({"rule": _EXPECTED[name], "value": wanted}, text, lambda rule: False)
         return "" if is_right else f"the bot says {text!r}, expected a text that {name} {wanted!r}"
     found = _of_message(said, name)
+    if name == "chat" and said.to is not None:
+        return f"chat: the message was sent with `to`, expected to: {said.to!r}"
     return "" if found == wanted or as_text(found) == as_text(wanted) else f"{name}: {found!r}, expected {wanted!r}"
 
 

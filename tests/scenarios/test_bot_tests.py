@@ -271,6 +271,11 @@ async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: Bo
     [
         ("[{user: /help}, {bot: Hlp}]", "the bot says 'Help', expected 'Hlp'", 2),
         ("[{user: /help}]", "the bot also says 'Help'", 2),
+        (
+            "[{user: /all}, {bot: {text: To all, chat: 'sms:8'}}]",
+            "chat: the message was sent with `to`, expected to: {'group': 'A'}",
+            2,
+        ),
         ("[{bot: x}]", "the bot says nothing; expected 'x'", 2),
         ("[{user: /help}, {bot: Help}, {press: Stop}]", "no message has the button 'Stop'", 2),
         ("[{user: /help}, {bot: {text: Help, buttons: []}}]", "buttons: ['Go'], expected []", 2),
