@@ -16,7 +16,7 @@ __all__ = ["bot_api"]
 
 pytestmark = pytest.mark.parametrize("shards", [1])
 
-EXACT = '"/help": s.help, order: s.order'
+EXACT = '"/help": s.help, "/own": s.help, order: s.order'
 BOT = """
 help: {actions: [{type: send, text: own help}]}
 any: {actions: [{type: send, text: "own: {event_text}"}]}
@@ -80,7 +80,8 @@ async def test_each_of_the_two_bots_answers_what_is_its_own(school: Installation
     assert "Selected: ИВТ-101" in await press(school, "ИВТ-101")
     assert (await press(school, "Done")).endswith("Write the text.")
     assert (await reply(school, "order")).startswith("When shall it be sent?"), "the text, not a trigger of the own bot"
-    assert await reply(school, "/help") == "own help", "a command ends the dialog"
+    assert await reply(school, "/help") == "own help", "the question of the dialog stays open"
+    assert await reply(school, "/own") == "own help", "another command ends the dialog"
     assert await reply(school, "14:30") == "own: 14:30"
     assert await reply(school, "order") == "how many?"
     assert await reply(school, "anna@example.org") == "own answer: anna@example.org", "not linked by the dialog"
