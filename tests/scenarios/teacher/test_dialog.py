@@ -185,10 +185,10 @@ async def test_a_keyboard_of_many_groups_has_pages(school: School) -> None:
         await school.directory.groups.create(TENANT, Group(number, f"Группа {number}"))
         await school.directory.ownerships.own(TENANT, 1, "group", number)
     await school.answer("/select")
-    assert "1/3" in labels(school.messages()[-1])
-    await school.notice("▶")
-    await until(lambda: "2/3" in labels(school.messages()[-1]))
-    assert len(labels(school.messages()[-1])) == 2 + 8 + 3 + 2
+    await school.notice("Page 2 of 3 ›")
+    shown = await school.shows_button("Page 3 of 3 ›")
+    assert "‹ Page 1 of 3" in labels(shown)
+    assert len(labels(shown)) == 2 + 8 + 2 + 2
 
 
 async def test_a_person_links_the_chat_by_a_mailed_code(school: School) -> None:
