@@ -1,6 +1,6 @@
-"""Makes the pictures of the README and of docs/console.md: `python -m tools.console_pictures`.
+"""Makes the pictures of the README, docs/console.md and docs/questions.md: `python -m tools.console_pictures`.
 
-The browser tests keep a picture of every page; the guide shows some of them.
+The browser tests keep a picture of every page; the guides show some of them.
 """
 
 import os
@@ -22,6 +22,7 @@ SHOWN = (
     ),
     *("tubes", "tasks", "task", "dead-letters", "job-paused", "processes", "keys", "webhooks", "actions"),
     *("scenario", "dry-run", "run", "person", "group", "import-changes"),
+    *("message-answers-ru-390", "answer-page-ru-390"),
 )
 
 

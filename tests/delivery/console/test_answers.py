@@ -39,6 +39,7 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.sees("Приду: 1 из 1, ждут места: 1")
     await person.sees("ждёт места")
     await person.keeps_picture("message-answered-ru-390")
+    await person.browser.wait_for("!document.querySelector('.toast')")
     await person.browser.run("scrollTo(0, 0)")
     await person.keeps_picture("message-answers-ru-390")
     assert await person.sideways() <= 0
