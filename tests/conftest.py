@@ -140,9 +140,12 @@ def long_form(pytestconfig: pytest.Config) -> bool:
     return bool(pytestconfig.getoption("--long"))
 
 
+EXAMPLES = "examples of each state machine, random requests of each operation (a few; --long: many)"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ada")
-    group.addoption("--examples", type=int, metavar="N", help="examples of each state machine (a few; --long: many)")
+    group.addoption("--examples", type=int, metavar="N", help=EXAMPLES)
     group.addoption("--long", action="store_true", help="the long form of the tests that prove by volume")
     group.addoption("--seed", type=int, default=0, metavar="N", help="what is added to the seeds of the storms (0)")
     group.addoption("--no-skips", action="store_true", help="a skipped test is a failure, as in CI")

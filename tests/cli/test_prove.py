@@ -34,7 +34,7 @@ def test_package_seed_and_count_reach_the_mutation_and_no_other_part(
     ("words", "message"),
     [
         (["soak", "--seed", "7"], "ada: soak has no --seed\n"),
-        (["fuzz", "--count", "7"], "ada: fuzz has no --count\n"),
+        (["histories", "--count", "7"], "ada: histories has no --count\n"),
         (["cluser"], "ada: 'cluser' is not one of interleavings, cuts, "),
     ],
 )

@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 
 HERE = Path(__file__).parent
 CASES, CASES_OF_LONG_FORM = 1, 300
-"""Random requests of each operation and phase."""
+"""Random requests of each operation and phase; `--examples` sets another number."""
 PHASES, PHASES_OF_LONG_FORM = "fuzzing,stateful", "coverage,fuzzing,stateful"
 """coverage: every limit of every field, thousands of requests. stateful: sequences of requests along the links."""
 
@@ -28,9 +28,10 @@ async def test_every_operation_does_what_the_document_says(
     Allow header lists the documented methods.
     """
     seed = pytestconfig.getoption("--hypothesis-seed") if long_form else 1  # every short run tries the same requests
+    cases = pytestconfig.getoption("--examples") or (CASES_OF_LONG_FORM if long_form else CASES)
     arguments = [
         *("--config-file", str(HERE / "schemathesis.toml"), "run", f"{api.url}/openapi.json"),
-        *("--max-examples", str(CASES_OF_LONG_FORM if long_form else CASES)),
+        *("--max-examples", str(cases)),
         *("--phases", PHASES_OF_LONG_FORM if long_form else PHASES),
         *(("--seed", str(seed)) if seed is not None else ()),
         *("--request-timeout", "15", "--continue-on-failure", "--suppress-health-check", "all"),

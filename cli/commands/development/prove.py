@@ -105,9 +105,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "slots": {"seed": "--seed"},
     "answers": {"seed": "--seed"},
     "replies": {"seed": "--seed"},
-    "fuzz": {"seed": "--hypothesis-seed"},
+    "fuzz": {"seed": "--hypothesis-seed", "count": "--examples"},
     "histories": {"seed": "--hypothesis-seed"},
 }
+COUNT = "of mutation: how many of each package (100); of fuzz: requests of each operation and phase (300)"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -124,7 +125,7 @@ def declare(parser: ArgumentParser) -> None:
         "--seconds", type=float, help="of the forms with lost primaries: how long blows are struck (600)"
     )
     parser.add_argument("--rate", type=float, help="of everything: messages a second on each channel (18)")
-    parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
+    parser.add_argument("--count", type=int, help=COUNT)
 
 
 def prove(arguments: Namespace) -> int:
