@@ -34,7 +34,7 @@ _EXTENSIONS = 3
 """Number of extensions of slots before they would end."""
 
 WAITS = Suspend(timedelta(minutes=5), leaves_lane=True)
-"""A job that waits is woken; it looks again after this time, should nothing have woken it."""
+"""A job that waits is woken; it checks again after this time, should nothing have woken it."""
 
 _SHORT = timedelta(seconds=1)
 """So long a call waits in its process; if its turn is later, the iteration sleeps."""

@@ -1,4 +1,4 @@
-"""Keeps the entry of this process in the register of processes, touches its health file, and looks whether the data of
+"""Keeps the entry of this process in the register of processes, touches its health file, and checks whether the data of
 the store are still those with which the process began; if not it begins anew (`core.processes.installation_mark`), as
 it does for a changed account. It does what operators ask of it.
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 _REASON = 500
 """The most characters of a reason."""
 LOOK = 2.0
-"""Seconds between two looks at the mark of the installation, and at what operators ask for."""
+"""Seconds between two checks of the mark of the installation, and at what operators ask for."""
 NEW_ACCOUNT = "an account was changed at the console"
 _LOOKS_TO_MOVE = 5
 """A process moves the mark so late that all others have seen a mark of old data before."""

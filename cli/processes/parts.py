@@ -41,7 +41,7 @@ UP_PART = "UP_PART"
 
 
 class PartTracker:
-    """Follows one part from its first start, and says how long it pauses before the next."""
+    """Follows one part from its first start, and returns how long it pauses before the next."""
 
     def __init__(self, name: str) -> None:
         now = now_ms()

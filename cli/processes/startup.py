@@ -69,7 +69,7 @@ _STOPS: dict[threading.Thread, Stop] = {}
 
 
 class StartAgain(Exception):
-    """The process begins anew, as if it was started again. The message says why."""
+    """The process begins anew, as if it was started again. The message is the reason."""
 
 
 def run_with_restarts(start: Callable[[], Coroutine[Any, Any, int]]) -> int:

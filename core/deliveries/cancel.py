@@ -42,7 +42,7 @@ class Canceller:
         self._reader = reader
 
     async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
-        """Cancel for these recipients, or for all. A delivery that has ended stays as it is; the result says who was
+        """Cancel for these recipients, or for all. A delivery that has ended stays as it is; the result has who was
         sent to. Raises NotFound HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
         """
         fields = await self._reader.fields(key, tenant)

@@ -1,7 +1,7 @@
 """The lanes of the queue: the longest ones, and one in its order (W-13).
 
 No index has the lengths of lanes, because each put and each end would have to change it. So the lanes of tubes in which
-tasks are locked are read, a bounded number of them; `is_complete` says whether these were all (docs/decisions/0106).
+tasks are locked are read, a bounded number of them; `is_complete`: whether these were all (docs/decisions/0106).
 """
 
 from collections.abc import AsyncIterator, Sequence

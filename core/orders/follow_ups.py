@@ -30,7 +30,7 @@ from core.redis.store import Store
 
 PLACE = "recipients.0"
 MOST = 50
-"""Deliveries that one follow-up looks at."""
+"""Deliveries that one follow-up reads."""
 GONE = "gone"
 """Why a person is left out who was deleted, or whom the sender may not address any more."""
 _REASONS = {Following.UNREACHED: Reason.REACHED_MEANWHILE, Following.UNANSWERED: Reason.ANSWERED}

@@ -1,7 +1,7 @@
 """Buried tasks in groups of one tube, kind and error, as operators see, kick and drop them.
 
 Only what was buried by a given moment is touched, and at most as many tasks as the operator has seen; a call changes a
-bounded number and says how many are left. The groups are kept by `lua/queue/modules/dead_letters.lua`.
+bounded number and returns how many are left. The groups are kept by `lua/queue/modules/dead_letters.lua`.
 """
 
 import asyncio

@@ -174,7 +174,7 @@ class SentinelWitnesses:
         return is_sure(place, statements.values())
 
     def read(self, vote: Reply, facts: Reply, named: Reply) -> Statement:
-        """Read what a Sentinel says. Raises RedisError, LookupError or TypeError if it says nothing."""
+        """Read what a Sentinel reports. Raises RedisError, LookupError or TypeError if it reports nothing."""
         if isinstance(facts, RedisError):
             raise facts
         host, port = named

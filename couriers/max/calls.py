@@ -141,7 +141,7 @@ class MaxCallDeferred(Exception):
 
 
 class MaxCaller:
-    """Makes the calls, and says what a failure means for the message."""
+    """Makes the calls, and turns a failure into what it means for the message."""
 
     def __init__(self, client: MaxClient, throttles: Throttles) -> None:
         self._client = client

@@ -32,7 +32,7 @@ _CATCHING_UP = 10.0
 
 
 class AccountRefused(Exception):
-    """The provider refuses the account; only an operator can help. The text says what to do."""
+    """The provider refuses the account; only an operator can help. The text is the remedy."""
 
 
 class Part(Protocol):

@@ -43,7 +43,7 @@ class VkCallDeferred(Exception):
 
 
 class RepeatableCalls:
-    """Makes the calls, and says what a failure means for the message."""
+    """Makes the calls, and turns a failure into what it means for the message."""
 
     def __init__(self, client: VkClient) -> None:
         self._client = client

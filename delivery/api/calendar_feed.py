@@ -31,7 +31,7 @@ _MOST_PAGES = 10
 """Of the deliveries to a person that are looked through, each of at most 200 to it among 5,000 of the tenant."""
 CALENDAR = "text/calendar; charset=utf-8"
 _RATE, _BURST = 0.1, 20
-"""Reads of one calendar, per second and at once: it looks through all deliveries of the tenant."""
+"""Reads of one calendar, per second and at once: it reads all deliveries of the tenant."""
 _OCTETS = 74
 """Of a line before the first fold, as RFC 5545 allows, section 3.1."""
 _SUMMARY = 100

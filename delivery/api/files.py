@@ -3,7 +3,6 @@
 import tempfile
 from typing import Annotated
 
-from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.clock import write_time
@@ -11,11 +10,11 @@ from core.model.content import AttachmentType
 from core.model.field_types import Encoding
 from core.orders import TableRef
 from core.orders.tables.row_addressees import meanings
-from core.uploads import Upload, not_found
+from core.uploads import Upload
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.receiving import receive_file
-from delivery.http.responses.csv import download_headers
+from delivery.http.responses.uploads import IN_MEMORY, OCTETS
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
 
 
@@ -49,9 +48,6 @@ class FileResponse(Struct):
         return cls(upload.id, upload.name, upload.type, upload.bytes, write_time(upload.expires_at))
 
 
-OCTETS = "application/octet-stream"
-IN_MEMORY = 2**20
-"""Bytes; a larger file goes to the disk."""
 FileRequest = Request[None, NoParameters]
 
 
@@ -67,20 +63,6 @@ async def upload(request: Request[None, FileQuery]) -> Response:
 async def show(request: FileRequest) -> Response:
     """Return the name, the size and the end of a file."""
     return Response(FileResponse.of(await request.services.uploads.find(request.tenant, _id(request))))
-
-
-async def send_content(request: ApiRequest, upload_id: str, name: str) -> web.StreamResponse:
-    """Return the content of an uploaded file under a name, to be saved. Raises NotFound FILE_NOT_FOUND."""
-    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
-        if not await request.services.uploads.load(request.tenant, upload_id, file):
-            raise not_found(upload_id)
-        file.seek(0)
-        response = web.StreamResponse(headers=download_headers(name, OCTETS))
-        await response.prepare(request.http)
-        while piece := file.read(IN_MEMORY):
-            await response.write(piece)
-    await response.write_eof()
-    return response
 
 
 async def delete(request: FileRequest) -> Response:

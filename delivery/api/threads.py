@@ -28,11 +28,11 @@ from core.threads.threads import ANSWERING, USER, Colleague
 from core.threads.typed_addresses import typed_addresses
 from core.uploads import not_found
 from delivery.api.deliveries.delivery_request import Text
-from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.idempotency import IDEMPOTENCY_KEY
+from delivery.http.responses.uploads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 InboxName = Annotated[

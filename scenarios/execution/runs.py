@@ -228,7 +228,7 @@ class Runs:
         await self._store.run("park_run", _shard(stored.id), stored.id, stored.task, *words)
 
     async def take_over(self, stored: StoredRun, task: str) -> StoredRun:
-        """Have another task drive the run from now on; the one before ends as soon as it looks at the run."""
+        """Have another task drive the run from now on; the one before ends as soon as it reads the run."""
         await self._store.run("park_run", _shard(stored.id), stored.id, task)
         return replace(stored, task=task)
 

@@ -57,7 +57,7 @@ class _UnderWay(AdaError):
 class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A delivery and where its status is shown. `message`: the id of the message to change, the key of its delivery
     while the id is not known, "" in a channel without editing. `shown`: its text; `reported`: how many channels had
-    reported then; `checks`: how many looks since have found nothing new; `edits`: how often the message
+    reported then; `checks`: how many reads since have found nothing new; `edits`: how often the message
     was changed. `title`: the addressee
     as the sender knows it. `name`: of the step that follows it, for the keys of its messages; `origin`: where its event
     came from. `is_limited`: the address gets only so many messages in a day.

@@ -103,7 +103,7 @@ class _Terminal:
         self._person = PERSON
 
     async def act(self, line: str) -> None:
-        """Does what a line says."""
+        """Execute a line."""
         talk, (command, _, given) = self._talk, line.partition(" ")
         given = given.strip()
         if line.startswith("[") and line.endswith("]"):
@@ -131,7 +131,7 @@ class _Terminal:
             print(error)
 
     def _moved(self, command: str, given: str) -> bool:
-        """Changes who writes, or where; returns whether the line says so."""
+        """Change who writes, or where; return whether the line is such a change."""
         if command == ":in":
             self._talk.group = given
         elif command == ":as" and given:

@@ -136,7 +136,7 @@ def _unnamed(views: Sequence[_View], durability: Durability) -> list[Finding]:
 
 
 async def _view_of(name: str, sentinel: ServerAddress) -> _View:
-    """Return what a Sentinel says, or why it says nothing."""
+    """Return what a Sentinel reports, or why it reports nothing."""
     commands = (("GET-MASTER-ADDR-BY-NAME", name), ("MYID",), ("SENTINELS", name))
     try:
         async with asyncio.timeout(ANSWER):

@@ -135,7 +135,7 @@ def host_of(named: str | None, asked: str) -> str:
 
 
 def _not_found(nodes: ClusterNodes, faults: Sequence[Exception]) -> PrimaryNotFound:
-    """Return why no node says where the slots are: the first reason that waiting does not mend, else the first."""
+    """Return why no node has the places of the slots: the first reason that waiting does not mend, else the first."""
     for fault in faults:
         if "cluster support disabled" in str(fault):
             return PrimaryNotFound(

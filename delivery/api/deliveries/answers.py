@@ -31,7 +31,6 @@ from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
 from delivery.api.deliveries.chat_members import with_called, with_names
 from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView
-from delivery.api.files import OCTETS, send_content
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
@@ -46,6 +45,7 @@ from delivery.http.responses.csv import (
     local_time,
     respond_csv,
 )
+from delivery.http.responses.uploads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 PlainRequest = Request[None, NoParameters]

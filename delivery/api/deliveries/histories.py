@@ -26,9 +26,9 @@ from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
-from delivery.api.files import OCTETS, send_content
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
+from delivery.http.responses.uploads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 

@@ -21,11 +21,11 @@ from core.model.clock import from_ms
 from core.model.question import AnswerKind, AnswerState, GivenAnswer, Option, Question
 from core.sentence import language_of, say
 from core.updates.answer_words import result_text
-from delivery.api.files import IN_MEMORY
 from delivery.api.pages import HTML
 from delivery.api.recipient_pages.linked_page import NAME, POST, filled, page_handler, short_name
 from delivery.http.context import ApiContext
 from delivery.http.input.receiving import body_too_large, check_content_length, receive
+from delivery.http.responses.uploads import IN_MEMORY
 from delivery.http.route import OpenRoute, Routes
 
 _REFUSALS = frozenset(
