@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.answers import AnswerLinks, Answers, AnswerTokens
+from core.answers.copies import Copies
+from core.answers.tokens import is_anonymous_token
 from core.errors import Conflict
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerState, AnswerVisibility, LinkPlace, Option, Question
@@ -60,6 +62,13 @@ async def test_nothing_in_the_database_and_the_logs_joins_a_person_and_its_answe
     assert "answer" not in [dict(zip(entry[::2], entry[1::2], strict=True)).get("event") for _, entry in events]
     outcomes = (await asked.history(accepted)).recipients
     assert {str(one.outcomes[BOT].status) for one in outcomes} == {"sent"}  # a press notes no time of reading
+
+
+async def test_the_buttons_of_a_question_that_is_opened_again_are_counted_without_being_stored(asked: Asked) -> None:
+    accepted = await survey(asked, "y.")
+    copies = Copies(asked.stack.store, Answers(asked.stack.store))
+    data = [button.data async for copy in copies.all(accepted.key) for row in copy.buttons for button in row]
+    assert [is_anonymous_token(one) for one in data] == [True] * 4
 
 
 async def test_results_are_shown_after_the_closing_and_from_five_answers_on(asked: Asked) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from core.answers import AnswerLinks, Answers, AnswerTokens
+from core.answers.copies import Copies, Copy
 from core.model.delivery import Accepted
-from core.model.question import AnswerState, LinkPlace
+from core.model.history_key import HistoryKey
+from core.model.question import AnswerState, LinkPlace, Pressed
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker
 from core.updates.bot_calls import BotCalls, ButtonChange
 from core.updates.events import Events
+from couriers.sending.interface import Message, Sent
 from tests.core.answers.test_answers import BOT, COMING, SHOWS
 from tests.support.stack import TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
@@ -43,6 +46,15 @@ class Screens:
         press = {"id": event, "channel": channel, "kind": "callback", "user_id": address, "chat_id": address,
                  "message_id": f"ref-{address}", "callback_id": event, "callback_data": data}  # fmt: skip
         await Events(QueueClient(self.stack.store), TENANT).put(TENANT, press)
+
+    async def all(self, key: HistoryKey) -> list[Copy]:
+        """Return what every message shows when the question is opened again."""
+        store = self.stack.store
+        return [one async for one in Copies(store, Answers(store)).all(key)]
+
+    async def pressed(self, copy: Copy) -> Pressed:
+        """Return what the first button of a message names."""
+        return await AnswerTokens(self.stack.store).read(TENANT, copy.channel, copy.address, copy.buttons[0][0].data)
 
     async def show(self, *expected: tuple[str, str, str, tuple[str, ...]]) -> None:
         """Wait until the messages have shown this since the last call."""
@@ -148,3 +160,43 @@ async def test_a_question_that_is_opened_again_shows_its_buttons_and_takes_answe
     )
     await answers.close(accepted.key, TENANT)
     await until(lambda: len([one for one in screens.changes if not one[3]]) == 4)
+
+
+async def test_both_accounts_of_a_person_show_what_was_answered_elsewhere(screens: Screens) -> None:
+    both = person(1, VK, **{BOT: ["p1", "p1b"]})
+    accepted = await screens.stack.deliver(both, channels=(BOT, VK), question=COMING)
+    await screens.stack.finished(accepted.key)
+    await screens.press(VK, "p1", 0, "e1")
+    await screens.show((VK, "p1", "ref-p1", YES), (BOT, "p1", "ref-p1", YES), (BOT, "p1b", "ref-p1b", YES))
+    copies = await Copies(screens.stack.store, Answers(screens.stack.store)).of(accepted.key, 0, VK)
+    assert [(one.address, (await screens.pressed(one)).contact) for one in copies] == [("p1", 0), ("p1b", 1)]
+
+
+async def test_each_of_many_gets_its_own_buttons_again(screens: Screens) -> None:
+    accepted = await screens.ask(people=120)
+    copies = await screens.all(accepted.key)
+    pressed = [await screens.pressed(one) for one in copies]
+    found = [(one.channel, one.address, what.number) for one, what in zip(copies, pressed, strict=True)]
+    assert sorted(found) == sorted((channel, f"p{n + 1}", n) for channel in (BOT, VK) for n in range(120))
+    parcels = {what.number: what.parcel for what in pressed}
+    assert (parcels[0], parcels[99], parcels[100], parcels[119]) == (0, 0, 1, 1)
+
+
+async def test_after_the_closing_no_message_shows_buttons_of_a_late_answer(screens: Screens) -> None:
+    accepted, store = await screens.ask(), screens.stack.store
+    answers = Answers(store)
+    await answers.enter(accepted.key, TENANT, "1", "yes", "dean", "e1")
+    copies = Copies(store, answers)
+    assert {one.channel for one in await copies.of(accepted.key, 0, "")} == {BOT, VK}
+    await answers.close(accepted.key, TENANT)
+    assert await copies.of(accepted.key, 0, "") == []
+
+
+async def test_the_buttons_of_a_long_message_stand_below_its_last_part(screens: Screens) -> None:
+    def in_parts(message: Message) -> Sent:
+        return Sent(f"first-{message.address},last-{message.address}")
+
+    await screens.stack.courier(FakeCourier("max", in_parts, shows=SHOWS))
+    accepted = await screens.stack.deliver(person(1, "max"), channels=("max",), question=COMING)
+    await screens.stack.finished(accepted.key)
+    assert [one.message for one in await screens.all(accepted.key)] == ["last-p1"]

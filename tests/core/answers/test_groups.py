@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core.answers import Answers
+from core.answers.copies import Copies
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.directory import Directory
 from core.model.delivery import Accepted, Recipient
@@ -115,6 +116,17 @@ async def test_a_person_counts_once_in_two_chats_and_in_private(asked: Asked, wr
         await until(lambda: changes(asked, chat)[-1:] == [["I come · 1", "I do not · 1"]])  # noqa: B023 - at once
     await asked.press("100001", asked.button("100001", 0))
     await until(lambda: changes(asked)[-1:] == [["I come · 2", "I do not"]])
+
+
+async def test_the_totals_are_shown_in_all_chats_of_a_recipient_and_in_no_private_message(asked: Asked) -> None:
+    await asked.stack.courier(FakeCourier("vk", respond, shows=SHOWS))
+    chats = Recipient("class", contacts={BOT: [CHAT, "100009"], "vk": ["2000000001"]})
+    accepted = await asked.stack.deliver(chats, channels=(BOT, "vk"), question=COMING)
+    await asked.stack.finished(accepted.key)
+    await press(asked, "100001", 0, "e1")
+    copies = Copies(asked.stack.store, Answers(asked.stack.store))
+    shown = await copies.of_chats(accepted.key)
+    assert sorted((one.channel, one.address) for one in shown) == [(BOT, CHAT), ("vk", "2000000001")]
 
 
 async def test_a_button_of_a_chat_works_in_no_other_and_one_of_a_person_in_no_chat(asked: Asked) -> None:

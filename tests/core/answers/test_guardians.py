@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.answers import AnswerLinks, Answers
+from core.answers.copies import Copies
 from core.answers.tokens import AnswerTokens
 from core.answers.values import answer_text
 from core.deliveries.histories.reader import HistoryReader
@@ -77,6 +78,11 @@ async def test_a_guardian_answers_for_each_child_and_the_totals_are_of_children(
     assert await totals(asked, accepted) == {"answered": 2, "unreachable": 1, "yes": 1, "no": 1}
     assert (await states(asked, accepted))[7] == "answered"
     assert (await listed(asked, accepted))["v"].answer.row.who == "7"  # type: ignore[union-attr]
+    copies = Copies(asked.stack.store, Answers(asked.stack.store))
+    shown = {
+        one.address: [button.text for row in one.buttons for button in row] async for one in copies.all(accepted.key)
+    }
+    assert shown == {"olga": asked.labels, "pavel": ["I come", "I do not"]}, "each its own, when it is opened again"
 
 
 @pytest.mark.parametrize(("question", "counts"), [(COMING, "yes"), (CONSENT, "no")])
