@@ -91,15 +91,14 @@ class CoverageMap:
         return chosen
 
     @classmethod
-    def of(cls, package: str, folders: Sequence[str], place: Path, keep: Path) -> "CoverageMap":
-        """The lines of `package` that the tests of these folders run, in the copy of the repository at `place`.
+    def of(cls, package: str, folder: str, place: Path, keep: Path) -> "CoverageMap":
+        """The lines of `package` that the tests of this folder run, in the copy of the repository at `place`.
 
         Measures the files of tests of which `keep` has nothing, or something older than the code.
         """
         keep = keep / package.replace("/", ".")
         keep.mkdir(parents=True, exist_ok=True)
-        paths = (path for folder in folders for path in (ROOT / folder).rglob("test_*.py"))
-        files = sorted(path.relative_to(ROOT).as_posix() for path in paths)
+        files = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("test_*.py"))
         stored = {file: keep / f"{file.replace('/', '.')}.json" for file in files}
         known = {file: Measured.load(path) for file, path in stored.items() if path.exists()}
         missing = [file for file in files if file not in known or not known[file].is_current()]

@@ -11,7 +11,7 @@ from tests.support.paths import ROOT
 from tests.system.mutation.coverage_map import CoverageMap
 from tests.system.mutation.import_lines import lines_of_statement
 from tests.system.mutation.live_code import CannotChange, functions_below, replace_code
-from tests.system.mutation.mutants import mutants_of, sample
+from tests.system.mutation.mutants import PACKAGES, mutants_of, sample
 from tests.system.mutation.report import Report, Verdict
 from tests.system.mutation.trial import Trials, nearby_tests
 
@@ -130,9 +130,10 @@ def test_of_the_tests_of_a_line_those_named_after_its_file_come_first_and_then_t
     assert covered.covering("replies.py", 1, budget=1) == [named, quick]
 
 
-def test_near_by_are_the_tests_of_the_same_name_and_those_of_bots_for_couriers() -> None:
-    assert nearby_tests("core/queue") == ["tests/core/queue"]
-    assert nearby_tests("couriers") == ["tests/couriers", "tests/bots"]
+def test_near_by_are_the_tests_of_the_folder_of_the_same_name_or_of_the_one_around_it() -> None:
+    assert nearby_tests("core/queue") == "tests/core/queue"
+    assert nearby_tests("delivery/api/deliveries") == "tests/delivery"
+    assert all(nearby_tests(package) == f"tests/{package}" for package in PACKAGES)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tests.support.paths import ROOT
 from tests.system.mutation.coverage_map import CoverageMap
@@ -20,14 +20,10 @@ from tests.system.mutation.report import Verdict
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "data", "node_modules")
 
 
-TESTED_WITH = {"couriers": ("bots",)}
-"""Folder of code → those whose tests run it over the wire: a client sends for a courier and receives for a bot."""
-
-
-def nearby_tests(package: str) -> list[str]:
-    """Returns the folders of tests of the package."""
-    top = package.partition("/")[0]
-    return [f"tests/{folder}" for folder in (package, *TESTED_WITH.get(top, ()))]
+def nearby_tests(package: str) -> str:
+    """Returns the folder of the package's tests; the one around it for a package without a folder of its own."""
+    around = (PurePath(package), *PurePath(package).parents)
+    return next(f"tests/{one}" for one in around if (ROOT / "tests" / one).is_dir())
 
 
 class Trials:
