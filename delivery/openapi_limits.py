@@ -51,6 +51,7 @@ _SHOWS_SOMETHING: JsonSchema = {
         {
             "required": ["content"],
             "properties": {"content": {"required": ["attachments"], "properties": {"attachments": {"minItems": 1}}}},
+            "not": {"required": ["texts"]},
         },
     ]
 }

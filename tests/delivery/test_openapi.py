@@ -103,6 +103,12 @@ async def test_what_post_creates_is_linked_to_its_get(document: dict[str, Any]) 
 
 
 VALID = {"sender": {"id": 1}, "text": "a", "recipients": [{"id": 1}]}
+WITH_A_FILE = {
+    "sender": {"id": 1},
+    "recipients": [{"id": 1}],
+    "content": {"attachments": [{"type": "photo", "url": "https://example.org/a.jpg"}]},
+}
+
 LIMITED = [
     (
         "DeliveryRequest",
@@ -131,6 +137,7 @@ LIMITED = [
         {**VALID, "expires_at": "2030-02-29T00:00:00Z"},
     ),
     ("DeliveryRequest", VALID, {"sender": {"id": 1}, "recipients": [{"id": 1}], "content": {}}),
+    ("DeliveryRequest", {**WITH_A_FILE, "text": "a", "texts": {"en": "b"}}, {**WITH_A_FILE, "texts": {"en": "b"}}),
     ("DeliveryRequest", {**VALID, "lane": "Ёлка 👍"}, {**VALID, "lane": "\ue000"}),
     ("SessionRequest", {"key": "a"}, {"link": "a", "code": "b"}),
     ("SessionRequest", {"code_id": "a", "code": "b", "bind_account": True}, {"link": "a", "bind_account": True}),
