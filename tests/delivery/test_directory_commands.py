@@ -65,9 +65,15 @@ async def test_a_follow_up_asks_the_question_of_its_delivery_again_unless_anothe
         "remind": {"after": "PT12H", "every": "PT12H", "most": 1}
     }
     assert (await asked(first["id"], "--ask-for", "number") or {})["kind"] == "number"
+    (final,) = await result(
+        ada, "send", "--to", "telegram:100001", "--text", "x", "--confirm", "--final", "--late", "count"
+    )
+    terms = (await api.call("GET", f"/v1/deliveries/{final['id']}")).json["answer"]
+    assert (terms["change"], terms["late"]) == (False, "count")
     assert await asked(plain["id"]) is None
-    code, _, said = await ada("send", "--follow-up", plain["id"], "--channel", "sms", "--remind", "12h")
-    assert (code, said.strip()) == (2, "ada: --remind belongs to --confirm, --ask or --ask-for")
+    for option in (("--remind", "12h"), ("--final",), ("--late", "count")):
+        code, _, said = await ada("send", "--follow-up", plain["id"], "--channel", "sms", *option)
+        assert (code, said.strip()) == (2, f"ada: {option[0]} belongs to --confirm, --ask or --ask-for")
 
 
 async def test_guardians_are_named_listed_and_get_what_concerns_their_children(ada: Ada) -> None:

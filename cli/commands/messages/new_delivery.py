@@ -113,6 +113,8 @@ def _declare_question(parser: ArgumentParser) -> None:
     )
     add("--consent", action="store_true", help="with --ask 'Yes|No' to guardians: a refusal of one of them counts")
     add("--visible", choices=["named", "hidden", "anonymous"], help="who may see the answer of a person")
+    add("--final", action="store_true", help="the first answer counts; within a minute it can be corrected")
+    add("--late", choices=["keep", "count"], help="whether an answer after the closing counts (default: keep)")
     add(
         "--need",
         metavar="PEOPLE[,TIME]",
@@ -227,7 +229,9 @@ def asks(arguments: Namespace) -> bool:
 def refuse_terms(terms: Mapping[str, Any]) -> None:
     """Refuse terms of a question where nothing is asked. Raises CommandFailed."""
     for name in terms:
-        raise CommandFailed(f"--{name} belongs to --confirm, --ask or --ask-for", WRONG_USAGE)
+        raise CommandFailed(
+            f"--{'final' if name == 'change' else name} belongs to --confirm, --ask or --ask-for", WRONG_USAGE
+        )
 
 
 def _option(number: int, text: str) -> dict[str, Any]:
@@ -240,7 +244,9 @@ def _option(number: int, text: str) -> dict[str, Any]:
 
 def terms_of_question(arguments: Namespace) -> dict[str, Any]:
     """Return until when a question is open, and how it is asked again. Raises CommandFailed."""
-    terms: dict[str, Any] = {"until": arguments.until} if arguments.until else {}
+    change = False if arguments.final else None
+    given = {"until": arguments.until, "visible": arguments.visible, "change": change, "late": arguments.late}
+    terms: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if arguments.remind:
         after, *rest = arguments.remind.split(",")
         terms["remind"] = {"after": _duration(after)}
@@ -248,8 +254,6 @@ def terms_of_question(arguments: Namespace) -> dict[str, Any]:
             terms["remind"]["every"] = _duration(rest[0])
         if len(rest) > 1:
             terms["remind"]["most"] = int(rest[1]) if rest[1].isdecimal() else rest[1]
-    if arguments.visible:
-        terms["visible"] = arguments.visible
     if arguments.need:
         people, _, every = arguments.need.partition(",")
         terms["need"] = int(people) if people.isdecimal() else people
