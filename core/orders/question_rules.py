@@ -13,7 +13,7 @@ from core.model.delivery import Recipient, Strategy
 from core.model.people import unknown_channel
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import folded, is_blank
-from core.sentence import say
+from core.sentence import say, sentence
 
 MAX_OPTIONS = 50
 MAX_OPTION_TEXT = 100
@@ -126,12 +126,14 @@ def _check_options(question: Question) -> None:
     if question.kind is AnswerKind.CHOICE and len(options) < 2:
         raise Invalid("OPTIONS_MISSING", "A choice has at least two options.", path)
     if len(options) > MAX_OPTIONS:
-        raise Invalid("TOO_MANY_OPTIONS", f"At most {MAX_OPTIONS} options are allowed.", path)
+        raise Invalid("TOO_MANY_OPTIONS", sentence("most_options", most=MAX_OPTIONS), path)
     for number, one in enumerate(options):
         if is_blank(one.text) or is_blank(one.key):
             raise Invalid("OPTION_MALFORMED", "An option has a key and a text.", f"{path}.{number}")
         if len(one.text) > MAX_OPTION_TEXT:
-            raise Invalid("OPTION_TOO_LONG", f"At most {MAX_OPTION_TEXT} characters.", f"{path}.{number}.text")
+            raise Invalid(
+                "OPTION_TOO_LONG", sentence("most_option_text", most=MAX_OPTION_TEXT), f"{path}.{number}.text"
+            )
     _check_differ(options, path)
 
 
@@ -139,7 +141,7 @@ def _check_differ(options: Sequence[Option], path: str) -> None:
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
     if len({folded(one.text.strip()) for one in options}) < len(options):
-        raise Invalid("OPTION_REPEATED", "Two options have the same text: people need different ones.", path)
+        raise Invalid("OPTION_REPEATED", sentence("options_same_text"), path)
 
 
 def _check_anonymous(question: Question) -> None:

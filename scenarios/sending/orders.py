@@ -5,11 +5,12 @@ moment; a message that was not sent within an hour is given up. A broadcast foll
 sender is the person if the directory knows it, otherwise the bot.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta, tzinfo
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.admission import quotas
 from core.errors import Invalid, TooMany
@@ -21,12 +22,13 @@ from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import nfc
 from core.orders import Caller, Order
 from core.orders.order import AnyAddressee
-from core.orders.question_rules import locale_of, options_of
+from core.orders.question_rules import check_question, locale_of, options_of
 from core.queue import own_name
 from core.redis.store import Store
 from core.updates.rights import origin_of
 from couriers.channel import channels
 from scenarios.bot.data import Data
+from scenarios.bot.nodes import ListNode, Node, Scalar
 from scenarios.context import Context
 from scenarios.placeholders.values import in_utc
 from scenarios.schema import Own, conversion, types
@@ -86,9 +88,6 @@ def _asked(value: Data, name: str, zone: tzinfo) -> tuple[str, ...]:
     return written
 
 
-Asked = Annotated[tuple[str, ...], types.TEXTS, _asked]
-
-
 def question_of(written: Sequence[str], text: str) -> Question | None:
     """Return what a message asks: a kind, or the texts of buttons, which are counted by their numbers."""
     if not written:
@@ -99,6 +98,23 @@ def question_of(written: Sequence[str], text: str) -> Question | None:
         return Question(kind, options_of(kind, (), locale), locale)
     options = [Option(str(number), one) for number, one in enumerate(written, 1)]
     return Question(AnswerKind.CHOICE, options, locale)
+
+
+def _complaints(node: Node) -> Iterator[types.Complaint]:
+    """Emit why a question without placeholders would be refused whenever it is asked."""
+    items = node.items if isinstance(node, ListNode) else (node,)
+    yield from types.TEXTS.complaints(node)
+    if not all(isinstance(one, Scalar) and not types.has_placeholder(one) for one in items):
+        return
+    try:
+        question = question_of(_asked([one.text for one in items if isinstance(one, Scalar)], "answer", UTC), "")
+        if question:
+            check_question(question, None, datetime.now(UTC))
+    except Invalid as invalid:
+        yield node, invalid.said
+
+
+Asked = Annotated[tuple[str, ...], replace(types.TEXTS, complaints=_complaints), _asked]
 
 
 AT_ONCE = Terms()
