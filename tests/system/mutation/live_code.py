@@ -17,6 +17,7 @@ class CannotChange(Exception):
 def functions_below(folder: Path) -> dict[str, list[FunctionType]]:
     """File → its functions that exist in this process."""
     found: dict[str, list[FunctionType]] = {}
+    gc.unfreeze()  # `get_objects` leaves out what is frozen, as all that tests/conftest.py has imported
     for one in gc.get_objects():
         if type(one) is FunctionType and one.__code__.co_filename.startswith(f"{folder}/"):
             found.setdefault(one.__code__.co_filename, []).append(one)
