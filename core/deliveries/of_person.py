@@ -6,14 +6,14 @@ To keep an index would cost a write for each recipient of each delivery, to answ
 (docs/decisions/0108). A page of a list reads at most `MOST_READ` deliveries; then it ends early, with a cursor.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
 from core.deliveries.cancel import Canceller
-from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_recipients
+from core.deliveries.histories.encoding import PAGE, THREAD, StoredRecipient, load_recipients
 from core.deliveries.histories.listing import DeliveryPosition, Listing, read_cursor, write_cursor
 from core.deliveries.histories.parcels import DETAIL, NOT_SHOWN, PARTS, load_parcel
 from core.deliveries.histories.reader import HistoryReader
@@ -133,6 +133,28 @@ class DeliveriesOfPerson:
                     await self._erase(position, person, self._erasures_from)
         return erased
 
+    async def erase_threads(self, tenant: str, threads: Collection[str], since: int = 0) -> None:
+        """Remove the words and the names of files from the deliveries that carried the messages of threads to either
+        side, created since an ms; what has not been sent is cancelled first.
+        """
+        async for positions in self._slices(tenant, None, since):
+            for position in positions if threads else ():
+                (replies,) = (await self._reader.read_fields(position.key, ["replies"])).values()
+                if (replies or "").removeprefix(THREAD) in threads:
+                    with suppress(NotFound):
+                        await self._canceller.cancel(position.key, tenant)
+                    await self._erase(position, "", self._erasures_of_words)
+
+    async def _erasures_of_words(self, position: DeliveryPosition, _: str) -> Sequence["_Change"]:
+        """Return the fields with the words of a message that Ada has passed on, or has written about one."""
+        fields = await self._reader.read_fields(position.key, ["origin", "text", "content"])
+        if fields.pop("origin") != "replies":
+            return []
+        cleared = {"text": "", "content": "{}"}
+        return [
+            ("history", name, text, cleared[name]) for name, text in fields.items() if text not in (None, cleared[name])
+        ]
+
     async def _erase(self, position: DeliveryPosition, person: str, find: "_Erasures") -> int:
         """Repeat it until no other step has changed the history meanwhile: a retry adds parcels."""
         while changes := await find(position, person):
@@ -153,7 +175,8 @@ class DeliveriesOfPerson:
             if text and (new := clean(text, person)) != text:
                 changes.append(("history", name, text, new))
         answers = await self._answers(position, person, texts)
-        return [*changes, *answers, *await self._references(position, person, texts)]
+        words = await self._erasures_of_words(position, person)
+        return [*changes, *answers, *words, *await self._references(position, person, texts)]
 
     async def _answers(
         self, position: DeliveryPosition, person: str, texts: Mapping[str, str | None]

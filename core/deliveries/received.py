@@ -14,14 +14,17 @@ from datetime import timedelta
 from hashlib import blake2b
 from typing import NamedTuple
 
+from core.model.clock import to_ms
 from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 MOST = 100
-_EDITED_MS = timedelta(days=3) // timedelta(milliseconds=1)
+_NOTED_MS = timedelta(days=3) // timedelta(milliseconds=1)
 """Longer than providers let people edit a message."""
+_MOST_NOTED = 1000
+"""More than one person passes on in that time within the limits."""
 
 
 class ReceivedMessage(NamedTuple):
@@ -58,9 +61,10 @@ class ReceivedMessages:
         return _read(f"{reference} {found}", 0) if found else None
 
     async def forget(self, tenant: str, channel: str, address: str) -> None:
-        """Delete which messages an address has received."""
+        """Delete which messages an address has received, and which of its own were passed on."""
         shard = self._store.shard_of_person(tenant, channel, address)
         await self._store.run("forget_received", shard, tenant, channel, address)
+        await self._store.command("DEL", KEYS["passed_on"].at(shard, tenant, channel, address))
 
     async def reference_in(self, tenant: str, channel: str, address: str, key: HistoryKey, number: int) -> str:
         """Return the id of the newest message of a delivery to a recipient at an address; "" if none is known."""
@@ -81,23 +85,37 @@ class ReceivedMessages:
         self, tenant: str, channel: str, address: str, message: str, thread: str, text: str
     ) -> None:
         """Note to which thread a message of an address was passed on, and its text, for edits of it."""
-        key = self._key_of_own(tenant, channel, address, message)
-        await self._store.command("SET", key, f"{thread} {_digest(text)}", "PX", _EDITED_MS)
+        key = self._key_of_own(tenant, channel, address)
+        await note_newest(self._store, key, f"{message} {thread} {_digest(text)}")
 
     async def thread_of(self, tenant: str, channel: str, address: str, message: str, text: str) -> str:
         """Return the thread to which a message was passed on; "" if it was not, or with this very text."""
-        found = await self._store.command("GET", self._key_of_own(tenant, channel, address, message))
-        thread, _, digest = str(found or "").partition(" ")
+        found = await newest(self._store, self._key_of_own(tenant, channel, address), message)
+        thread, _, digest = (found or "").partition(" ")
         return thread if digest != _digest(text) else ""
 
-    def _key_of_own(self, tenant: str, channel: str, address: str, message: str) -> str:
-        shard = self._store.shard_of_person(tenant, channel, address)
-        return KEYS["passed_on"].at(shard, tenant, channel, address, message)
+    def _key_of_own(self, tenant: str, channel: str, address: str) -> str:
+        return KEYS["passed_on"].at(self._store.shard_of_person(tenant, channel, address), tenant, channel, address)
 
     async def _newest(self, tenant: str, channel: str, address: str) -> list[ReceivedMessage]:
         key = KEYS["received"].at(self._store.shard_of_person(tenant, channel, address), tenant, channel, address)
         rows = await self._store.command("ZRANGE", key, 0, -1, "REV", "WITHSCORES")
         return [_read(text, int(at)) for text, at in rows]
+
+
+async def note_newest(store: Store, key: str, row: str) -> None:
+    """Note a row that begins with a name for three days, in a list of the newest rows of one address."""
+    now = to_ms(store.now())
+    await store.command("ZADD", key, now, row)
+    await store.command("ZREMRANGEBYSCORE", key, "-inf", now - _NOTED_MS)
+    await store.command("ZREMRANGEBYRANK", key, 0, -_MOST_NOTED - 1)
+    await store.command("PEXPIRE", key, _NOTED_MS)
+
+
+async def newest(store: Store, key: str, name: str) -> str | None:
+    """Return the rest of the newest row with a name; None if it is not noted."""
+    rows: list[str] = await store.command("ZRANGE", key, 0, -1, "REV")
+    return next((row.removeprefix(f"{name} ") for row in rows if row.startswith(f"{name} ")), None)
 
 
 def _topic_in(address: str, reference: str) -> str:

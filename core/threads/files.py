@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from core.deliveries.received import newest, note_newest
 from core.errors import Invalid, NotFound, Refused
-from core.model.clock import Backoff, in_ms
+from core.model.clock import Backoff
 from core.model.content import Attachment, AttachmentType
 from core.model.json_form import compact_json
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker, own_name
@@ -39,7 +40,6 @@ _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 2
 """Files in memory at the same time: each task loads one at a time."""
-_NOTED = timedelta(days=3)
 
 _TYPES = {one.value: one for one in AttachmentType} | {"video_note": AttachmentType.VIDEO}
 _NAMES = {
@@ -118,12 +118,12 @@ class ThreadFiles:
 
     async def fetched(self, tenant: str, event: Event, reply: str) -> Sequence[ThreadFile] | None:
         """Return the files of a reply that are stored; None if they were not fetched."""
-        stored = await self._store.command("GET", self._key(tenant, event, reply))
+        stored = await newest(self._store, self._key(tenant, event), reply)
         return msgspec.json.decode(stored, type=list[ThreadFile]) if stored else None
 
     async def note(self, tenant: str, event: Event, reply: str, files: Sequence[ThreadFile]) -> None:
         """Note which files of a reply are stored."""
-        await self._store.command("SET", self._key(tenant, event, reply), compact_json(files), "PX", in_ms(_NOTED))
+        await note_newest(self._store, self._key(tenant, event), f"{reply} {compact_json(files)}")
 
     async def store(self, tenant: str, file: ReceivedFile, reply: str) -> ThreadFile | None:
         """Store a file of a reply without its metadata; None if these cannot be taken out, or there is no room."""
@@ -152,9 +152,9 @@ class ThreadFiles:
         await self._uploads.keep(tenant, [stored.id], datetime.now(UTC) + KEPT)
         return ThreadFile(stored.id, file.type, stored.name, stored.bytes)
 
-    def _key(self, tenant: str, event: Event, reply: str) -> str:
+    def _key(self, tenant: str, event: Event) -> str:
         place = tenant, str(event["channel"]), str(event["user_id"])
-        return KEYS["fetched_files"].at(self._store.shard_of_person(*place), *place, reply)
+        return KEYS["fetched_files"].at(self._store.shard_of_person(*place), *place)
 
 
 def files_tube(channel: str) -> str:

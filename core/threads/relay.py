@@ -187,6 +187,11 @@ class Relay:
         text = [say("reply_empty", author.locale)]
         await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"empty.{name}")
 
+    async def report_refused_edit(self, tenant: str, author: Correspondent, way: ReplyRoute, message: str) -> None:
+        """Tell an author, once for each message, that an edit changes nothing: the message was not passed on."""
+        text, repeat = [say("reply_unedited", author.locale)], f"unedited.{author.id}.{way.channel}.{message}"
+        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, repeat)
+
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""
         text = [say("reply_off", person.locale)]

@@ -67,6 +67,8 @@ _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 50
 HELD = "held:"
 """Before the name of a held reply, where a message was passed on to: an edit of it replaces what is held."""
+REFUSED = "refused"
+"""In place of a thread: a message was not passed on, and its author knows."""
 _EDITED = "was_edited"
 """The field of a held reply that an edit has replaced: its question has ended."""
 _ASKED = "files"
@@ -145,11 +147,18 @@ class ReplyWorker:
         """
         way = way_of(event)
         author = person_of(await self._incoming.author(tenant, way), str(event["user_id"]), None)
+        await self._note_refused(tenant, event)
         with suppress(Refused):  # the author cannot be written to either
             if wait:
                 await self._relay.hold_back(tenant, author, way, written_of(tenant, event), wait)
             else:
                 await self._relay.report_refusal(tenant, author, way, reply_name(tenant, event), reads=reads)
+
+    async def _note_refused(self, tenant: str, event: Event) -> None:
+        """Note that a message was not passed on, so that its author is told so of an edit, too."""
+        written, message = written_of(tenant, event), message_of(event)
+        if message and not written.corrects:
+            await self._received.note_passed_on(tenant, *way_of(event), message, REFUSED, written.text)
 
     async def _opts_out(self, tenant: str, event: Event) -> bool:
         """Return whether an event is STOP or START. It is confirmed before anything changes: a repeat changes nothing,
@@ -188,6 +197,7 @@ class ReplyWorker:
                 is_single = reply.is_quoted and not reply.written.is_mailed
                 name = reply.written.event if is_single else f"{person.id}.{datetime.now(UTC):%d%H}"
                 await self._relay.report_empty(reply.tenant, person, reply.way, name)
+                await self._note_refused(reply.tenant, reply.event)
             return
         if reply.written.corrects:
             await self._correct(reply)
@@ -218,6 +228,7 @@ class ReplyWorker:
             key = reply.source.key
             await self._store.run("count_refused_reply", key.shard, key.suffix, reply.source.number)
             await self._relay.refuse(reply.tenant, person, reply.way, key)
+            await self._note_refused(reply.tenant, reply.event)
 
     async def _to_thread(self, reply: Incoming, about: RepliedDelivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
@@ -244,12 +255,17 @@ class ReplyWorker:
             raise _no_reader()
         elif author:
             await self._relay.ask_for_quote(tenant, author, reply.way, reply.written)
+            await self._note_refused(tenant, reply.event)
 
     async def _correct(self, reply: Incoming) -> None:
         """Pass on an edit of what was passed on before. Raises NotFound THREAD_NOT_FOUND, Forbidden INBOX_NOT_YOURS."""
         message, author = message_of(reply.event), reply.author
         thread_id = await self._received.thread_of(reply.tenant, *reply.way, message, reply.written.text)
         if not thread_id:
+            return
+        if thread_id == REFUSED:
+            person = person_of(author, reply.way.address, None)
+            await self._relay.report_refused_edit(reply.tenant, person, reply.way, message)
             return
         if thread_id.startswith(HELD):
             await self._replace_held(reply, thread_id.removeprefix(HELD))
@@ -324,6 +340,7 @@ class ReplyWorker:
         if wait := await self._limits.wait_of_person(tenant, person.id, written.event):
             log.info("%s: a reply was not passed on: its person has written %d in five minutes", way.channel, MOST)
             await self._relay.hold_back(tenant, person, way, written, wait)
+            await self._note_refused(tenant, reply.event)
         elif not await self._is_held(reply, person):
             await self._limits.check_thread(tenant, self._threads.id_of(tenant, inbox, person.id), written.event)
             key, quote = (about.key, about.text) if about else (None, "")
@@ -372,6 +389,7 @@ class ReplyWorker:
         if found and not await may_reply(self._store, reply.tenant, *reply.way):
             log.info("%s: a reply with an address was not passed on: there were too many today", reply.way.channel)
             await self._relay.refuse_addresses(reply.tenant, author, reply.way)
+            await self._note_refused(reply.tenant, reply.event)
         elif found:
             await self._hold(reply, ADDRESSES)
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)

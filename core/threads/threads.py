@@ -280,6 +280,16 @@ class Threads:
         """Return the ids of the threads of a person."""
         return [one.partition(" ")[0] for one in await self._members(tenant, person)]
 
+    async def all_of(self, tenant: str, person: Id) -> set[str]:
+        """Return the ids of the threads that go with a person: its own, and those of the inboxes that it reads."""
+        found = set(await self.of_person(tenant, person))
+        for owner in [*await self.inherited(tenant, person), id_text(person)]:
+            cursor: str | None = ""
+            while cursor is not None:
+                page, cursor = await self.page(tenant, Inbox(USER, owner), cursor or None, _AT_ONCE)
+                found.update(one.id for one in page)
+        return found
+
     async def merge(self, tenant: str, kept: Id, other: Id) -> None:
         """Have the threads of one person go with another, of which it has become a part, and be answered there. Their
         way back is not inherited: it is chosen anew. A repeat moves what is left.

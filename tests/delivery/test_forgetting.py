@@ -44,7 +44,7 @@ KEPT = {
     "outcomes": "as history",
     "references": "which messages of a dialog were sent, so that they can be marked as read; for 30 days",
     "events": "the same in the stream of changes, which is trimmed by its length",
-    "passed_on": "where a message went, so that an edit of it follows; without words, for three days",
+    "closed_inbox": "its id, so that replies to its messages go to the office; for as long as these can be replied to",
     "stepresult": "what a step of a run has done, for its repeat",
 }
 """Kinds of keys that may name a person that was deleted, and why."""

@@ -32,8 +32,9 @@ from sandbox.mail import SmtpServer
 from sandbox.state import SandboxState
 from tests.core.threads.test_metadata import chunk
 from tests.delivery.conftest import Api, ApiResponse
+from tests.support.audited import dump
 from tests.support.dovecot import Dovecot, dovecot
-from tests.support.servers import needs_package
+from tests.support.servers import Server, needs_package
 from tests.support.serving import serving
 from tests.support.stack import QUICK
 from tests.support.waiting import until
@@ -219,6 +220,29 @@ async def test_what_a_mail_has_and_is_not_passed_on_is_named_to_both_sides(schoo
     found = await school.api.call("GET", f"/v1/threads/{page['threads'][0]['id']}", headers=REASON)
     (message,) = found.json["messages"]
     assert (message["text"], message["files"], len(message["attachments"])) == ("See there", 2, 1)
+
+
+async def test_nothing_of_a_thread_is_left_when_its_person_is_deleted(school: School, api: Api, server: Server) -> None:
+    await api.call("PATCH", "/v1/users/7", {"contacts": {"email": [ANNA]}})
+    await school.send()
+    (first,) = await school.mails(1)
+    mail = a_mail(str(first["Reply-To"]), "words of a child")
+    mail.add_attachment(b"a text", maintype="text", subtype="plain", filename="child.txt")
+    await post(api, mail)
+    await school.write(str(first["Reply-To"]), "Mine is child@home.example", message_id="<7@home>")
+    relayed = next(one for one in await school.mails(4) if one["To"] == ANNA)
+    await school.write(str(relayed["Reply-To"]), "answer to a child", author=ANNA, message_id="<8@school>")
+    answered = await school.mails(5)
+    assert "answer to a child" in answered[-1].as_string()
+    secrets = (MARIA, "words of a child", "child.txt", "child@home", "answer to a child")
+
+    async def kept() -> list[str]:
+        everything = str(await dump(server.url))
+        return [one for one in secrets if one in everything]
+
+    assert await kept() == list(secrets)
+    assert (await api.call("DELETE", "/v1/users/1")).status == 204
+    assert await kept() == []
 
 
 def plain_text(mail: EmailMessage) -> str:

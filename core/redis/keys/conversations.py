@@ -78,10 +78,10 @@ CONVERSATIONS = (
     ),
     Key(
         "fetched_files",
-        "replies:{s}:files:<tenant>:<channel>:<address>:<event>",
-        "string",
+        "replies:{s}:files:<tenant>:<channel>:<address>",
+        "zset",
         Lifetime.TTL,
-        "the files of what a person has written that are stored, as JSON",
+        "the files that a person has written in the last three days, by ms: `<event> <the stored files, as JSON>`",
     ),
     Key(
         "mailed",
@@ -92,10 +92,11 @@ CONVERSATIONS = (
     ),
     Key(
         "passed_on",
-        "replies:{s}:from:<tenant>:<channel>:<address>:<message>",
-        "string",
+        "replies:{s}:from:<tenant>:<channel>:<address>",
+        "zset",
         Lifetime.TTL,
-        "where a message of a person was passed on to, so that an edit follows it: `<thread> <digest of the text>`",
+        "where messages of a person were passed on to in the last three days, so that edits follow them, by ms: "
+        "`<message> <thread> <digest of the text>`",
     ),
     Key(
         "thread",

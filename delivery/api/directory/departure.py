@@ -41,10 +41,15 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     async def erase(since: int = 0) -> None:
         await services.core.deliveries.of_person.erase(tenant, id_text(user.id), since, delete_file)
 
+    async def forget_threads(since: int = 0) -> None:
+        threads = await services.core.threads.all_of(tenant, user.id)
+        await services.core.deliveries.of_person.erase_threads(tenant, threads, since)
+        await services.core.threads.forget(tenant, user.id)
+
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
     await erase()
     await _forget_dialogs(services.core.store, tenant, user)
-    await services.core.threads.forget(tenant, user.id)
+    await forget_threads()
     await MessageTemplates(services.core.store).delete_all(tenant, user.id)
     await SeriesStore(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
@@ -52,7 +57,7 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     for name in _names(user):
         await services.core.jobs.forget(tenant, name)
     await _forget_dialogs(services.core.store, tenant, user)
-    await services.core.threads.forget(tenant, user.id)
+    await forget_threads(began)
     await erase(began)
 
 
@@ -80,7 +85,7 @@ async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
             await store.run("forget_forms", shard, *about)
             await ReceivedMessages(store).forget(*about)
             await HeldReplies(store).forget(tenant, ReplyRoute(channel, address))
-            await store.command("DEL", KEYS["day_message"].at(shard, *about))
+            await store.command("DEL", KEYS["day_message"].at(shard, *about), KEYS["fetched_files"].at(shard, *about))
             following = 0
             while following >= 0:
                 following = int(await store.run("forget_requests", store.shard_of_tenant(tenant), *about, following))

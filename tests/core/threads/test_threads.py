@@ -890,6 +890,27 @@ async def test_a_reply_to_an_office_that_is_gone_goes_to_that_of_the_settings(sc
     assert [one.person.name for one in await school.threads(OFFICE)] == ["Maria"]
 
 
+async def test_who_edits_a_message_that_was_not_passed_on_is_told_so_once(school: School) -> None:
+    message, off = await school.send(), await school.send(to=BORIS, replies="off")
+    for number in range(6):
+        await school.write(MARIA, f"number {number}", quoted=message, message_id=number + 60)
+    for text in ("number six", "number 6"):
+        await school.write(MARIA, text, kind="edited", message_id=65)
+    unedited = "Сообщение, которое вы исправили, не передано, поэтому и правка не передана. Напишите его заново."
+    assert school.got(MARIA)[-2:].count(unedited) == 1
+    await school.write(BORIS, "Hello", quoted=off, message_id=71)
+    await school.write(ANNA, "To whom?", message_id=72)  # quotes nothing
+    await school.write(BORIS, "", quoted=await school.send(to=BORIS), message_id=73)
+    before = len(school.courier.attempted)
+    for writer, number in ((BORIS, 71), (ANNA, 72), (BORIS, 73)):
+        await school.write(writer, "edited", kind="edited", message_id=number)
+    told = [(one.address, one.text) for one in school.courier.attempted[before:]]
+    english = "The message that you have edited was not passed on, so the edit is not either. Write it anew."
+    assert told == [("100002", english), ("100007", unedited), ("100002", english)]
+    for thread in await school.threads():
+        assert "edited" not in [text for _, text in await school.said(thread)]
+
+
 async def test_a_webhook_learns_of_a_reply_without_its_words(school: School) -> None:
     webhooks = Webhooks(school.core.store, school.core.queue, WebhookClient(allow_private=True))
     await webhooks.create(TENANT, "http://127.0.0.1:9/hook", [EventType.REPLY])
