@@ -3,6 +3,7 @@ confirmed that the other side may see it.
 """
 
 import re
+import unicodedata
 from datetime import timedelta
 
 from core.model.clock import in_ms
@@ -18,14 +19,21 @@ _MOST = 5
 _ADDRESS = re.compile(
     r"""
     (?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+                              # mail; a long word is read once
+    | (?<![\w.+-])[\w.+-]+[ ]{0,3}@[ ]{0,3}[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}
+    | (?<![\w.+-])[a-z0-9._+-]+\s{0,3}[(\[{<]\s?(?:at|эт|собака|собачка|@)\s?[)\]}>]\s{0,3}[a-z0-9-]+(?:\.[a-z0-9-]+)*
+    | (?<![\w.+-])[\w.+-]+\s{1,3}(?:собака|собачка)\s{1,3}[a-z0-9-]+(?:\.[a-z0-9-]+)+
+    | (?<![\w.+-])[\w.+-]+\s{1,3}(?:at|эт|собака|собачка)\s{1,3}(?!the\s)[\w-]+\s{1,3}(?:dot|точка)\s{1,3}\w{2,10}(?!\w)
     | (?<![\w@.])@[A-Za-z]\w{3,31}                                        # an account
     | \[(?:id|club|public)\d+\|[^\]]{0,200}\]                                 # an account, as VK writes it
     | (?<![\w.-])(?:www\.|m\.)?(?:(?:t|telegram)\.me|telegram\.dog|vk\.(?:com|ru|me)|wa\.me|max\.ru|ok\.ru
         |(?:instagram|facebook)\.com|discord\.gg|join\.skype\.com)/[\w@./+-]+
     | skype:[\w.,-]+
+    | (?<!\w)(?:tg|тг|telegram|телеграмм?|телега|вк|vk|insta|instagram|инста|инстаграм|whatsapp|viber)[ ]?[:=][ ]{0,2}
+        (?=\w{0,31}[\d_])[a-z][a-z0-9_.]{4,31}                             # an account of a messenger that is named
     | tg://[\w?=&/+-]+
     | (?<![\w+])(?:\+|00)[ ]?\d(?:[ \u00a0().\u2010-\u2015-]{0,3}\d){7,14}(?!\w)        # a telephone of any country
     | (?<![\w+.,:/-])[78](?:[ \u00a0()\u2010-\u2015-]{0,3}\d){10}(?![ -]?\d|\w)        # of Russia
+    | (?<![\w+.,:/-])[78][._/]9\d\d[._/]\d{3}[._/]\d\d[._/]\d\d(?!\w)
     | (?<![\w+.,:/-])(?:\(\d{3,5}\)|9\d\d)(?:[ \u00a0-]?\d){5,7}(?![ -]?\d|\w)
     | (?<![\w+.,:/-])\d{3}[ -]\d\d-\d\d(?![ -]?\d|\w)                     # of a town
     """,
@@ -33,9 +41,19 @@ _ADDRESS = re.compile(
 )
 
 
+_WIDE = {0xFF01 + n: 0x21 + n for n in range(94)}
+"""The letters, digits and signs of ASCII as East Asian keyboards write them."""
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff\ufe0f\u20e3"))
+"""Characters that show nothing, and the frame of digits that are drawn as keys."""
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
+
+
 def typed_addresses(text: str) -> list[str]:
-    """Return the first addresses in a text, each once: of mail, telephones, accounts and their pages."""
-    return list(dict.fromkeys(found[0].strip() for found in _ADDRESS.finditer(text)))[:_MOST]
+    """Return the first addresses in a text, each once: of mail, telephones, accounts and their pages, also written in
+    words (`masha собака mail точка ru`) or in other digits. What only a person understands is not found.
+    """
+    plain = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_WIDE | _INVISIBLE))
+    return list(dict.fromkeys(found[0].strip() for found in _ADDRESS.finditer(plain)))[:_MOST]
 
 
 class HeldReplies:
