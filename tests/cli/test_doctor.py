@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.start.doctor import check_channel
+from cli.commands.start.doctor import check_channel, check_retention
 from cli.commands.start.store_findings import check_named_groups
 from cli.settings.settings import load
 from core.directory import Directory
@@ -47,6 +47,14 @@ async def test_the_doctor_names_the_library_of_an_extra_that_is_missing(
         finding = await check_channel(load({**settings, "ADA_DATA": str(tmp_path)}, tmp_path), channel, sign_in=False)
         assert (finding.is_good, finding.detail) == (False, f"the library {library} is missing")
         assert finding.repair == f"pip install 'ada[{channel}]'"
+
+
+@pytest.mark.parametrize(("threads", "is_good"), [("400d", True), ("36h", None)])
+def test_the_doctor_shows_for_how_long_threads_are_kept(tmp_path: Path, threads: str, is_good: bool | None) -> None:
+    found = check_retention(load({"ADA_THREADS_RETENTION": threads}, tmp_path).settings)
+    shown = {"400d": "400 d", "36h": "1.5 d"}[threads]
+    assert found.is_good is is_good
+    assert f"histories and answers 30 d, threads {shown}" in found.detail
 
 
 async def test_a_group_of_a_setting_that_is_unknown_or_empty_is_named(stack: Stack, tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ async def print_findings(configuration: Configuration, arguments: Namespace) -> 
 
 async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterator[Finding]:
     yield Finding("settings", True, f"{len(configuration.raw)} set")
+    yield check_retention(configuration.settings)
     yield check_data(configuration.settings.data.absolute())
     for finding in check_parts(configuration.settings.data.absolute(), configuration.settings.timezone):
         yield finding
@@ -100,6 +101,18 @@ async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterat
     yield await check_mailbox(configuration.settings, sign_in)
     for finding in check_models(configuration.settings):
         yield finding
+
+
+def check_retention(settings: Settings) -> Finding:
+    """Return for how long what people have written is kept."""
+    kept = f"histories and answers {_days(settings.retention)}, threads {_days(settings.threads_retention)}"
+    if settings.threads_retention < settings.retention:
+        return Finding("retention", None, f"threads end before the histories of their messages: {kept}")
+    return Finding("retention", True, f"{kept} (ADA_RETENTION, ADA_THREADS_RETENTION)")
+
+
+def _days(duration: timedelta) -> str:
+    return f"{duration / timedelta(days=1):g} d"
 
 
 def check_data(data: Path) -> Finding:
