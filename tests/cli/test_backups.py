@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from cli.commands.installation.backups import files_beside
+from cli.commands.installation.backups import files_beside, source_of
 from cli.settings.settings import load
+from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.connection import ServerAddress
+from core.redis.sentinels import SentinelSet
 from tests.cli.installation import Installation, new_installation
 from tests.support.paths import ROOT
 from tests.support.servers import Server, program_of
@@ -134,3 +137,15 @@ def test_without_data_there_is_nothing_to_back_up_and_a_damaged_file_touches_not
     empty = installation.ada("backup", "ada.backup")
     assert (empty.returncode, "there are no data of Ada at" in empty.stderr) == (2, True), empty.stderr
     assert not (installation.directory / "ada.backup").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("redis://127.0.0.1:6379/0", ServerAddress),
+        ("redis+sentinel://127.0.0.1:26379/ada", SentinelSet),
+        ("redis+cluster://127.0.0.1:7000,127.0.0.1:7001", ClusterNodes),
+    ],
+)
+def test_a_backup_is_taken_from_a_server_from_sentinels_or_from_a_cluster(url: str, kind: type) -> None:
+    assert isinstance(source_of(url), kind)

@@ -41,9 +41,10 @@ from core.backup.key_space import primary_of
 from core.errors import SetupError
 from core.model.text.characters import counted
 from core.redis.cluster import ShardMap
-from core.redis.cluster.cluster_nodes import is_cluster_url
+from core.redis.cluster.cluster_nodes import ClusterNodes, is_cluster_url
 from core.redis.connection import ServerAddress
 from core.redis.keys import layout_of_shards
+from core.redis.sentinels import SentinelSet
 from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
 from core.redis.topology import Topology
@@ -107,11 +108,17 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
                 return f"backup: {counted(archive.entries, 'key')}"
 
             async with progress_line(taken, _INTERVAL):
-                topology = Topology(url)
-                source = ShardMap(url, 1).cluster or topology.sentinels or topology.address
-                end = await take_snapshot(source, archive)
+                end = await take_snapshot(source_of(url), archive)
     print_backup(end, configuration, arguments)
     return SUCCESS
+
+
+def source_of(url: str) -> ServerAddress | SentinelSet | ClusterNodes:
+    """Return what a backup is taken from."""
+    if cluster := ShardMap(url, 1).cluster:
+        return cluster
+    topology = Topology(url)
+    return topology.sentinels or topology.address
 
 
 async def stored_shards(url: str, settings: Settings) -> int:
