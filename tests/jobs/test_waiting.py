@@ -10,8 +10,10 @@ import pytest
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId
 from core.jobs.signals import LARGEST_DATA, MOST_SIGNALS
+from core.jobs.storage import tube_of
 from core.jobs.views import Wanted
 from core.model.clock import from_ms, to_ms
+from core.queue import Queue, TaskFilter
 from jobs import Iteration, Job, Schedule
 from jobs.testing import JobTest, try_every_crash
 
@@ -73,6 +75,43 @@ async def late(test: JobTest) -> None:
 
 async def test_a_signal_that_does_not_come_in_time_is_a_timeout_once_and_for_all() -> None:
     await try_every_crash(late, Order)
+
+
+class Post(Job):
+    """Waits for letters without a limit."""
+
+    name = "post"
+    schedule = Schedule()
+
+    async def run(self, iteration: Iteration) -> None:
+        while True:
+            await iteration.wait("letter")
+
+
+async def test_a_job_has_one_task_however_often_it_was_woken_paused_and_resumed() -> None:
+    async def story(test: JobTest) -> None:
+        post = test.id_of("post.1")
+        of_job = TaskFilter(tube=tube_of("post"), tenant=post.tenant)
+
+        async def tasks() -> int:
+            return len(await Queue(test.store).inspector.select(of_job))
+
+        await test.start("post.1")
+        await test.run()
+        for _ in range(3):
+            await test.signal("post.1", "letter")
+            assert await tasks() == 1
+            await test.run()
+            await test.jobs.pause(post, Actor.USER, "a break")
+            assert await tasks() == 0
+            await test.jobs.resume(post, Actor.USER)
+            assert await tasks() == 1
+            await test.run()
+            assert (await tasks(), (await test.job("post.1")).waits_for) == (1, "the signal 'letter'")
+        await test.jobs.stop(post, Actor.USER)
+        assert await tasks() == 0
+
+    await try_every_crash(story, Post)
 
 
 class Inbox(Job):

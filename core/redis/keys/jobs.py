@@ -28,8 +28,8 @@ JOBS = (
         "job:{s}:<id>",
         "hash",
         Lifetime.FOREVER,
-        "`version`, `state`, `record` (JSON), `holder` (the attempt that runs), `losses` (of attempts in a row), `own` "
-        "(the state of its own, as the iteration that has begun has left it)",
+        "`version`, `state`, `record` (JSON), `task` (of the next iteration), `holder` (the attempt that runs), "
+        "`losses` (of attempts in a row), `own` (the state of its own, as the iteration that has begun has left it)",
     ),
     Key("job_keys", "job-keys:{s}:<id>", "set", Lifetime.FOREVER, "the jobs with keys of a kind and user"),
     Key(

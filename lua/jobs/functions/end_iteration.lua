@@ -36,7 +36,7 @@ return function(id, holder, expected, document, due, log, own, waits_for, notice
   end
   redis_call('ZADD', Key.jobs_due(), due, id)
   if log ~= '' then JobLog.append_log(id, log) end
-  NewTasks.add(tube, task)
+  JobTask.put(id, tube, task)
   if notice[1] then NewTasks.add('job-notices', notice) end
   JobAttempt.settle(holder)
   return 'ended'

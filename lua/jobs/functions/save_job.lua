@@ -60,7 +60,11 @@ return function(tenant, id, expected, state, document, due, holder, base, is_chi
     JobAttempt.let_go(id)
   end
   if log ~= '' then JobLog.append_log(id, log) end
-  if task[1] then NewTasks.add(tube, task) end
+  if task[1] then
+    JobTask.put(id, tube, task)
+  elseif due == '' or has_ended(state) then
+    JobTask.drop(id)
+  end
   if notice[1] then NewTasks.add('job-notices', notice) end
   return version + 1
 end

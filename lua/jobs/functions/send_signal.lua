@@ -20,7 +20,7 @@ return function(id, expected, signal, entry, most, log, document, due, tube, tas
   if document ~= '' then
     redis_call('HSET', Key.job(id), 'version', expected + 1, 'record', document)
     redis_call('ZADD', Key.jobs_due(), due, id)
-    NewTasks.add(tube, task)
+    JobTask.put(id, tube, task)
   end
   return 'sent'
 end
