@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,6 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
-from couriers.channel import channels
 from tools import luacheck
 from tools.python_versions import environment_of, further_pythons
 from tools.second_run import MOST_UNSTABLE, run_twice
@@ -194,14 +194,12 @@ def soak(arguments: Namespace) -> int:
     return SUCCESS if run_python(["-m", "tests.system.soak", *words]) == 0 else FAILURE
 
 
-EXTRAS = ("ldap", "oidc", "scim", *(name for name, one in channels().items() if one.library))
-"""The extras that a clone installs, too: they are small, and are imported only by the settings that need them."""
-
-
 def lock(arguments: Namespace) -> int:
     """Write both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
     need_clone()
-    extras = [word for name in EXTRAS for word in ("--extra", name)]
+    # A clone installs the extras, too: they are small, and are imported only by the settings that need them.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [word for name in project["optional-dependencies"] for word in ("--extra", name)]
     resolve("requirements.lock", extras)
     resolve("requirements-dev.lock", ["--constraint", "requirements.lock", *extras, "--group", "dev"])
     print("wrote requirements.lock and requirements-dev.lock")

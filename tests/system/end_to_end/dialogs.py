@@ -81,13 +81,14 @@ async def teach_by_telegram(campus: Campus, university: University) -> None:
 
 
 async def use_up_the_quota(campus: Campus, chat: Chat, groups: Sequence[str], people: int) -> None:
-    """After four messages the fifth is refused, with the time that remains."""
+    """After four messages the fifth is refused before it is confirmed, with the time that remains."""
     for number in range(2, QUOTA + 1):
         await select(chat, groups, people)
         await write(chat, f"Сообщение {number}")
         await chat.reads("Everybody who can be reached was reached")
     await select(chat, groups, people)
-    await write(chat, "Пятое сообщение")
+    chat.write("Пятое сообщение")
+    await chat.press("Now")
     refused = await chat.reads("as many messages as you may", "possible in ")
     assert re.search("possible in (1 d|23 h)", refused)
     assert not campus.copies("Пятое сообщение")
