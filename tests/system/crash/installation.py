@@ -110,6 +110,10 @@ class Installation:
 
     # processes
 
+    @property
+    def running(self) -> list[AdaProcess]:
+        return [process for process in self._processes if process.is_running]
+
     def start(self, *args: str, **settings: str) -> AdaProcess:
         """Starts a process of Ada; does not wait until it is ready."""
         own = {

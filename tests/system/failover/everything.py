@@ -1,37 +1,34 @@
 """Everything at once while primaries are lost: the sends of `failover` on six channels, and beside them people who
-answer questions and reply to teachers, a bot, imports, backups, an open console, and kills of couriers, of the bot and
-of processes of the API. Each part has a book; the memory of the processes stays flat.
+answer questions and reply to teachers, a bot, imports, backups that are restored elsewhere, an open console, and
+kills of couriers, of the bot and of processes of the API. Each part has a book; the memory of the
+processes stays flat.
 """
 
 import asyncio
-import io
 import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
-from statistics import median
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from core.backup import check_archive
-from tests.support.forked import run_ada
 from tests.system.crash.api_client import KEY
 from tests.system.crash.bot import BotInProcesses
 from tests.system.crash.installation import Channel, Installation
 from tests.system.crash.process import AdaProcess
 from tests.system.crash.test_storm_of_answers import AnswerStorm, repeated
 from tests.system.crash.test_storm_of_replies import ReplyStorm
+from tests.system.failover.backups import Backups
 from tests.system.failover.failover import Failover
+from tests.system.failover.memory import Memory
 
 QUESTIONS = tuple(Channel(name, "500000", "", deduplicates=True) for name in ("questions", "polls"))
 REPLIES = Channel("letters", "600000", "", deduplicates=True)
 """Played by couriers of the test, which keep a book of their own."""
 BOT = '  - {type: send, text: "pong {event_text}"}\n'
 ROWS = 200
-_PAUSE, _KILL_PAUSE, _SAMPLE_PAUSE, _FINISHING = 1.0, 8.0, 5.0, 120.0
-_GROWTH, _SLACK_MB = 1.3, 15
 _TRIES = (ClientError, OSError, TimeoutError)
+_PAUSE, _KILL_PAUSE, _SAMPLE_PAUSE, _FINISHING = 1.0, 8.0, 5.0, 120.0
 
 
 class Everything(Failover):
@@ -41,20 +38,22 @@ class Everything(Failover):
 
     async def _begin_beside(self, installation: Installation) -> None:
         self._installation, self._chance = installation, random.Random(self._plan.seed)
-        self.done = dict.fromkeys(("answers", "replies", "pongs", "imports", "backups", "live events", "kills"), 0)
-        self._memory: dict[str, list[float]] = {}
+        self.done = dict.fromkeys(("pongs", "imports", "live events", "kills"), 0)
+        self._memory = Memory()
         seconds, seed = self._plan.seconds, self._plan.seed
         self._answers = AnswerStorm(installation, int(seconds), int(2 * seconds), seed, 1, channels=QUESTIONS)
         self._replies = ReplyStorm(installation, int(seconds), int(2 * seconds), seed, 4, REPLIES)
         self._bot = BotInProcesses(installation, self._directory / "bot").actions(BOT)
+        self._backups = Backups(self._servers.url, self._servers.shards, self._directory, self._calm, self._log)
         self._killable: list[tuple[AdaProcess, Callable[[], AdaProcess]]] = [
-            (one, self._again(one)) for one in (*self._couriers, self._bot.start())
+            (self._bot.start(), self._bot.start),
+            *((one, lambda args=one.args: installation.start(*args)) for one in self._couriers),
         ]
         self._accepted = await self._answers.start()
         await self._replies.start(1)
 
     async def _work_beside(self) -> None:
-        parts = (self._ping, self._import, self._back_up, self._follow, self._kill, self._weigh)
+        parts = (self._ping, self._import, self._backups.take, self._follow, self._kill, self._weigh)
         await asyncio.gather(
             self._answers.press(self._accepted), self._replies.write(), *(self._until_over(part) for part in parts)
         )
@@ -80,18 +79,6 @@ class Everything(Failover):
         status, _ = await self._senders.api.import_csv("users", f"id,name\n{rows}", f"import {turn}")
         self.done["imports"] += status < 300
 
-    async def _back_up(self) -> None:
-        """Write a backup. One during which the primary is lost ends with an error."""
-        file = self._directory / f"{self.done['backups']}.backup"
-        environment = {"ADA_REDIS_URL": self._servers.url, "ADA_DATA": str(self._directory / "data")}
-        file.unlink(missing_ok=True)
-        done = await asyncio.to_thread(run_ada, ["backup", str(file)], environment, self._directory)
-        if done.returncode == 0:
-            await asyncio.to_thread(check_archive, io.BytesIO(file.read_bytes()), 1)
-            self.done["backups"] += 1
-        else:
-            self._log(f"no backup: {done.stderr.strip().splitlines()[-1:]}")
-
     async def _follow(self) -> None:
         """An open console."""
         headers = {"Authorization": f"Bearer {KEY}"}
@@ -114,38 +101,32 @@ class Everything(Failover):
             self._killable[place] = start(), start
         self.done["kills"] += 1
 
-    def _again(self, process: AdaProcess) -> Callable[[], AdaProcess]:
-        if process.args[0] == "scenarios":
-            return self._bot.start
-        return lambda: self._installation.start(*process.args)
-
     async def _weigh(self) -> None:
-        """Note the memory of the API's process, which nobody kills, and of the primary's data."""
+        """Note the memory of all processes of Ada."""
         await asyncio.sleep(_SAMPLE_PAUSE)
-        self._memory.setdefault("api", []).append(_megabytes(self._api.pid))
+        self._memory.note(self._installation.running)
 
     # the verdict
 
     async def _judge(self, installation: Installation) -> None:
         await super()._judge(installation)
-        for name, judged in {
+        judges: dict[str, Awaitable[object]] = {
             "answers": self._answers.judge(self._accepted),
             "replies": self._replies.judge(),
             "bot": self._judge_bot(),
             "imports": self._judge_imports(),
-        }.items():
+            "backups": self._backups.move(),
+        }
+        for name, judged in judges.items():
             try:
                 await judged
             except AssertionError as fault:
                 self._outcome.findings.append(f"{name}: {str(fault)[:500]}")
         self.done |= {"answers": self._answers.pressed, "replies": self._replies.written}
+        self.done |= {"processes weighed": self._memory.judged, "restores": 0, "moves into a cluster and back": 0}
+        self.done |= self._backups.done
         self._outcome.findings += [f"no {name}" for name, count in self.done.items() if not count]
-        for name, sizes in self._memory.items():
-            third = max(1, len(sizes) // 3)
-            before, after = median(sizes[third : 2 * third] or sizes), median(sizes[-third:])
-            self._log(f"memory of {name}: {sizes[0]:.0f}, {before:.0f}, {after:.0f} MB")
-            if after > before * _GROWTH + _SLACK_MB:
-                self._outcome.findings.append(f"the memory of {name} grew from {before:.0f} to {after:.0f} MB")
+        self._outcome.findings += [*self._backups.findings, *self._memory.grown()]
         self._log(f"done: {self.done}")
 
     async def _judge_bot(self) -> None:
@@ -161,8 +142,3 @@ class Everything(Failover):
         names = {one["name"] for one in page["users"] if str(one["id"]).startswith("p")}
         last = self.done["imports"]
         assert names <= {f"Round {last}", f"Round {last + 1}"}, (last, names)
-
-
-def _megabytes(pid: int) -> float:
-    """Return the resident memory of a process."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6

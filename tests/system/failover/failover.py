@@ -108,6 +108,8 @@ class Failover:
         self._open: dict[str, dict[str, str]] = {}  # channel → text → id of those that have not ended
         self._ends: defaultdict[str, dict[str, str]] = defaultdict(dict)  # channel → text → status
         self._last_end = time.monotonic()
+        self._calm = asyncio.Lock()
+        """Held during each blow, and by what needs a while without one."""
         sandbox.state.messages = Inbox(_BOOK)
 
     async def run(self) -> Outcome:
@@ -153,7 +155,8 @@ class Failover:
         await blows.begin()
         while self._goes_on(time.monotonic() - began) and blows.counts.total() < self._plan.blows:
             await asyncio.sleep(1.0)
-            await blows.strike()
+            async with self._calm:
+                await blows.strike()
         if self._fewest() < self._plan.sends:
             self._outcome.findings.append(f"only {self._fewest()} messages were accepted on a channel")
         with suppress(AssertionError):
