@@ -82,8 +82,10 @@ def parse_key(name: str) -> tuple[Key, int, Sequence[str]] | None:
     return None
 
 
-_KEPT_AFTER_WORK = ("task", "progress", "job_steps", "job_order")
-"""Keys that may be kept for a time after the end of their work; other invariants check it."""
+MAY_END = ("task", "progress", "job_steps", "job_order", "import", "importpages")
+"""Keys that may be kept for a time after the end of their work, which other invariants check; and those of an import
+that is still checked, which end with its process.
+"""
 
 
 def key_violations(name: str, kind: str, ttl: int) -> Iterator[Violation]:
@@ -105,7 +107,7 @@ def key_violations(name: str, kind: str, ttl: int) -> Iterator[Violation]:
         yield _of_wrong_type(name, kind, key)
     elif key.lifetime is Lifetime.TTL and ttl == -1:
         yield _without_ttl(name, key)
-    elif key.lifetime in (Lifetime.FOREVER, Lifetime.WORK) and ttl >= 0 and key.name not in _KEPT_AFTER_WORK:
+    elif key.lifetime in (Lifetime.FOREVER, Lifetime.WORK) and ttl >= 0 and key.name not in MAY_END:
         yield Violation("I16", name, f"ends in {ttl} ms", "no TTL", Repair("repair_lifetime", (name, 0)))
 
 

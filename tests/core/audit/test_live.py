@@ -253,3 +253,11 @@ async def test_a_lower_limit_of_attempts_is_no_violation_for_earlier_attempts(st
     await stack.audit()
     (task,) = await stack.take()
     assert await stack.queue.settle(task, result=SettleResult.RETRY) == "buried"
+
+
+async def test_an_import_that_is_still_checked_is_no_violation(stack: Stack) -> None:
+    """`--repair` would keep its lock for ever, if its process died: nothing could be written to the directory."""
+    await stack.store.run_for_tenant("begin_import", "t", "token", "users", 2, 30_000)
+    await stack.store.run_for_tenant("journal_import", "t", "token", 0, "page", 1, 30_000)
+    assert await violations_in(stack.store) == []
+    await stack.store.run_for_tenant("abort_import", "t", "token")

@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from core.audit.invariants.invariant import MAY_END
 from core.errors import FunctionFault
 from core.model.states import BEST, RANK, Status, best, supersedes
 from core.queue import NewTask
 from core.redis import library
 from core.redis.constants import CONSTANTS, lua_constant
-from core.redis.keys import KEYS, kind_of
+from core.redis.keys import KEYS, Lifetime, kind_of
 from tests.core.audit.damages import damage_everything
 from tests.support.every_verb import RecordingStore, call_every_verb, recording_stack, report_token
+from tests.support.paths import ROOT
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack, person
 
@@ -387,3 +389,10 @@ async def test_an_error_in_a_shared_part_names_its_file_and_the_line(stack: Stac
     with pytest.raises(FunctionFault, match=f"lua/shared/modules/write_buffer.lua:{line}"):
         await stack.queue.put("t", NewTask("a"))
     await stack.redis.delete(*stack.server.all_keys())
+
+
+def test_the_audit_accepts_the_end_of_each_key_that_a_function_lets_expire() -> None:
+    """`./ada audit --repair` gives a key for ever what it takes for a wrong end."""
+    sources = [path.read_text() for path in (ROOT / "lua").rglob("*.lua")]
+    expiring = {name for source in sources for name in re.findall(r"'PEXPIRE', Key\.(\w+)", source)}
+    assert {name for name in expiring if KEYS[name].lifetime in (Lifetime.FOREVER, Lifetime.WORK)} == set(MAY_END)
