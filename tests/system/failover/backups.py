@@ -69,7 +69,7 @@ class Backups:
         done = await asyncio.to_thread(run_ada, words, {"ADA_SHARDS": self._shards, **environment}, self._directory)
         if done.returncode == 0:
             return ""
-        error = f"{words[0]} ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-500:]}"
+        error = f"{words[0]} ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-3000:]}"
         self._log(error)
         return error
 

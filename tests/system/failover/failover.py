@@ -152,7 +152,8 @@ class Failover:
     async def _strike(self) -> None:
         blows = self._servers.blows(self._plan.seed, self._log, self._promotions.append)
         began = time.monotonic()
-        await blows.begin()
+        async with self._calm:
+            await blows.begin()
         while self._goes_on(time.monotonic() - began) and blows.counts.total() < self._plan.blows:
             await asyncio.sleep(1.0)
             async with self._calm:
