@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import AdaError, Invalid, SetupError, StoreError
+from core.errors import AdaError, Invalid, NotFound, SetupError, StoreError
 from core.jobs import Jobs, StoredJob
 from core.jobs.storage import key_name
 from core.model.json_form import compact_json
@@ -125,7 +125,7 @@ class Slots:
         wanted = compact_json([[bound, limit.concurrency] for bound, limit in bounds.items()])
         words = (name, holder, task.task_id, self._lease_ms, wanted)
         full, *woken = await self._store.run("take_slots", _SHARD, *words)
-        await self._wake(one for one in woken if one != task.task_id)
+        await self._wake([one for one in woken if one[0] != task.task_id])
         if not full:
             self._ends[name, holder] = asked + self._lease.total_seconds()
             return ""
@@ -166,13 +166,24 @@ class Slots:
                 self._ends[attempt] = end if is_extended else 0.0
         await self._wake(woken)
 
-    async def _wake(self, tasks: Iterable[Any]) -> None:
-        """Have tasks attempted that got their slots. One that has ended meanwhile lets its slots end."""
-        for task in tasks:
+    async def _wake(self, woken: Sequence[tuple[str, str]]) -> None:
+        """Have tasks attempted that got their slots, each with its job. Those of a job that was stopped or paused
+        meanwhile go to the next one.
+        """
+        waiting = list(woken)
+        while waiting:
+            task, job = waiting.pop(0)
             try:
-                await self._queue.wake(str(task))
+                if not await self._queue.wake(task) and await self._has_ended(task):
+                    waiting += await self._store.run("release_slots", _SHARD, job, task, self._lease_ms)
             except AdaError as fault:
                 log.info("task %s is not woken: %s", task, fault)
+
+    async def _has_ended(self, task: str) -> bool:
+        try:
+            return (await self._queue.inspector.peek(task)).ended is not None
+        except NotFound:
+            return True
 
     @property
     def _lease_ms(self) -> int:

@@ -36,9 +36,6 @@ EVENT = {"channel": "telegram-bot", "user_id": CHAT, "chat_id": GROUP, "username
 KEPT = {
     "job": "its id and state: it is stopped, and a new person of this id may start it again",
     "jobs": "the list of jobs",
-    "task": "of a job that was stopped: it does nothing, and is gone when a process of its kind looks at it",
-    "head": "as task",
-    "ready": "as task",
     "actions": "who has done what: an operator answers for it, so it lasts as long as the action log",
     "history": "the id of a recipient: the sender's statistics stay true; names and addresses are taken out",
     "outcomes": "as history",

@@ -201,7 +201,7 @@ async def test_a_job_that_moves_to_the_queue_of_another_limit_keeps_its_place_in
         assert [await take("first", "x", "y"), await take("second", "y")] == ["x", "y"]
         await test.advance(timedelta(seconds=1))
         assert await test.store.run("release_slots", 0, "a", "1 worker 0.a", 60_000) == [], "it waits for y now"
-        assert await test.store.run("release_slots", 0, "b", "1 worker 0.b", 60_000) == ["0.first"]
+        assert await test.store.run("release_slots", 0, "b", "1 worker 0.b", 60_000) == [["0.first", "first"]]
 
 
 async def test_a_job_gets_its_slot_again_if_the_process_that_was_to_wake_it_has_died() -> None:
@@ -214,10 +214,10 @@ async def test_a_job_gets_its_slot_again_if_the_process_that_was_to_wake_it_has_
 
         assert await take("a", 1) == [""]
         assert await take("b", 2) == ["limit:x"]
-        assert await test.store.run("release_slots", 0, "a", "1 worker 0.a", 1000) == ["0.b"]
-        woken = []
+        assert await test.store.run("release_slots", 0, "a", "1 worker 0.a", 1000) == [["0.b", "b"]]
+        woken: list[list[str]] = []
         for _ in range(15):
             await test.advance(timedelta(seconds=2))
             woken += (await test.store.run("extend_slots", 0, 1000))[1:]
-        assert woken == ["0.b"] * 10
+        assert woken == [["0.b", "b"]] * 10
         assert await take("c", 3) == [""]

@@ -1,7 +1,7 @@
 -- extend_slots: extend the slots of attempts that run, and give those of attempts that have died to jobs that wait
 -- ARGV    lease_ms:int, attempts:rest
 --         attempts: for each its job and its holder
--- RETURNS [[for each attempt 1, or 0 if it has lost a slot], task that is to be woken, …]
+-- RETURNS [[for each attempt 1, or 0 if it has lost a slot], [task that is to be woken, its job], …]
 -- EVENTS  none
 -- INVARIANT a slot that another job has taken is not extended
 

@@ -1,7 +1,7 @@
 -- release_slots: take the slots of a job, or its place among those that wait, if they are still those of this attempt or task
 -- ARGV    job, by, lease_ms:int
 --         by: the attempt that has the slots, or the task that waits for them
--- RETURNS tasks that are to be woken
+-- RETURNS [task that is to be woken, its job], …
 -- EVENTS  none
 -- INVARIANT an attempt that another one has followed releases nothing
 

@@ -52,7 +52,7 @@ local function serve_first(name, lease_ms, woken)
     join_queue(job, full, facts[3])
   elseif facts[1] then
     occupy(job, limits, lease_ms)
-    woken[#woken + 1] = facts[2]
+    woken[#woken + 1] = { facts[2], job }
   end
   return true
 end
@@ -69,7 +69,7 @@ local function put_back(name)
   end
 end
 
--- Gives the free slots of a limit to the jobs that wait for them, in their order, and adds their tasks to `woken`.
+-- Gives the free slots of a limit to the jobs that wait for them, in their order, and adds the task and the name of each to `woken`.
 local function serve(name, lease_ms, woken)
   put_back(name)
   for _ = 1, PAGE do
