@@ -254,8 +254,8 @@ async def test_a_message_that_was_given_up_is_a_dead_letter_until_it_is_replayed
     await until(lambda: len(receiver.calls) > received)
     assert receiver.finished() == {accepted.key.id}
     assert len(receiver.copies()) == 1
-    state = await installation.webhooks.state(webhook.tenant, webhook.id)
-    assert (state.waiting, state.dead) == (0, 0)
+    await until(lambda: nothing_is_sent(installation, webhook.id))
+    assert await dead() == 0
 
 
 async def test_a_deleted_webhook_gets_nothing_more(installation: Installation, receiver: Receiver) -> None:

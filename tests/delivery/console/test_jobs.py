@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from core.jobs import Schedule
+from core.jobs import JobId, Jobs, Schedule, StoredJob
 from core.jobs.kinds import JobKinds
 from core.queue import QueueClient
 from core.redis.store import Store
@@ -53,6 +54,20 @@ async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops
     await person.sees("пауза, кто: сам человек; причина: a holiday")
     log = await person.running.call("GET", "/v1/actions")
     assert {"the season is over", "they were wrong"} <= {one.get("why") for one in log["actions"]}
+
+
+async def test_a_page_shows_a_change_of_its_job_that_writes_no_line(person: Person, store: Store) -> None:
+    """A job that begins to wait, for example: its page may have read it a moment before."""
+    await JobKinds(store).publish({"swim": Schedule(timedelta(hours=1))})
+    await person.running.call("POST", "/v1/jobs", {"kind": "swim", "user": 1})
+    await person.visit("job/swim.1")
+    await person.sees("started by user")
+    jobs = Jobs(store)
+    for reason in ("the pool has no water", "the pool is closed"):  # the first may be read with the line before
+        job = await jobs.find(JobId("default", "swim", "1"))
+        waiting = StoredJob(job.id, replace(job.record, reason=reason), job.version)
+        assert await jobs.storage.save(waiting, puts_task=False)
+        await person.sees(reason)
 
 
 async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Store, axe_source: str) -> None:

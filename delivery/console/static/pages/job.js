@@ -13,6 +13,7 @@ const KEPT_LINES = 1000;
 const PAINT_PAUSE = 250;
 const REREAD_PAUSE = 500;
 const RECONNECT_PAUSE = 3000;
+const AGAIN_MS = 5000;
 const NEAR_THE_END = 40;
 
 export default {
@@ -35,6 +36,9 @@ export default {
       isFollowed = true;
       return record(job, path, me, again);
     });
+    // A job that begins to wait writes no line.
+    const timer = setInterval(() => document.visibilityState === "visible" && again(), AGAIN_MS);
+    return () => clearInterval(timer);
   },
 };
 
