@@ -21,11 +21,12 @@ async def past(installation: Installation, fields: str = "", **event: str) -> st
     """What the action returns after three messages."""
     installation.write("scenarios/s.yaml", SCENARIOS % fields)
     installation.write("triggers.yaml", 'text: {exact: {/past: s.past}, "*": {scenario: s.main, from_chat: all}}')
-    await installation.start()
+    running = await installation.start()
     for text in ("раз", "<два>", "три"):
         await installation.play(text, first_name="Анна", **event)
     await installation.play("нет", user_id="8", chat_id="8")
     await installation.play("/past", first_name="Анна")
+    await running.stop()
     return installation.texts[-1]
 
 

@@ -3,12 +3,14 @@ relayed message, loses nothing and doubles nothing. So does the bot's process th
 """
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from aiohttp import ClientError
 
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
+from core.errors import NotFound
 from core.model.history_key import DEFAULT_TENANT
 from core.model.people import User
 from core.queue.task import TaskFilter
@@ -105,9 +107,10 @@ async def test_a_kill_between_merging_two_people_and_their_threads_is_made_good_
     assert await Directory(core.store).users.lookup(DEFAULT_TENANT, [1]) == [None]
     assert await threads.of_person(DEFAULT_TENANT, 2) == []
     await installation.start_api().ready()
-    (task,) = (await core.queue.inspector.list(TaskFilter(tube="replies"), None, 10)).tasks
-    await core.queue.bury(task.id)
-    await core.queue.kick(task.id)  # otherwise it is due in a minute
+    for task in (await core.queue.inspector.list(TaskFilter(tube="replies"), None, 10)).tasks:
+        with suppress(NotFound):  # the new process may be quicker
+            await core.queue.bury(task.id)
+            await core.queue.kick(task.id)  # otherwise it is due in a minute
     await until(installation.is_empty, within=WITHIN)
     assert (await threads.of_person(DEFAULT_TENANT, 1), await threads.of_person(DEFAULT_TENANT, 2)) == (
         [],
