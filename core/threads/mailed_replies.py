@@ -125,7 +125,7 @@ class MailedReplies:
         if not sends_reply(event) and ANSWER_TO not in event:
             await self._store_files(recipient.tenant, event, mail.files)
         is_new = await Events(self._client, recipient.tenant).put_reply(event)
-        if not mail.text and not mail.files:  # its author is told so
+        if not mail.text and not mail.files:  # its author gets a notice
             return MailResult.EMPTY
         return MailResult.TAKEN if is_new else MailResult.REPEATED
 

@@ -155,7 +155,7 @@ class ReplyWorker:
                 await self._relay.report_refusal(tenant, author, way, reply_name(tenant, event), reads=reads)
 
     async def _note_refused(self, tenant: str, event: Event) -> None:
-        """Note that a message was not passed on, so that its author is told so of an edit, too."""
+        """Note that a message was not passed on: its author gets a notice of an edit, too."""
         written, message = written_of(tenant, event), message_of(event)
         if message and not written.corrects:
             await self._received.note_passed_on(tenant, *way_of(event), message, REFUSED, written.text)
@@ -223,7 +223,7 @@ class ReplyWorker:
             await self._pass_on(reply, inbox, person, about)
 
     async def _refuse(self, reply: Incoming, person: Correspondent) -> None:
-        """Tell a person that nobody reads its reply, and count it for the sender."""
+        """Send a person a notice that nobody reads its reply, and count it for the sender."""
         if reply.source:
             key = reply.source.key
             await self._store.run("count_refused_reply", key.shard, key.suffix, reply.source.number)
@@ -319,8 +319,8 @@ class ReplyWorker:
     async def _to_office(
         self, reply: Incoming, about: RepliedDelivery | None = None, person: Correspondent | None = None
     ) -> None:
-        """Give the office what belongs to no inbox that somebody reads. Without an office the author is told that
-        nobody does; what belongs to no message at all stays with the bots.
+        """Pass on to the office a reply whose inbox nobody reads. Without an office the author gets a notice; what
+        belongs to no message at all stays with the bots.
         """
         way = reply.way
         stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"

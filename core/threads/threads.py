@@ -331,7 +331,7 @@ class Threads:
         await self._store.command("DEL", self._key("inherited_inboxes", tenant, person))
 
     async def _close(self, tenant: str, owner: Id) -> None:
-        """Note that an inbox is nobody's any more, for as long as its messages can be replied to."""
+        """Note that an inbox has no owner any more, for as long as its messages can be replied to."""
         settings = KEYS["settings"].at(self._store.shard_of(f"{tenant}:{owner}"))
         retention = int(await self._store.command("HGET", settings, "retention_ms") or _RETENTION_MS)
         key = self._key("closed_inbox", tenant, owner)
