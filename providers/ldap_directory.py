@@ -1,7 +1,8 @@
 """Reads the people and groups of a directory server (LDAP, Active Directory) as a mapping file says, in pages.
 
 The library ldap3 is imported here alone. A password goes over TLS only, or to this machine; a referral is not followed,
-because it would get the password. A page that does not end with success is a fault, so half an answer is none.
+because it would get the password. A page that does not end with success is a fault, and so is a reference to another
+server, whose people would be missing: half an answer is none.
 """
 
 import re
@@ -51,6 +52,7 @@ class LdapGroups(Struct, frozen=True, forbid_unknown_fields=True):
 class LdapMapping(Struct, frozen=True, forbid_unknown_fields=True):
     """A mapping file. `user`: the name with which Ada signs in. `id`: the attribute that never changes. `columns`:
     column of the import → attribute. `roles`: value of the attribute of the column role → role of Ada.
+    `ignore_references`: a part of `base` that another server has is left out.
     """
 
     base: str
@@ -60,6 +62,7 @@ class LdapMapping(Struct, frozen=True, forbid_unknown_fields=True):
     columns: Mapping[str, str]
     roles: Mapping[str, str] = {}
     groups: LdapGroups | None = None
+    ignore_references: bool = False
 
 
 class LdapPerson(Struct, frozen=True):
@@ -135,7 +138,7 @@ def _connected(url: str, password: str, user: str) -> ldap3.Connection:
 
 
 def _read(connection: ldap3.Connection, mapping: LdapMapping) -> LdapPeople:
-    groups, owns, titles = _relations(connection, mapping.groups) if mapping.groups else ({}, {}, {})
+    groups, owns, titles = _relations(connection, mapping, mapping.groups) if mapping.groups else ({}, {}, {})
     of = mapping.groups.of if mapping.groups else ""
     attributes = {mapping.id, *mapping.columns.values(), *([of] if of else [])}
     people = [
@@ -145,7 +148,7 @@ def _read(connection: ldap3.Connection, mapping: LdapMapping) -> LdapPeople:
             sorted(groups.get(known := _plain_name(entry.first(of) if of else entry.name), ())),
             sorted(owns.get(known, ())),
         )
-        for entry in _entries(connection, mapping.base, mapping.filter, attributes)
+        for entry in _entries(connection, mapping, mapping.base, mapping.filter, attributes)
     ]
     return LdapPeople(people, titles)
 
@@ -158,12 +161,12 @@ def _mapped(mapping: LdapMapping, column: str, values: Sequence[str]) -> Sequenc
 _Relations = tuple[Mapping[str, set[str]], Mapping[str, set[str]], Mapping[str, str]]
 
 
-def _relations(connection: ldap3.Connection, groups: LdapGroups) -> _Relations:
+def _relations(connection: ldap3.Connection, mapping: LdapMapping, groups: LdapGroups) -> _Relations:
     """Return person → groups, person → groups that it owns, group → title."""
     members, owners = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     titles: dict[str, str] = {}
     attributes = {one for one in (groups.id, groups.title, groups.member, groups.owner) if one}
-    for entry in _entries(connection, groups.base, groups.filter, attributes):
+    for entry in _entries(connection, mapping, groups.base, groups.filter, attributes):
         group = entry.first(groups.id)
         if not group:
             raise LdapFault(f"the group {entry.name} has no {groups.id}")
@@ -183,8 +186,12 @@ def _plain_name(name: str) -> str:
         return name.lower()
 
 
-def _entries(connection: ldap3.Connection, base: str, wanted: str, attributes: set[str]) -> Iterator[LdapEntry]:
-    """Emit all entries, read in pages. Raises LdapFault if a page ends otherwise than with success."""
+def _entries(
+    connection: ldap3.Connection, mapping: LdapMapping, base: str, wanted: str, attributes: set[str]
+) -> Iterator[LdapEntry]:
+    """Emit all entries, read in pages. Raises LdapFault if a page ends otherwise than with success, or another server
+    has a part of them.
+    """
     cookie: bytes | None = None
     while cookie != b"":
         connection.search(
@@ -194,6 +201,11 @@ def _entries(connection: ldap3.Connection, base: str, wanted: str, attributes: s
         for one in connection.response or ():
             if one["type"] == "searchResEntry":
                 yield LdapEntry(one["dn"], whole_values(connection, one))
+            elif one["type"] == "searchResRef" and not mapping.ignore_references:
+                raise LdapFault(
+                    f"a part of {base} is at another server, {str(one['uri'][0])[:200]}: name a base without it, or "
+                    "write ignore_references: true"
+                )
         control = connection.result.get("controls", {}).get(_PAGED)
         cookie = control["value"]["cookie"] if control else b""
 

@@ -8,18 +8,16 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlsplit
 
 import msgspec
 from aiohttp import encode_basic_auth
 from joserfc.jwk import Key
 from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
 
-from core.errors import SetupError
 from providers.oidc.settings import OidcProvider
 from providers.oidc.tokens import JwtKeyUnknown, JwtRefused, read_keys
 from providers.service_call import ServiceUnavailable, call_service
-from providers.service_settings import check_addresses
 
 _CACHED = 3600.0
 _BETWEEN_KEYS = 30.0
@@ -134,9 +132,18 @@ def _decoded(text: str, shape: type[_T]) -> _T:
 
 
 def _check_endpoints(metadata: Metadata) -> None:
-    """Check that all addresses are safe to send secrets to. Raises ServiceUnavailable."""
+    """Check that all addresses are safe to send secrets to: https, or at the issuer itself, which is on this machine if
+    it has no https. So no document leads Ada to another service of this machine. Raises ServiceUnavailable.
+    """
     needed = metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri
+    for url in (*needed, *filter(None, (metadata.userinfo_endpoint, metadata.end_session_endpoint))):
+        if _origin(url)[0] != "https" and _origin(url) != _origin(metadata.issuer):
+            raise ServiceUnavailable(f"an address of the document must begin with https://, not {url[:200]}")
+
+
+def _origin(url: str) -> tuple[str, str]:
+    """Return scheme, and host with port. Raises ServiceUnavailable."""
     try:
-        check_addresses([*needed, *filter(None, (metadata.userinfo_endpoint, metadata.end_session_endpoint))])
-    except (SetupError, ValueError) as fault:
-        raise ServiceUnavailable(str(fault)) from None
+        return urlsplit(url)[:2]
+    except ValueError:
+        raise ServiceUnavailable("the document has a malformed address") from None

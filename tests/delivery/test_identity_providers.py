@@ -316,11 +316,15 @@ class TestBadTimes:
         assert await visitor.signs_in(provider) == DONE, "with the claims of the userinfo address"
         assert read_keys({"keys": "none"}) == read_keys([]) == read_keys({"keys": [{"kty": "RSA"}, None]}) == []
 
+    @pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"])
     async def test_addresses_of_the_document_that_are_not_safe_are_not_called(
-        self, visitor: Visitor, provider: SigningProvider
+        self, visitor: Visitor, provider: SigningProvider, name: str
     ) -> None:
-        provider.metadata = {"token_endpoint": "http://10.0.0.1/token"}
-        assert (await visitor.get(f"{PATH}/university")).headers["Location"] == problem("SIGN_IN_FAILED")
+        other: SigningProvider = provider.other  # type: ignore[attr-defined]
+        for address in ("http://10.0.0.1/token", f"{other.url}/token", "file:///etc/passwd", "http://[", "//x"):
+            provider.metadata = {name: address}
+            assert (await visitor.get(f"{PATH}/university")).headers["Location"] == problem("SIGN_IN_FAILED"), address
+        assert not other.calls, "another service of this machine"
 
     async def test_document_and_keys_are_cached_and_a_new_key_is_read_at_once_but_not_without_end(
         self, visitor: Visitor, provider: SigningProvider, monkeypatch: Any

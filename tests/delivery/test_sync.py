@@ -150,6 +150,29 @@ async def test_an_empty_halved_or_broken_file_changes_nothing(office: Office) ->
     assert [one["blocked"] for one in (await office.people()).values()] == [False, True, True, True]
 
 
+async def test_a_source_that_has_lost_a_column_or_its_groups_changes_nothing(office: Office) -> None:
+    """The export has lost a right at the other system: all people are there, and not what it said of them."""
+    header = "id,name,email,role,fields.room,groups,owns"
+    whole = [f"{n},P {n},p{n}@example.org,trainer,R-{n},PHY-1,PHY-2" for n in range(6)]
+    await office.sync(*whole, header=header)
+    before, groups = await office.people(), await office.group("PHY-1")
+    for number, column in enumerate(header.split(",")[1:], 1):
+        cells = [row.split(",") for row in whole]
+        empty = [",".join([*row[:number], "", *row[number + 1 :]]) for row in cells]
+        for dry_run in (False, True):
+            with pytest.raises(SyncRefused, match=f"6 of 6 people would lose all of '{column}'"):
+                await office.sync(*empty, header=header, dry_run=dry_run)
+    assert await office.people() == before
+    assert await office.group("PHY-1") == groups == before.keys()
+    for person in before:
+        owned = (await office.api.call("GET", f"/v1/ownerships?user={person}")).json["ownerships"]
+        assert [one["id"] for one in owned] == ["PHY-2"]
+    await office.sync(*(row.replace("PHY-1", "PHY-2") for row in whole), header=header)
+    assert await office.group("PHY-2") == before.keys(), "who goes to another group has lost none"
+    assert await office.sync(*(row.replace("PHY-1", "") for row in whole), header=header, many_leave=True) == 0
+    assert await office.group("PHY-1") == set()
+
+
 async def test_two_sources_share_a_person_and_an_account_of_a_provider_stays_bound(office: Office) -> None:
     users = office.api.services.core.directory.users
     await users.create("default", User(7, "Anna", "anna@example.org", external_ids=("oidc:x-1",)))

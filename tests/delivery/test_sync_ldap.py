@@ -157,6 +157,38 @@ async def test_people_groups_and_owners_come_from_a_directory_server_and_half_an
     assert now == before
 
 
+async def test_a_part_at_another_server_and_lost_groups_change_nothing(api: Api, slapd: Slapd, tmp_path: Path) -> None:
+    """A referral, a filter that finds no group any more, and an attribute that the reader may no longer read."""
+    office, mapping, secret = Office(api, tmp_path), tmp_path / "people.yaml", tmp_path / "password"
+    secret.write_text(PASSWORD)
+
+    async def read(text: str) -> int:
+        mapping.write_text(text)
+        given = {**OPTIONS, "mapping": str(mapping), "secret_file": str(secret)}
+        return await sync.run(HttpClient(api.url, ADMIN), Namespace(source="ad", place=slapd.url, **given))
+
+    members = [slapd.person(f"p{number}", f"P {number}", employeeType="student") for number in range(7)]
+    slapd.add("cn=all,ou=groups,dc=uni", "groupOfNames", member=members)
+    assert await read(MAPPING) == 0
+    before, group = await office.people(), await office.group("ad-all")
+    assert group == before.keys()
+    for right, wrong, column in (
+        ("objectClass=groupOfNames", "objectClass=groupOfURLs", "groups"),
+        ("email: mail", "email: title", "email"),
+        ("role: employeeType", "role: l", "role"),
+    ):
+        with pytest.raises(SyncRefused, match=f"7 of 7 people would lose all of '{column}'"):
+            await read(MAPPING.replace(right, wrong))
+    where = "ou=moved,ou=people,dc=uni"
+    slapd.add(where, "referral extensibleObject", ou="moved", ref=f"ldap://another.example.org/{where}")
+    with pytest.raises(SyncRefused, match="is at another server, ldap://another"):
+        await read(MAPPING)
+    assert (await office.people(), await office.group("ad-all")) == (before, group)
+    assert await read(f"{MAPPING}ignore_references: true\n") == 0
+    with pytest.raises(SyncRefused, match="referral"):
+        await read(MAPPING.replace("ou=people,dc=uni", f"ou=x,{where}", 1))
+
+
 def test_the_members_of_a_large_group_that_active_directory_gives_in_parts_are_read_on() -> None:
     """slapd gives no parts; the answers are as MS-ADTS 3.1.1.3.1.3.3 describes them."""
     parts = {"member;range=2-*": ("member;range=2-3", [b"c", b"d"]), "member;range=4-*": ("member;range=4-*", [b"e"])}

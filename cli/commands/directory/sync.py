@@ -15,7 +15,10 @@ from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
 from cli.commands.directory.sync_people import (
+    Relations,
     SyncSource,
+    check_cells,
+    check_relations,
     groups_of,
     missing_of,
     owned,
@@ -54,7 +57,9 @@ def declare(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--create-groups", action="store_true", help="create the groups that do not exist")
     parser.add_argument(
-        "--many-leave", action="store_true", help="block the missing ones also if they are half of the people"
+        "--many-leave",
+        action="store_true",
+        help="do it also if half of the people leave, or lose all groups or what a column had",
     )
     parser.add_argument(
         "--secret-file",
@@ -161,12 +166,17 @@ class SyncRun:
         people = [one async for one in items(self._api, "/v1/users", "users", {})]
         source = SyncSource.of(self._arguments.source, people, columns)
         missing = missing_of(source, rows, may_be_many=self._arguments.many_leave)
+        named = self._named(rows)
+        groups = named | set(sources.get(source.name, {}).get("groups", ()))
+        members, owns = await self._members(source, rows, groups), await self._owned(source, rows, groups)
+        if not self._arguments.many_leave:
+            check_cells(source, table)
+            check_relations("groups", members, groups_of(rows, "groups"))
+            check_relations(OWNS, owns, dict(owned(source, rows)))
         if not await self._import(source, table, missing):
             return FAILURE
-        before = set(sources.get(source.name, {}).get("groups", ()))
-        named = self._named(rows)
-        await self._leave_groups(source, rows, before | named)
-        await self._own_groups(source, rows, before | named)
+        await self._leave_groups(source, members, groups_of(rows, "groups"))
+        await self._own_groups(owns, dict(owned(source, rows)))
         kept = [one for one in rows[0].cells if one not in ("id", OWNS)]
         self._result |= {"columns": kept, "groups": sorted(named)[:_MOST_GROUPS]}
         return SUCCESS
@@ -231,49 +241,60 @@ class SyncRun:
             shown = f"{counted(len(missing), 'person')} left: {', '.join(missing[:_MOST_SHOWN])}"
             print_result(self._arguments, {"left": missing}, shown)
 
-    async def _leave_groups(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> None:
-        """Take people of the source out of its groups, also former ones, where it has them no more."""
-        wanted = groups_of(rows, "groups")
+    async def _members(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> Relations:
+        """Return person of the source → its groups among these, also former ones; none if the source has no groups."""
+        found: dict[str, set[str]] = {}
         owns = {str(person["id"]): own for own, person in source.known.items()}
-        for group in sorted(groups) if wanted else ():
-            path = f"/v1/groups/{quoted(group)}/members"
-            for member in await self._members(path):
-                own = owns.get(str(member["id"]))
-                if own is None or group in wanted.get(own, ()):
-                    continue
-                if not self._dry_run:
-                    await self._api.call("DELETE", f"{path}/{quoted(str(member['id']))}")
-                shown = {"left_group": group, "id": member["id"]}
-                print_result(self._arguments, shown, f"{member['id']} leaves the group {group}")
+        for group in sorted(groups) if groups_of(rows, "groups") else ():
+            for member in await self._members_of(group):
+                if own := owns.get(str(member["id"])):
+                    found.setdefault(own, set()).add(group)
+        return found
 
-    async def _members(self, path: str) -> list[Mapping[str, Any]]:
-        """Return the members of a group; none if it is deleted, or not created by a dry run."""
+    async def _members_of(self, group: str) -> list[Mapping[str, Any]]:
+        """Return the members of a group; none if it is deleted, or does not exist yet."""
         try:
-            return [one async for one in items(self._api, path, "users", {})]
+            return [one async for one in items(self._api, f"/v1/groups/{quoted(group)}/members", "users", {})]
         except CommandFailed as fault:
             if _NO_GROUP not in str(fault):
                 raise
             return []
 
-    async def _own_groups(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> None:
-        """Let people write to the groups that the source says, and no more to others of its groups."""
+    async def _owned(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> Relations:
+        """Return person of the directory → groups among these to which it may write; none if the source has no
+        owners.
+        """
         wanted = dict(owned(source, rows))
+        present = {str(one["id"]) for one in (*source.known.values(), *source.others.values())}
+        asked = {str(one["id"]) for one in source.known.values() if one["role"] in ("trainer", "staff", "admin")}
+        asked |= {user for user, some in wanted.items() if some and user in present}
+        found: dict[str, set[str]] = {}
+        for user in sorted(asked) if wanted else ():
+            owns = (await self._api.call("GET", "/v1/ownerships", query={"user": user}))["ownerships"]
+            found[user] = groups & {str(one["id"]) for one in owns if one["kind"] == "group"}
+        return found
+
+    async def _leave_groups(self, source: SyncSource, members: Relations, wanted: Relations) -> None:
+        """Take people of the source out of its groups, also former ones, where it has them no more."""
+        for own, groups in sorted(members.items()):
+            user = str(source.known[own]["id"])
+            for group in sorted(groups - wanted.get(own, set())):
+                if not self._dry_run:
+                    await self._api.call("DELETE", f"/v1/groups/{quoted(group)}/members/{quoted(user)}")
+                print_result(self._arguments, {"left_group": group, "id": user}, f"{user} leaves the group {group}")
+
+    async def _own_groups(self, owns: Relations, wanted: Relations) -> None:
+        """Let people write to the groups that the source says, and no more to others of its groups."""
         pairs = [(user, group) for user, some in wanted.items() for group in sorted(some)]
         records = [(n, [escaped(user), "group", escaped(group)]) for n, (user, group) in enumerate(pairs, 2)]
         if self._dry_run or not wanted:
             return
         if records and not await self._upload("ownerships", written_records([(1, ["user", "kind", "id"]), *records])):
             raise SyncRefused("refused", "the owners of groups were not imported")
-        before = {str(one["id"]) for one in source.known.values() if one["role"] in ("trainer", "staff", "admin")}
-        for user in sorted(before | {user for user, some in wanted.items() if some}):
-            owns = (await self._api.call("GET", "/v1/ownerships", query={"user": user}))["ownerships"]
-            for one in owns:
-                if one["kind"] == "group" and str(one["id"]) in groups - wanted.get(user, set()):
-                    path = f"/v1/ownerships/{quoted(user)}/group/{quoted(str(one['id']))}"
-                    await self._api.call("DELETE", path)
-                    print_result(
-                        self._arguments, {"disowned": one["id"], "id": user}, f"{user} owns {one['id']} no more"
-                    )
+        for user, some in sorted(owns.items()):
+            for group in sorted(some - wanted.get(user, set())):
+                await self._api.call("DELETE", f"/v1/ownerships/{quoted(user)}/group/{quoted(group)}")
+                print_result(self._arguments, {"disowned": group, "id": user}, f"{user} owns {group} no more")
 
 
 COMMANDS: Mapping[str, Command] = {"sync": Command(declare, over_http(run))}

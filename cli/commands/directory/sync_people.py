@@ -21,9 +21,13 @@ _LEFT = "-left"
 _GONE = "-gone"
 """Of a person that has left, and that somebody had blocked before: coming back does not end that block."""
 _SHARED = ("name", "email", "role", "locale", "opt_out", *GUARDIANS)
+_EMPTIED_FREELY = 5
+"""People that may lose what the source has said of them, however few it has."""
 _ADMIN = "admin"
 
 Item = Mapping[str, Any]
+Relations = Mapping[str, set[str]]
+"""Person → groups."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,31 @@ def missing_of(source: SyncSource, rows: Sequence[CsvRow], *, may_be_many: bool)
         )
         raise SyncRefused("halved", message, len(missing), len(source.present))
     return missing
+
+
+def check_cells(source: SyncSource, table: SourceTable) -> None:
+    """Check that no column of the source has become empty for half of those who had something in it. Raises
+    SyncRefused.
+    """
+    for column in table.rows[0].cells:
+        filled = [row for row in table.rows if _now(source.person_of(row), column)]
+        check_emptied(column, sum(not _cell(source, table, row, column, []) for row in filled), len(filled))
+
+
+def check_emptied(what: str, emptied: int, filled: int) -> None:
+    """Check that a run takes away something from fewer than half of the people who have it. Raises SyncRefused."""
+    if emptied > _EMPTIED_FREELY and emptied * 2 >= filled:
+        message = (
+            f"{emptied} of {filled} people would lose all of {what!r}, so the source is taken for a broken one; "
+            "nothing was changed. If this is meant, repeat this with --many-leave"
+        )
+        raise SyncRefused("halved", message)
+
+
+def check_relations(what: str, before: Relations, wanted: Relations) -> None:
+    """Check that a run does not take all groups away from half of the people who have some. Raises SyncRefused."""
+    had = [person for person, groups in before.items() if groups and person in wanted]
+    check_emptied(what, sum(not wanted[person] for person in had), len(had))
 
 
 def table_of(source: SyncSource, table: SourceTable) -> tuple[str, list[str]]:
