@@ -58,11 +58,23 @@ def format_preview(seen: Mapping[str, Any]) -> str:
     lines = ["  ".join([f"people {seen['people']}", *(f"{name} {count}" for name, count in counts.items() if count)])]
     rows = [[name, f"people {one['people']}", _sms_of(one)] for name, one in seen["channels"].items()]
     lines += align(rows)
+    lines += align(_question_rows(seen))
     if seen["moved_from"]:
         lines.append(f"quiet hours: moved to {seen['deliver_at']}")
     if seen["quota"] and not seen["quota"]["allowed"]:
         lines.append(f"the quota of {seen['quota']['limit']} is used up")
     return "\n".join([*lines, "nothing was sent"])
+
+
+def _question_rows(seen: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Emit how people answer in each channel that reaches somebody; nothing if the delivery asks nothing."""
+    for name, shown in seen["shown"].items():
+        one, by = seen["channels"][name], shown.get("answer_by")
+        if not one["people"] or not (by or "answer" in shown["not_shown"]):
+            continue
+        reminders = f"at most {one['reminders']} reminders" if one.get("reminders") else ""
+        later = "only without an answer" if one.get("only_unanswered") else ""
+        yield list(filter(None, [name, f"answers by {by}" if by else "nobody can answer", reminders, later]))
 
 
 def _sms_of(channel: Mapping[str, Any]) -> str:

@@ -134,6 +134,14 @@ class Question(Struct, frozen=True, omit_defaults=False):
         """Return how many waves of reminders there are at most, planned ones and those by hand."""
         return self.remind.most if self.remind else MOST_REMINDERS_BY_HAND
 
+    def planned_reminders(self, released: int) -> int:
+        """Return how many reminders there are time for. `released`: Unix ms."""
+        if not self.remind:
+            return 0
+        if not self.until:
+            return self.remind.most
+        return min(self.remind.most, 1 + (self.until - released - self.remind.after - 1) // self.remind.every)
+
     def option(self, key: str) -> Option | None:
         return next((one for one in self.options if one.key == key), None)
 

@@ -24,7 +24,7 @@ from core.model.question import AnswerKind, AskedChild, LinkPlace, Pressed, Ques
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
 from core.updates.events import SEND_REPLY
-from couriers.sending.content.asking import AnswerWays, ask, widest_numbers, with_link
+from couriers.sending.content.asking import AnswerWays, ask, ways_of, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import HasLimits, LinksPreferences, Message, UsesSubscriptions, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
@@ -66,9 +66,7 @@ class Messages:
         """Return how the address of an entry may answer."""
         usual = self._usual_ways(self._question(entry))
         numbers = self._numbers.get((entry.number, entry.contact), usual.numbers)
-        is_private = not is_group(self._channel, entry.address)  # in a group anybody could answer for the recipient
-        has_id = is_private or not entry.address.startswith("@")  # a press has the id of its chat, not the name
-        return AnswerWays(usual.url if is_private else "", numbers, is_private, has_id)
+        return ways_of(usual._replace(numbers=numbers), self._channel, entry.address)
 
     def _present(self, text: str, content: Content | None, ways: AnswerWays, question: Question | None) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""

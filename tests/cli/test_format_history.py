@@ -101,11 +101,26 @@ def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:
 
 def test_a_preview_names_a_quota_that_is_used_up() -> None:
     counts = dict.fromkeys(("no_contact", "opted_out", "duplicates", "cannot_answer"), 0)
-    seen = {"people": 2, **counts, "channels": {"vk": {"people": 2}}, "moved_from": None}
+    seen = {"people": 2, **counts, "channels": {"vk": {"people": 2}}, "shown": {}, "moved_from": None}
     shown = "people 2\n  vk  people 2\n"
     assert format_preview({**seen, "quota": {"limit": 4, "allowed": True}}) == f"{shown}nothing was sent"
     used_up = f"{shown}the quota of 4 is used up\nnothing was sent"
     assert format_preview({**seen, "quota": {"limit": 4, "allowed": False}}) == used_up
+
+
+def test_a_preview_says_how_each_channel_answers_a_question() -> None:
+    counts = {**dict.fromkeys(("no_contact", "opted_out", "duplicates"), 0), "cannot_answer": 1}
+    channels = {"telegram-bot": {"people": 9, "addresses": 9, "reminders": 27}, "sms": {"people": 1}}
+    channels |= {"email": {"people": 2, "only_unanswered": True}, "vk": {"people": 0}}
+    shown = {"telegram-bot": {"answer_by": "press", "not_shown": []}, "sms": {"not_shown": ["answer"]}}
+    shown |= {name: {"answer_by": "link", "not_shown": []} for name in ("email", "vk")}
+    seen = {"people": 12, **counts, "channels": channels, "shown": shown, "moved_from": None, "quota": None}
+    assert format_preview(seen).splitlines()[5:] == [
+        "  telegram-bot  answers by press   at most 27 reminders",
+        "  sms           nobody can answer",
+        "  email         answers by link    only without an answer",
+        "nothing was sent",
+    ]
 
 
 def test_the_parts_of_an_sms_are_named_if_anybody_gets_one() -> None:

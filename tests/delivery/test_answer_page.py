@@ -62,9 +62,14 @@ class Links:
 
 
 @pytest.fixture
-async def links(api: Api) -> Any:
-    courier = FakeCourier("mail")
-    runtime = Runtime(api.store, "mail", replace(QUICK, answer_url="https://ada.example/a/"))
+def channel() -> str:
+    return "mail"
+
+
+@pytest.fixture
+async def links(api: Api, channel: str) -> Any:
+    courier = FakeCourier(channel)
+    runtime = Runtime(api.store, channel, replace(QUICK, answer_url="https://ada.example/a/"))
     await runtime.add(courier)
     running = asyncio.create_task(runtime.run())
     yield Links(api, courier)
@@ -261,3 +266,18 @@ async def test_the_preview_says_how_people_answer_and_how_many_cannot(links: Lin
     del body["answer"]
     plain = (await links.api.call("POST", "/v1/deliveries/preview", body)).json
     assert (plain["cannot_answer"], "answer_by" in plain["shown"]["mail"]) == (0, False)
+
+
+@pytest.mark.parametrize("channel", ["telegram"])
+async def test_the_preview_names_a_group_chat_in_which_nobody_can_answer(links: Links) -> None:
+    """It showed a link, and the courier puts none into a group."""
+    chat = {"id": "class", "contacts": {"telegram": "-1001000000009"}}
+    people = [chat, {"id": 1, "contacts": {"telegram": "100001"}}]
+    body = delivery_body(recipients=people, channels=["telegram"], answer=CHOICE)
+    preview = (await links.api.call("POST", "/v1/deliveries/preview", body)).json
+    assert (preview["cannot_answer"], preview["shown"]["telegram"]["answer_by"]) == (1, "link")
+    shown = (await links.api.call("POST", "/v1/deliveries/preview?recipient=class", body)).json["shown"]["telegram"]
+    made = await links.api.call("POST", "/v1/deliveries", body)
+    history = await finished(links.api, made.headers["Location"])
+    sent = [one["outcomes"]["telegram"].get("not_shown") for one in history["recipients"]]
+    assert (shown["not_shown"], sent) == (["answer"], [["answer"], None])

@@ -199,6 +199,10 @@ async def test_how_a_question_is_asked_again_is_shown_and_counted_before_it_is_s
         "telegram": (6, None),
         "sms": (6, True),
     }
+    until = write_time(datetime.now(UTC) + timedelta(hours=40))
+    closing = body | {"answer": body["answer"] | {"until": until}}
+    channels = (await api.call("POST", "/v1/deliveries/preview", closing)).json["channels"]
+    assert {one["reminders"] for one in channels.values()} == {4}
     made = await api.call("POST", "/v1/deliveries", body)
     history = (await api.call("GET", made.headers["Location"])).json
     assert history["answer"]["remind"] == again["remind"]

@@ -113,6 +113,14 @@ class TestQuietHours:
         alarm = await api.as_key(secret).call("POST", "/v1/deliveries", delivery_body(urgent=True))
         assert alarm.json["state"] == "released"
 
+    async def test_the_next_reminder_is_shown_at_their_end(self, api: Api) -> None:
+        answer = {"kind": "confirm", "remind": {"after": "PT1M", "every": "PT2H", "most": 3}}
+        sent = await api.call("POST", "/v1/deliveries", delivery_body(urgent=True, answer=answer))
+        deliveries = (await api.call("GET", "/v1/deliveries")).json["deliveries"]
+        for shown in ((await api.call("GET", sent.headers["Location"])).json, deliveries[0]):
+            wait = datetime.fromisoformat(shown["reminders"]["next_at"]) - datetime.now(UTC)
+            assert timedelta(minutes=58) < wait < timedelta(minutes=62)
+
     async def test_a_retry_is_refused(self, api: Api) -> None:
         sent = await api.call("POST", "/v1/deliveries", delivery_body(urgent=True))
         refused = await api.call("POST", sent.headers["Location"] + "/retry")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from core.answers import LINK, NUMBER, PRESS, TEXT
 from core.answers.buttons import asking
 from core.answers.tokens import LINK_LENGTH
+from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature
 from core.model.numbered_choices import MOST_CHOICES
 from core.model.question import AnswerKind, Question
@@ -36,6 +37,14 @@ class AnswerWays(NamedTuple):
     numbers: Sequence[int] = ()
     quotes: bool = True
     presses: bool = True
+
+
+def ways_of(usual: AnswerWays, channel: str, address: str) -> AnswerWays:
+    """Return how an address may answer, where a private one answers in the `usual` ways."""
+    if not is_group(channel, address):
+        return usual
+    has_id = not address.startswith("@")  # a press has the id of its chat, not the name
+    return usual._replace(url="", quotes=False, presses=has_id)  # with a link, anybody could answer for the recipient
 
 
 class Asked(NamedTuple):

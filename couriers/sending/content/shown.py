@@ -20,6 +20,7 @@ from couriers.sending.content.asking import (
     AnswerWays,
     ask,
     first_numbers,
+    ways_of,
     widest_numbers,
     with_link,
 )
@@ -63,12 +64,27 @@ def display_of(courier: Courier, answer_url: str = "", *, is_mailed: bool = Fals
     return Display(courier.shows, frozenset(as_text), limits, answer_url, is_mailed, *taken)
 
 
-def shown_in(display: Display, text: str, content: Content | None, question: Question | None = None) -> Shown:
-    """Return what a person sees of a delivery in a channel."""
-    presented = _presented(display, text, content, question, first_numbers)
+def shown_in(
+    display: Display,
+    text: str,
+    content: Content | None,
+    question: Question | None = None,
+    channel: str = "",
+    address: str = "",
+) -> Shown:
+    """Return what a person sees of a delivery in a channel. `address`: the one that answers a question; "" for a
+    private one.
+    """
+
+    def presented_with(numbers: Callable[[Question], Sequence[int]]) -> Presented:
+        return _presented(
+            display, text, content, question, ways_of(_usual_ways(display, question, numbers), channel, address)
+        )
+
+    presented = presented_with(first_numbers)
     longest = presented
     if presented.answer_by == NUMBER:
-        longest = _presented(display, text, content, question, widest_numbers)
+        longest = presented_with(widest_numbers)
     left = presented.content or NOTHING
     if question and presented.answer_by == PRESS:
         left = with_tokens(left, question, [one.key for one in question.options])
@@ -92,18 +108,24 @@ def shown_in(display: Display, text: str, content: Content | None, question: Que
     )
 
 
+def _usual_ways(
+    display: Display, question: Question | None, numbers: Callable[[Question], Sequence[int]]
+) -> AnswerWays:
+    """Return how private addresses answer. `numbers`: returns those of the options, where people can answer by them."""
+    return AnswerWays(display.answer_url, numbers(question) if question and display.limits.numbers else ())
+
+
 def _presented(
     display: Display,
     text: str,
     content: Content | None,
     question: Question | None,
-    numbers: Callable[[Question], Sequence[int]],
+    ways: AnswerWays,
 ) -> Presented:
-    """Return what a courier gets. `numbers`: returns those of the options, where people can answer by them."""
+    """Return what a courier gets."""
     as_text = display.written_as_text
     asked = None
     if question:
-        ways = AnswerWays(display.answer_url, numbers(question) if display.limits.numbers else ())
         asked = ask(question, text, content, display.shows, as_text, ways)
         text, content = asked.text, asked.content
     presented = present(text, content, display.shows, as_text(content) if content else ())

@@ -8,6 +8,7 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
+from core.admission.quiet_hours import QuietHours
 from core.admission.quotas import ADMIN
 from core.deliveries.histories.listing import SentMessage
 from core.model import delivery, history
@@ -20,13 +21,12 @@ from core.model.question import Question
 from core.model.states import DeliveryState, Status, Verdict
 from core.model.text import characters
 from core.model.text.characters import nfc
-from core.sessions import Identity
 from core.uploads import not_found
 from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
-from delivery.http.context import Request, Response, next_page_link
+from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
 from delivery.http.responses.uploads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
@@ -188,7 +188,9 @@ class DeliverySummary(Struct, kw_only=True):
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
-    def of(cls, delivery: history.History, *, is_hidden: bool = False) -> "DeliverySummary":
+    def of(
+        cls, delivery: history.History, quiet_hours: QuietHours | None, *, is_hidden: bool = False
+    ) -> "DeliverySummary":
         shown = without_texts(delivery) if is_hidden else delivery
         follows, asked = shown.follows, shown.question if shown.answers is not None else None
         return DeliverySummary(
@@ -219,7 +221,7 @@ class DeliverySummary(Struct, kw_only=True):
             personal=list(shown.personal) or UNSET,
             answer=QuestionView.of(asked) if asked else UNSET,
             answers=AnswerCounts.of(shown.answers) if asked and shown.answers else UNSET,
-            reminders=RemindersView.of(shown.reminders) if asked else UNSET,
+            reminders=RemindersView.of(shown.reminders, quiet_hours) if asked else UNSET,
             follows=DeliveryLink.to(follows) if follows else UNSET,
             followed_by=[DeliveryLink.to(one) for one in shown.followed_by] or UNSET,
             left_out=shown.left_out or UNSET,
@@ -241,8 +243,10 @@ class HistoryResponse(DeliverySummary, kw_only=True):
     next: str | None
 
     @classmethod
-    def of(cls, delivery: history.History, *, is_hidden: bool = False) -> "HistoryResponse":
-        summary = asdict(DeliverySummary.of(delivery, is_hidden=is_hidden))
+    def of(
+        cls, delivery: history.History, quiet_hours: QuietHours | None, *, is_hidden: bool = False
+    ) -> "HistoryResponse":
+        summary = asdict(DeliverySummary.of(delivery, quiet_hours, is_hidden=is_hidden))
         shown = without_texts(delivery) if is_hidden else delivery
         recipients = [RecipientHistory.of(one, shown.question) for one in shown.recipients]
         return cls(**summary, recipients=recipients, next=delivery.next)
@@ -255,9 +259,14 @@ class DeliveryPage(Struct):
     next: str | None
 
     @classmethod
-    def of(cls, histories: Iterable[history.History], cursor: str | None, identity: Identity) -> "DeliveryPage":
-        listed = [DeliverySummary.of(one, is_hidden=not identity.acts_for(one.key.sender)) for one in histories]
+    def of(cls, histories: Iterable[history.History], cursor: str | None, request: ApiRequest) -> "DeliveryPage":
+        hours, acts_for = quiet_hours_of(request), request.identity.acts_for
+        listed = [DeliverySummary.of(one, hours, is_hidden=not acts_for(one.key.sender)) for one in histories]
         return cls(listed, cursor)
+
+
+def quiet_hours_of(request: ApiRequest) -> QuietHours | None:
+    return request.services.core.sending.quiet_hours(request.tenant)
 
 
 Position = Annotated[str, cursor_form("^[0-9]{1,9}$")]
@@ -306,7 +315,8 @@ async def show(request: Request[None, HistoryQuery]) -> Response:
     )
     hidden = await is_hidden(request, "GET /v1/deliveries/{id}")
     history = replace(history, uninformed=await with_names_of_uninformed(request, history.uninformed))
-    return Response(HistoryResponse.of(history, is_hidden=hidden), headers=next_page_link(request.http, history.next))
+    shown = HistoryResponse.of(history, quiet_hours_of(request), is_hidden=hidden)
+    return Response(shown, headers=next_page_link(request.http, history.next))
 
 
 async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
@@ -340,7 +350,7 @@ async def list_page(request: Request[None, DeliveryQuery]) -> Response:
         cursor=query.cursor or None,
         limit=query.limit or 100,
     )
-    return Response(DeliveryPage.of(histories, cursor, request.identity), headers=next_page_link(request.http, cursor))
+    return Response(DeliveryPage.of(histories, cursor, request), headers=next_page_link(request.http, cursor))
 
 
 def _time(request: Request[None, DeliveryQuery], name: str) -> datetime | None:

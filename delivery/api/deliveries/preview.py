@@ -1,19 +1,21 @@
 """The preview of a delivery: what a send of the same body would do, and what each person will see."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound
-from core.model.clock import write_optional_time
+from core.model.clock import to_ms, write_optional_time
+from core.model.contacts.addresses import is_group
 from core.model.content import Button
-from core.model.delivery import Following, QuotaState, Uninformed
+from core.model.delivery import Following, NewDelivery, QuotaState, Recipient, Uninformed
 from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
-from core.model.question import Question
 from core.model.text.personal import LANGUAGE
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable
@@ -237,13 +239,14 @@ def _channel(
         channel.total_parts = parts
     if display.limits.price:
         channel.price = display.limits.price
-    _add_asking_again(channel, name, found.delivery.question)
+    _add_asking_again(channel, name, found.delivery)
     return channel
 
 
-def _add_asking_again(channel: PreviewChannel, name: str, question: Question | None) -> None:
+def _add_asking_again(channel: PreviewChannel, name: str, delivery: NewDelivery) -> None:
+    question = delivery.question
     if question and question.remind:
-        channel.reminders = question.remind.most * channel.people
+        channel.reminders = question.planned_reminders(to_ms(delivery.deliver_at or datetime.now(UTC))) * channel.people
     if question and question.escalate and name in question.escalate.channels:
         channel.only_unanswered = True
 
@@ -256,9 +259,25 @@ def _reached(found: Preview, number: int) -> PreviewPerson:
 def _cannot_answer(found: Preview, displays: Mapping[str, Display]) -> int:
     """Return how many people get the question only where they cannot answer it."""
     message, question = found.message_of(0), found.delivery.question
-    asking = {name for name, one in displays.items() if shown_in(one, *message, question).answer_by}
-    reached = (found.channels_of(one) for one in found.delivery.recipients)
-    return sum(1 for channels in reached if channels and asking.isdisjoint(channels))
+
+    @cache
+    def asks(channel: str, group: str) -> bool:
+        return bool(shown_in(displays[channel], *message, question, channel, group).answer_by)
+
+    def asked(person: Recipient) -> Iterator[bool]:
+        for channel in found.channels_of(person):
+            yield from (asks(channel, one if is_group(channel, one) else "") for one in person.contacts[channel])
+
+    return sum(1 for one in found.delivery.recipients if found.channels_of(one) and not any(asked(one)))
+
+
+def _example(found: Preview, channel: str, number: int | None) -> str:
+    """Return an address of a channel: of the person with this number, or of anybody; a group chat only if there is no
+    private one. "" if there is none.
+    """
+    people = found.delivery.recipients if number is None else [found.delivery.recipients[number]]
+    addresses = [address for one in people for address in one.contacts.get(channel, ())]
+    return min(addresses, key=lambda one: is_group(channel, one), default="")
 
 
 def _named(unreachable: Sequence[Unreachable]) -> list[PreviewPerson]:
@@ -277,7 +296,8 @@ async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     displays = dict.fromkeys(found.delivery.channels, Display()) | {
         view.name: view.display for view in views if view.display
     }
-    shown = {name: shown_in(displays[name], *found.message_of(number or 0), found.delivery.question) for name in wanted}
+    message = *found.message_of(number or 0), found.delivery.question
+    shown = {name: shown_in(displays[name], *message, name, _example(found, name, number)) for name in wanted}
     parts = _parts(found, displays) if found.delivery.personal else {}
     said = PreviewResponse.of(found, shown, displays, number, parts)
     if said.uninformed:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from msgspec import UNSET, Struct, UnsetType
 
+from core.admission.quiet_hours import QuietHours
 from core.answers.values import answer_text
 from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.history import Reminders
@@ -85,15 +86,19 @@ class WaveView(Struct):
 
 
 class RemindersView(Struct):
-    """The reminders of a question. `next_at`: when the next one is planned; quiet hours move it."""
+    """The reminders of a question. `next_at`: when the next one is planned, at the earliest: of a time in quiet hours
+    their end, after which it may be a few minutes.
+    """
 
     sent: list[WaveView]
     next_at: str | None
 
     @classmethod
-    def of(cls, reminders: Reminders) -> "RemindersView":
+    def of(cls, reminders: Reminders, quiet_hours: QuietHours | None) -> "RemindersView":
+        planned = reminders.next_at
+        moved = quiet_hours.moved(planned, timedelta()) if quiet_hours and planned else None
         waves = [WaveView(write_time(one.at), one.people, one.by or None) for one in reminders.sent]
-        return cls(waves, write_optional_time(reminders.next_at))
+        return cls(waves, write_optional_time(moved or planned))
 
 
 class AnswerCounts(Struct):

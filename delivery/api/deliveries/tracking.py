@@ -15,7 +15,7 @@ from core.model.field_types import INT64
 from core.model.history import HistoryChange
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
-from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
+from delivery.api.deliveries.histories import HistoryResponse, OutcomeView, quiet_hours_of
 from delivery.api.deliveries.question_views import AnswerView
 from delivery.http.authentication import is_still_known
 from delivery.http.context import ApiContext, ApiRequest, Request, Response, encode
@@ -119,7 +119,8 @@ async def track(request: Request[TrackRequest, NoParameters]) -> Response:
     timeout = 10.0 if isinstance(body.timeout, UnsetType) else body.timeout
     waiting = request.services.core.tracker.wait(key, request.tenant, body.touch_count or 1, timeout)
     history, timed_out = await _unless_closing(waiting, request.context)
-    return Response(TrackResponse(HistoryResponse.of(history) if history else None, timed_out))
+    shown = HistoryResponse.of(history, quiet_hours_of(request)) if history else None
+    return Response(TrackResponse(shown, timed_out))
 
 
 async def _unless_closing(waiting: Awaitable[T], context: ApiContext) -> T:

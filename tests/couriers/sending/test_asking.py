@@ -99,6 +99,28 @@ def test_the_addresses_of_groups_are_known_in_each_channel(channel: str, groups:
     assert [one for one in (*groups, *people) if is_group(channel, one)] == groups
 
 
+@pytest.mark.parametrize(
+    ("channel", "group", "shows", "by"),
+    [
+        ("telegram-bot", "-100123", BUTTONS, "press"),
+        ("telegram-bot", "@school", BUTTONS, ""),
+        ("vk", "2000000001", BUTTONS, "press"),
+        ("max", "-70001", BUTTONS, "press"),
+        ("telegram", "-100123", frozenset(), ""),
+        ("apprise", "mattermost", frozenset(), ""),
+    ],
+)
+def test_the_preview_of_a_group_chat_offers_no_link_and_no_reply(
+    channel: str, group: str, shows: frozenset[Feature], by: str
+) -> None:
+    """A link in a group would let anybody answer for the recipient, so couriers put none there."""
+    display = Display(shows, answer_url=URL)
+    shown = shown_in(display, "Придёте?", None, COMING, channel, group)
+    assert (shown.answer_by, shown.not_shown) == (by, () if by else ("answer",))
+    written = shown_in(display, "Сколько вас?", None, Question(AnswerKind.NUMBER, (), "ru"), channel, group)
+    assert (written.answer_by, written.not_shown) == ("", ("answer",))
+
+
 def test_a_text_that_is_cut_for_a_link_says_so() -> None:
     long: Any = seen(Display(answer_url=URL), text="я" * 4096)
     assert long.not_shown == ("text_end",)
