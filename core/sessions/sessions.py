@@ -3,7 +3,7 @@
 A secret has 256 random bits, so a plain SHA-256 is enough: it cannot be guessed. A session is a string with a time to
 live, and an entry in the list of the sessions of its key or person, by which all of them are ended at once. Both are in
 the shard of the tenant, which the secret names. A personal key is stored as a session with a name and scopes, so it
-ends as sessions do.
+ends as sessions do; one list for each shard has the personal keys of all people, and is read in place of all sessions.
 """
 
 import re
@@ -42,6 +42,7 @@ CALENDAR = "calendar"
 """The scope of a personal key that reads the calendar of its person."""
 
 _NOTED = timedelta(minutes=1)
+_PAGE = 500
 _PLACED = re.compile(r"(\d{1,5})\.", re.ASCII)
 
 
@@ -158,16 +159,13 @@ class Sessions:
         if identity is None:
             raise session_ended()
         listed, ttl_ms = self._list_of(identity), lifetime // timedelta(milliseconds=1)
-        now = to_ms(datetime.now(UTC))
-        await self._store.command("ZREMRANGEBYSCORE", listed, "-inf", now)
-        await self._store.command("ZADD", listed, now + ttl_ms, hashed)  # first: what is listed can be ended
+        for one in (listed, self._personal_list(identity)) if session.personal_key else (listed,):
+            await self._list(one, hashed, ttl_ms)  # first: what is listed can be ended
         key = self._keys(identity, [hashed])[0]
         await self._store.command("SET", key, _encoded(session), "PX", ttl_ms)
-        last = await self._store.command("ZRANGE", listed, -1, -1, "WITHSCORES")
-        if not last or await self._store.command("ZSCORE", listed, hashed) is None:  # all were ended meanwhile
+        if await self._store.command("ZSCORE", listed, hashed) is None:  # all were ended meanwhile
             await self._store.command("DEL", key)
             raise session_ended()
-        await self._store.command("PEXPIREAT", listed, int(float(last[0][1])))
         return identity
 
     async def find(self, secret: str) -> Identity | None:
@@ -195,20 +193,17 @@ class Sessions:
             await self._store.command("SET", key, _encoded(noted), "XX", "KEEPTTL")  # XX: a revoked one stays revoked
         return identity
 
-    async def personal_keys(self) -> AsyncIterator[tuple[str, str, PersonalKey]]:
-        """Yield (tenant, person, key) of all personal keys of all tenants, each perhaps more than once."""
-        for homes in self._store.shard_map.primaries().values():
-            cursor = "0"
-            while True:
-                cursor, names = await self._store.command_at(
-                    homes[0], "SCAN", cursor, "MATCH", "session:*", "COUNT", 500
-                )
-                for name in names:
-                    session = _decoded(await self._store.command("GET", name))
-                    if session and session.personal_key:
+    async def personal_keys(self, before: datetime | None = None) -> AsyncIterator[tuple[str, str, PersonalKey]]:
+        """Yield (tenant, person, key) of the personal keys of all tenants. `before`: of those that end before then."""
+        latest = f"({to_ms(before)}" if before else "+inf"
+        for shard in range(self._store.shards):
+            listed = KEYS["personal_keys"].at(shard)
+            hashes = await self._store.command("ZRANGEBYSCORE", listed, to_ms(datetime.now(UTC)), latest)
+            for first in range(0, len(hashes), _PAGE):
+                names = [KEYS["session"].at(shard, one) for one in hashes[first : first + _PAGE]]
+                for session in map(_decoded, await self._store.command("MGET", *names)):
+                    if session and session.personal_key:  # else it was revoked, or its person deleted
                         yield session.tenant, session.person, session.personal_key
-                if str(cursor) == "0":
-                    break
 
     async def stored(self, secret: str) -> StoredSession | None:
         """Return the record with this secret, a session's or a personal key's."""
@@ -244,7 +239,8 @@ class Sessions:
     async def end_hashed(self, identity: Identity, hashed: str) -> None:
         """End the session or personal key with this hash, which is of the same person or key."""
         await self._store.command("DEL", *self._keys(identity, [hashed]))
-        await self._store.command("ZREM", self._list_of(identity), hashed)
+        for listed in (self._list_of(identity), self._personal_list(identity)):
+            await self._store.command("ZREM", listed, hashed)
 
     async def end_all(self, identity: Identity) -> None:
         """End all sessions and personal keys of the same person or key."""
@@ -252,7 +248,8 @@ class Sessions:
         hashes = await self._store.command("ZRANGE", listed, 0, -1)
         if hashes:
             await self._store.command("DEL", *self._keys(identity, hashes))
-            await self._store.command("ZREM", listed, *hashes)
+            for one in (listed, self._personal_list(identity)):
+                await self._store.command("ZREM", one, *hashes)
 
     async def end_outside(self, tenant: str, person: User, outside: OutsideLogin) -> None:
         """End the sessions of a person that were begun with this account; with `login` only those of that sign-in."""
@@ -269,6 +266,17 @@ class Sessions:
     def _keys(self, identity: Identity, hashes: Iterable[str]) -> list[str]:
         shard = self.shard_of(identity)
         return [KEYS["session"].at(shard, one) for one in hashes]
+
+    async def _list(self, listed: str, hashed: str, ttl_ms: int) -> None:
+        """Add a session to a list, which lives as long as its last one."""
+        now = to_ms(datetime.now(UTC))
+        await self._store.command("ZREMRANGEBYSCORE", listed, "-inf", now)
+        await self._store.command("ZADD", listed, now + ttl_ms, hashed)
+        if last := await self._store.command("ZRANGE", listed, -1, -1, "WITHSCORES"):
+            await self._store.command("PEXPIREAT", listed, int(float(last[0][1])))
+
+    def _personal_list(self, identity: Identity) -> str:
+        return KEYS["personal_keys"].at(self.shard_of(identity))
 
     def _list_of(self, identity: Identity) -> str:
         """Return the key of the list, by which `delete_user.lua` ends the sessions of a deleted person."""

@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from datetime import UTC
+from typing import Any
 
 import pytest
 
@@ -137,6 +138,31 @@ async def test_doctor_names_the_keys_that_end_soon(api: Api) -> None:
     assert finding.is_good is None
     assert "old.py of 1 on " in finding.detail
     assert "marks.py" not in finding.detail
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_keys_of_all_people_are_read_without_the_sessions_and_other_keys_of_the_store(api: Api) -> None:
+    async def calls() -> int:
+        stats: dict[str, Any] = await api.store.redis.info("commandstats")
+        return sum(one["calls"] for name, one in stats.items() if name != "cmdstat_info")
+
+    browsers = [await as_person(api, 1) for _ in range(20)]
+    for number in range(5):
+        await made(api, browsers[number], name=f"{number}.py", days=13)
+    revoked = (await browsers[0].call("GET", "/v1/me/keys")).json["keys"][0]["id"]
+    assert (await browsers[0].call("DELETE", f"/v1/me/keys/{revoked}")).status == 204
+    before = await calls()
+    assert "end within 14 days: 1.py of 1" in (await check_personal_keys(api.store)).detail
+    first = await calls() - before
+    session = '{"tenant":"default","begun_at":"2026-01-01T00:00:00Z","key":"a program"}'
+    for number in range(2000):
+        await api.store.command("SET", f"session:{{0}}:{number}", session, "PX", 60_000)
+    before = await calls()
+    finding = await check_personal_keys(api.store)
+    assert finding.detail.count(".py of 1 on") == 4
+    assert await calls() - before == first < 10
+    assert (await browsers[0].call("DELETE", "/v1/sessions?all")).status == 204
+    assert (await check_personal_keys(api.store)).is_good
 
 
 @pytest.mark.usefixtures("people")

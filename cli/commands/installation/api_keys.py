@@ -109,12 +109,12 @@ async def _log_personal(store: Store, tenant: str, what: str, key_id: str, perso
 async def list_all(store: Store, arguments: Namespace) -> None:
     keys = ApiKeys(store)
     found, sessions = await keys.list(), Sessions(store, Directory(store), keys)
-    of_people = {key.id: (tenant, person, key) async for tenant, person, key in sessions.personal_keys()}
+    of_people = [one async for one in sessions.personal_keys()]
     if not found and not of_people:
         print_nothing(arguments)
     for key in found:
         print_result(arguments, key.as_json(), describe(key, arguments.zone))
-    for tenant, person, one in sorted(of_people.values(), key=lambda place: (*place[:2], place[2].expires_at)):
+    for tenant, person, one in sorted(of_people, key=lambda place: (*place[:2], place[2].expires_at)):
         print_result(arguments, _as_json(tenant, person, one), describe_personal(tenant, person, one, arguments.zone))
 
 

@@ -335,10 +335,9 @@ async def check_personal_keys(store: Store, zone: tzinfo = UTC) -> Finding:
     """Return whose personal keys end soon: their programs are refused from that moment on."""
     sessions = Sessions(store, Directory(store), ApiKeys(store))
     soon, days = datetime.now(UTC) + KEY_ENDS_SOON, KEY_ENDS_SOON.days
-    found = {one[2].id: one async for one in sessions.personal_keys() if one[2].expires_at < soon}
-    if not found:
+    ending = sorted([one async for one in sessions.personal_keys(soon)], key=lambda one: one[2].expires_at)
+    if not ending:
         return Finding("personal keys", True, f"none ends within {days} days")
-    ending = sorted(found.values(), key=lambda one: one[2].expires_at)
     listed = ", ".join(_ending(*one, zone) for one in ending[:MOST_NAMED])
     more = f" and {len(ending) - MOST_NAMED} more" if ending[MOST_NAMED:] else ""
     remedy = "the person makes another one on its page of the console; ./ada key list shows all"

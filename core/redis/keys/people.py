@@ -216,6 +216,13 @@ ACCESS = (
         Lifetime.TTL,
         "hashes of the sessions of `user:<id>` or `key:<id>` by the ms at which they end",
     ),
+    Key(
+        "personal_keys",
+        "personalkeys:{s}",
+        "zset",
+        Lifetime.TTL,
+        "hashes of the personal keys of all tenants by the ms at which they end; some have ended before",
+    ),
     Key("oidc_state", "oidc:{s}:state:<digest>", "string", Lifetime.TTL, "a sign-in that waits for its callback"),
     Key(
         "kept_account",
