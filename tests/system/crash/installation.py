@@ -30,6 +30,7 @@ from tests.support.waiting import until
 from tests.system.crash.api_client import SETTINGS, ApiClient
 from tests.system.crash.cuttable_link import CuttableLink
 from tests.system.crash.process import AdaProcess
+from tests.system.crash.push_services import PushServices
 
 LEASE = 1
 """Seconds."""
@@ -56,8 +57,9 @@ VK = Channel("vk", "200000", "ADA_VK_API_URL", deduplicates=True)
 SMS = Channel("sms", "+79990000000", "ADA_SMS_URL", deduplicates=False)
 MAX = Channel("max", "300000", "ADA_MAX_API_URL", deduplicates=False)
 TELEGRAM_BOT = Channel("telegram-bot", "100000", "ADA_BOT_API_URL", deduplicates=False)
+WEB_PUSH = Channel("web-push", "400000", "ADA_WEB_PUSH_SERVICE", deduplicates=False)
 EMAIL = Channel("email", "person-000000@example.org", "ADA_SMTP_URL", deduplicates=False)
-CHANNELS = (TELEGRAM, VK, MAX, SMS)
+CHANNELS = (TELEGRAM, VK, MAX, SMS, WEB_PUSH)
 
 
 def person(number: int, *channels: Channel) -> Recipient:
@@ -77,6 +79,7 @@ class Installation:
         self._session = ClientSession()
         self._processes: list[AdaProcess] = []
         self._wires: list[CuttableLink] = []
+        self._push: PushServices | None = None
 
     @classmethod
     async def open(cls, server: Server, sandbox: Sandbox, directory: Path) -> "Installation":
@@ -97,6 +100,8 @@ class Installation:
             process.kill()
         for link in self._wires:
             await link.stop()
+        if self._push:
+            await self._push.server.stop()
         await self._session.close()
         await self.core.close()
 
@@ -129,6 +134,8 @@ class Installation:
 
     async def courier(self, channel: Channel, **settings: str) -> AdaProcess:
         """Starts a courier process; returns when it is ready."""
+        if channel is WEB_PUSH:
+            await self._push_service()
         process = self.start("courier", channel.name, **settings)
         await process.ready()
         return process
@@ -155,12 +162,22 @@ class Installation:
     async def link_to(
         self, channel: Channel, delay: Callable[[], float] = lambda: 0.0
     ) -> tuple[CuttableLink, Mapping[str, str]]:
-        """A link to the channel's provider, and the settings that make a courier use it."""
+        """A link to the channel's provider, and the settings that make a courier use it. All couriers of web push are
+        behind one link: the address of the service is in each subscription.
+        """
+        if channel is WEB_PUSH:
+            return (await self._push_service()).link, {}
         address = self.sandbox.environment[channel.provider]
         port = urlsplit(address if "//" in address else f"//{address}").port
         assert port is not None
         link = await self.link(port, delay)
         return link, {channel.provider: address.replace(str(port), str(link.port))}
+
+    async def _push_service(self) -> PushServices:
+        if self._push is None:
+            self._push = PushServices(await self.link(0), self._directory)
+            self.sandbox.further |= await self._push.start()
+        return self._push
 
     async def link_to_server(self) -> tuple[CuttableLink, Mapping[str, str]]:
         """A link to Valkey, and the settings that make a process use it."""
@@ -170,11 +187,16 @@ class Installation:
     # deliveries
 
     async def deliver(self, *people: Recipient, **options: object) -> Accepted:
+        if any(WEB_PUSH.name in recipient.contacts for recipient in people):
+            push = await self._push_service()
+            people = tuple([await push.subscribe(self.core.store, recipient) for recipient in people])
         channels = list(dict.fromkeys(channel for recipient in people for channel in recipient.contacts))
         return await self.core.deliver(*people, channels=channels, **options)
 
     def copies(self, channel: Channel) -> Counter[str]:
         """Address → number of messages received there."""
+        if channel is WEB_PUSH:
+            return self._push.copies() if self._push else Counter()
         return Counter(message.address for message in self.state.inbox(channel.name))
 
     async def statuses(self, accepted: Accepted) -> Counter[tuple[str, Status]]:

@@ -5,20 +5,12 @@ after a blocked reply it has happened, and the courier does not know.
 """
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from core.directory import Directory
-from core.directory.subscriptions import Subscriptions
-from core.model.contacts.subscription import Subscription
-from core.model.delivery import Recipient
-from core.model.people import User
 from core.model.states import Status
-from couriers.web_push.keys import FILE, load_key, public_key
 from sandbox.sms.providers import PASSWORD
-from sandbox.web_push import PushServer
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import CHANNELS, SMS, TELEGRAM, Channel, Installation, person
@@ -100,28 +92,6 @@ async def test_killed_between_the_send_and_its_response_an_sms_of_a_profile_is_r
     assert await installation.finished(accepted) == {("sms", Status.UNKNOWN): 1}
     assert installation.copies(SMS).total() == 1
     await installation.audit()
-
-
-async def test_killed_between_the_send_and_its_response_a_notification_is_shown_once_and_unknown(
-    installation: Installation, tmp_path: Path
-) -> None:
-    push, key, directory = PushServer(), load_key("", tmp_path), Directory(installation.core.store)
-    await push.start()
-    settings = {**push.environment, "ADA_WEB_PUSH_KEY": (tmp_path / FILE).read_text(), "ADA_PUBLIC_URL": "http://[::1]"}
-    browser = push.add_browser(public_key(key))
-    subscription = Subscription(browser.endpoint, **browser.subscription["keys"])
-    await directory.users.create(TENANT, User(1))
-    await Subscriptions(installation.core.store, directory).add(TENANT, 1, "web-push", subscription)
-    push.faults = [("timeout", 0)]
-    courier = installation.start("courier", "web-push", **settings)
-    accepted = await installation.deliver(Recipient(1, contacts={"web-push": [subscription.address]}))
-    await until(lambda: browser.shown)
-    courier.kill()
-    await installation.start("courier", "web-push", **settings).ready()
-    assert await installation.finished(accepted) == {("web-push", Status.UNKNOWN): 1}
-    assert len(browser.shown) == 1
-    await installation.audit()
-    await push.stop()
 
 
 @every_channel
