@@ -47,6 +47,9 @@ def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: VisibleN
     if full_name(mention.path) in seen.stale_variables:
         message = sentence("without_chain_action_sees", source=mention.source)
         reader.warning(text, "STALE_VARIABLE", message)
+    if is_perhaps(mention, seen, field):
+        message = sentence("result_only_of_completed", source=mention.source, name=mention.source.strip("{}"))
+        reader.warning(text, "RESULT_MAY_BE_MISSING", message)
     if mention.is_doubled and starts_in(mention.path, FIELDS):
         message = sentence("double_braces", source=mention.source, path=mention.path, single=f"{{{mention.path}}}")
         reader.warning(text, "DOUBLE_BRACES", message)
@@ -54,6 +57,12 @@ def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: VisibleN
         is_slip = slip_of(names_in(mention.path)[0], tuple(sorted(known)))
         if not mention.is_optional or is_slip or starts_in(mention.path, seen.unchained):
             report(reader, text, mention.path, seen, known, ("UNKNOWN_PLACEHOLDER", mention.source))
+
+
+def is_perhaps(mention: Mention, seen: VisibleNames, field: str) -> bool:
+    """Return whether a result may be missing, so that people would read the placeholder as it is written."""
+    there = FIELDS.keys() | (seen.own - {field})
+    return not mention.is_optional and starts_in(mention.path, seen.perhaps) and not starts_in(mention.path, there)
 
 
 def report(reader: Reader, node: Scalar, path: str, seen: VisibleNames, known: Names, what: tuple[str, str]) -> None:

@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from core.errors import Refused
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.durations import NAMES, SECONDS
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.variables import SCOPES, Variable
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
 from scenarios.engine.splicing import ITEM
+from scenarios.engine.states import OUTCOMES, State
 from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType
 
@@ -25,17 +27,21 @@ ANYTHING = "*"
 _EVENT: Names = frozenset(FIELDS)
 _NOTHING: Names = frozenset()
 _SCOPES: Names = frozenset(SCOPES)
+_REFUSAL = Refused("ANY", "")
+"""Shows what an action returns with its failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleNames:
     """The names that one action can read. `own`: its attributes, `chain`: what the chain before it gives, `unchained`:
-    what it would see besides if it had a `chain`. `variables`: those that the bot declares.
+    what it would see besides if it had a `chain`. `perhaps`: those of `chain` that are there only if an action before
+    completed, although this one runs after its failure, too. `variables`: those that the bot declares.
     """
 
     own: Names
     chain: Names
     unchained: Names
+    perhaps: Names = _NOTHING
     variables: Mapping[str, Variable] = field(default_factory=dict)
 
     @property
@@ -55,6 +61,44 @@ class VisibleNames:
         return frozenset(name for name in self.variables if name.partition(".")[0] in stale)
 
 
+_Way = tuple[str, Names]
+"""The outcome of an action, and the results that are there then."""
+_MOST_WAYS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """The ways on which a chain comes to its next action; none before its first one. `given`: the results that one of
+    its actions may have returned.
+    """
+
+    ways: frozenset[_Way] = frozenset()
+    given: Names = _NOTHING
+
+    def _released(self, action: Action) -> Iterator[Names]:
+        """Yield what is there on each way on which the action runs."""
+        if not self.ways:
+            yield _NOTHING
+        yield from (there for outcome, there in self.ways if outcome in (action.chain or ()))
+
+    def missing(self, action: Action) -> Names:
+        """Return the results that are not there on one of the ways on which the action runs."""
+        return _NOTHING.union(*(self.given - there for there in self._released(action)))
+
+    def behind(self, action: Action, kind: ActionType | None, results: Names) -> "_Ways":
+        """Return the ways to the action after this one. An else with `chain_drop: completed` is meant to end the chain:
+        that it may fail itself is not counted.
+        """
+        found = {(State.DROP, there) for outcome, there in self.ways if outcome not in (action.chain or ())}
+        outcomes = {*(kind.outcomes if kind else OUTCOMES), *((State.DROP,) if "when" in action.fields else ())}
+        for there in () if State.COMPLETED in action.chain_drop else self._released(action):
+            ways = {(one, there | results if one == State.COMPLETED else there) for one in outcomes}
+            found |= {way for way in ways if way[0] not in action.chain_drop}
+        if len(found) > _MOST_WAYS:
+            found = {(one, frozenset.intersection(*(there for o, there in found if o == one))) for one, _ in found}
+        return _Ways(frozenset(found), self.given | results)
+
+
 class Visible:
     """The names that actions see. `types`: the action types by name."""
 
@@ -69,8 +113,8 @@ class Visible:
     def seen(self, scenario: Scenario) -> list[VisibleNames]:
         """Return what each action of a scenario sees."""
         return [
-            VisibleNames(self._own(action), chain, before, self._bot.declared)
-            for action, chain, before in self._walk(scenario)
+            VisibleNames(self._own(action), chain, before, perhaps, self._bot.declared)
+            for (action, chain, before), perhaps in zip(self._walk(scenario), self._perhaps(scenario), strict=True)
         ]
 
     def _own(self, action: Action) -> Names:
@@ -92,6 +136,28 @@ class Visible:
             if action.step:
                 named[action.step] = before
         self._left[scenario.name] = before
+
+    def _perhaps(self, scenario: Scenario) -> Iterator[Names]:
+        """Yield of each action the results before it that are missing after some outcomes after which it runs. What
+        scenarios that are spliced in return, and what callers bring, counts as there.
+        """
+        brought = self._brought[scenario.name]
+        ways, named = _Ways(), dict[str, _Ways]()
+        for action in scenario.actions:
+            ways = named.get(action.after, ways)
+            ways = _Ways() if action.chain is None else ways
+            yield ways.missing(action) - brought
+            ways = ways.behind(action, self._types.get(action.type), self._only_completed(action))
+            named[action.step] = ways
+
+    def _only_completed(self, action: Action) -> Names:
+        """Return the results that an action returns only if it completes."""
+        kind = self._types.get(action.type)
+        if kind is None or kind.other_fields:
+            return _NOTHING
+        scopes = _SCOPES if self._bot.declared else _NOTHING
+        failing = {*kind.with_failure, *kind.refused(_REFUSAL).returned.results}
+        return frozenset(kind.returns) - failing - scopes
 
     def _given_by(self, action: Action, scenario: Scenario) -> Names:
         """Return what an action adds to the chain."""

@@ -13,7 +13,7 @@ from pathlib import Path as FolderPath
 from core.errors import Refused, StoreError
 from providers.models import AiError
 from scenarios.context import Asking, Context, ScenarioServices, Waiting
-from scenarios.engine import Ending, Step
+from scenarios.engine import Ending, State, Step
 from scenarios.engine.results import failed, skipped
 from scenarios.execution.runs import StoredRun
 from scenarios.execution.secrets import Secrets
@@ -62,12 +62,12 @@ class StepExecutor:
         context = self.context(stored, step)
         try:
             if reason := await self._obstacle(context):
-                return self.finished(stored, step, failed(reason))
+                return self.finished(stored, step, _refused(stored, context, failed(reason)))
             if reason := unmet(context.prepared.condition, context.prepared.seen):
                 return self.finished(stored, step, skipped(reason))
             found = await kind.execute(context, kind.converted(context.prepared, context.services.timezone))
         except Refused as refusal:
-            found = self._without_secrets(kind.refused(refusal))
+            found = _refused(stored, context, self._without_secrets(kind.refused(refusal)))
         except Exception as error:  # whatever an action raises is its failure
             if isinstance(error, StoreError):
                 raise
@@ -106,6 +106,17 @@ def prepared_of(stored: StoredRun, step: Step, kind: ActionType, zone: tzinfo | 
     bot, event = stored.version.bot, stored.event
     action = bot.action(step.scenario, step.path[-1], step.action, step.language(event))
     return prepare(kind.read(action), kind.section(bot.settings), step.values, event, zone)
+
+
+def _refused(stored: StoredRun, context: Context, ending: Ending) -> Ending:
+    """Return the ending, which is logged if no action of the author's is for it: the person sees nothing then."""
+    followers = (stored.run.steps[path].action.chain for path in stored.run.followers.get(context.step.path, ()))
+    is_handled = bool(context.step.action.on_failure) or any(
+        chain and ending.state in chain and State.COMPLETED not in chain for chain in followers
+    )
+    if not is_handled:
+        context.warn(sentence("refused_and_not_handled", action=context.step.action.type, why=ending.error))
+    return ending
 
 
 def _failure(context: Context, error: Exception) -> Ending:

@@ -1,7 +1,7 @@
 """The attributes of an action when it runs: defaults, placeholders, and what later actions get of them. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
@@ -30,7 +30,8 @@ class Prepared:
 
     `own`: its attributes with placeholders replaced. `seen`: the flat mapping of C-32. `returned`: the attributes that
     become variables of later actions (C-58). `condition`: its field `when`. `warnings`: of placeholders. `emptied`: the
-    names of attributes, perhaps with `when`, that the author wrote and whose placeholders have no value.
+    names of attributes, perhaps with `when`, that the author wrote and whose placeholders have no value. `gaps`: the
+    same of what stands in mappings within them: the attribute, and the name of the entry.
     """
 
     own: Mapping[str, Data]
@@ -39,6 +40,7 @@ class Prepared:
     condition: Data = None
     warnings: tuple[Text, ...] = ()
     emptied: frozenset[str] = frozenset()
+    gaps: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def from_person(self) -> frozenset[str]:
@@ -79,10 +81,30 @@ def prepare(
     variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
     returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
     condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event, manner)
-    emptied = frozenset(name for name, value in own.items() if not _is_empty(value) and _is_empty(rendered[name]))
-    if not _is_empty(written.get("when")) and _is_empty(condition.value):
-        emptied |= {"when"}
-    return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings, emptied)
+    pairs = {name: (value, rendered[name]) for name, value in own.items()} | {
+        "when": (written.get("when"), condition.value)
+    }
+    emptied = frozenset(name for name, pair in pairs.items() if _is_emptied(*pair))
+    gaps = frozenset((name, entry) for name, pair in pairs.items() for entry in _gaps(*pair))
+    return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings, emptied, gaps)
+
+
+def _is_emptied(written: Data, rendered: Data) -> bool:
+    return not _is_empty(written) and _is_empty(rendered)
+
+
+def _gaps(written: Data, rendered: Data) -> Iterator[str]:
+    """Yield the names of the entries of mappings, at any depth, in which placeholders leave nothing."""
+    if written is rendered:  # it has no placeholder
+        return
+    if isinstance(written, Mapping) and isinstance(rendered, Mapping):
+        for name, before, after in zip(written, written.values(), rendered.values(), strict=False):
+            if _is_emptied(before, after):
+                yield str(name)
+            yield from _gaps(before, after)
+    elif isinstance(written, list) and isinstance(rendered, list):
+        for before, after in zip(written, rendered, strict=False):
+            yield from _gaps(before, after)
 
 
 def _is_empty(value: Data) -> bool:

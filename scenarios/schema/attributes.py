@@ -21,6 +21,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.durations import as_written
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import conversion, types
+from scenarios.schema.rules import RULE_ENTRIES
 from scenarios.schema.types import Type
 from scenarios.words import sentence
 
@@ -120,7 +121,8 @@ def converted(kind: type[A], prepared: Prepared, zone: tzinfo) -> A:
     """Return the attributes of an action. `zone`: of moments that name none. Raises Invalid FIELD_INVALID, FIELD_EMPTY.
 
     Without the refusal of an empty field its default would hold: `delay: "{x}"` would send at once, `to: "{x}"` to the
-    chat of the event.
+    chat of the event. So it is with a rule that compares with nothing: all people without a course are those whose
+    course is `"{person.course}"`.
     """
     _check_emptied(kind, prepared)
     given = {}
@@ -139,6 +141,10 @@ def _check_emptied(kind: type[Attributes], prepared: Prepared) -> None:
     names = {one.field.name for one in _readers(kind)} | {"when"}
     for name in sorted(prepared.emptied & names - may_be_empty):
         raise Invalid("FIELD_EMPTY", sentence("field_has_no_value", field=name), name)
+    needed = {one.field.name: one.field.type.needed for one in _readers(kind)} | {"when": RULE_ENTRIES}
+    for name, entry in sorted(prepared.gaps):
+        if entry in needed.get(name, ()):
+            raise Invalid("FIELD_EMPTY", sentence("field_has_no_value", field=f"{name}: {entry}"), name)
 
 
 @cache

@@ -16,7 +16,7 @@ from scenarios.bot.data import MISSING, Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.placeholders.fields import find
 from scenarios.schema.conversion import anything
-from scenarios.schema.rules import RULES, rule_complaints
+from scenarios.schema.rules import RULE_ENTRIES, RULES, rule_complaints
 from scenarios.schema.types import Complaint, Type
 from scenarios.schema.validator import Rule, as_list, complaint
 from scenarios.words import Text, placed, sentence, together
@@ -150,5 +150,5 @@ _CASES = {
     "items": {"type": "object", "properties": {"when": _CONDITION}, "required": ["scenario"]},
 }
 CONDITION = Type("field → rules, with any, all and not", _CONDITION, condition_complaints)
-CASES = Type("a list of {when, scenario}", _CASES, cases_complaints)
+CASES = Type("a list of {when, scenario}", _CASES, cases_complaints, needed=RULE_ENTRIES)
 Cases = Annotated[Data, CASES, anything]

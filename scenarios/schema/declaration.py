@@ -51,7 +51,8 @@ class ActionType(Struct, frozen=True):
     attributes. `interaction`: of an action that takes several inputs of a person. `tube`: that of a slow action, which
     delays no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
     `alias_of`: the action of which this is the name in Coreness. `returns_with`: of a result that is there only if the
-    action has a field, that field.
+    action has a field, that field. `with_failure`: the results that it may return when it fails, too, besides those of
+    `failure`.
 
     `rehearse`: what it does in a dry run; by default it returns what the author wrote under the names of its results,
     otherwise `samples`. `outside`: of the attributes, whether it asks a service outside of Ada; then it does
@@ -65,6 +66,7 @@ class ActionType(Struct, frozen=True):
     attributes: type[Attributes] = Attributes
     returns: Mapping[str, str] = {}
     returns_with: Mapping[str, str] = {}
+    with_failure: tuple[str, ...] = ()
     one_of: tuple[str, ...] = ()
     other_fields: bool = False
     placeholder: bool | None = None

@@ -154,7 +154,12 @@ def _range(names: Mapping[str, Callable[[Scalar], bool]], example: Text) -> Type
         if node.get("to") is None:
             yield node, sentence("must_be", wanted=example, found=describe(node))
 
-    return Type(example, {"type": "object", "properties": {name: {"type": "string"} for name in names}}, complaints)
+    return Type(
+        example,
+        {"type": "object", "properties": {name: {"type": "string"} for name in names}},
+        complaints,
+        needed=tuple(names),
+    )
 
 
 def _is_day(node: Scalar) -> bool:

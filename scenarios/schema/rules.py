@@ -27,6 +27,10 @@ RULES = (
     "is_member",
 )
 _NAMES = ("rule", "value", "on_error", "mode", "chat", "target_user")
+RULE_ENTRIES = ("value", "chat", "target_user")
+"""Of a rule: what placeholders may not leave empty. Without a value each means something else: a comparison with
+nothing holds for all who have nothing, `is_member` asks for the group and the person of the event.
+"""
 ON_ERROR = ("fail", "pass", "skip", "drop")
 MODES = ("any", "all")
 """Of `is_member` with several chats (C-62)."""
@@ -110,7 +114,7 @@ _SCHEMA: JsonSchema = {
         },
     },
 }
-VALIDATOR_RULES = Type("field → list of {rule, value, on_error}", _SCHEMA, rules_complaints)
+VALIDATOR_RULES = Type("field → list of {rule, value, on_error}", _SCHEMA, rules_complaints, needed=RULE_ENTRIES)
 
 
 def rule_list_complaints(node: Node) -> Iterator[Complaint]:
@@ -119,4 +123,4 @@ def rule_list_complaints(node: Node) -> Iterator[Complaint]:
         yield from rule_complaints(rule)
 
 
-RULE_LIST = Type("a list of {rule, value}", _SCHEMA["additionalProperties"], rule_list_complaints)
+RULE_LIST = Type("a list of {rule, value}", _SCHEMA["additionalProperties"], rule_list_complaints, needed=RULE_ENTRIES)

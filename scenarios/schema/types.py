@@ -27,13 +27,15 @@ _DURATION = re.compile(r"\s*(\d+\s*[wdhms]\s*)+")
 
 class Type(Struct, frozen=True):
     """`name` as authors read it. `complaints` yields what is wrong with a value. `schema` is its JSON Schema. `reads`:
-    makes the value of a text; None for a text that it cannot read.
+    makes the value of a text; None for a text that it cannot read. `needed`: the entries of mappings in it, at any
+    depth, that placeholders may not leave empty: without a value they would mean something else.
     """
 
     name: Text
     schema: JsonSchema
     complaints: Complaints
     reads: Callable[[str], int | float | bool | None] | None = None
+    needed: tuple[str, ...] = ()
 
     def read(self, value: Data) -> Data:
         """Return what a value that is written in a file means in a field of this type."""

@@ -259,5 +259,5 @@ def variable_complaints(node: Node) -> Iterator[Complaint]:
         yield node, sentence("must_name_variable_such", found=describe(node))
 
 
-VARIABLES = Type("name of a variable → value", {"type": "object"}, variables_complaints)
+VARIABLES = Type("name of a variable → value", {"type": "object"}, variables_complaints, needed=(APPEND, IF_EMPTY))
 VARIABLE = Type("the name of a variable", {"type": "string"}, variable_complaints)

@@ -15,6 +15,7 @@ from core.orders import Addressee
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
 from scenarios.schema.conditions import CONDITION, condition_complaints
+from scenarios.schema.rules import RULE_ENTRIES
 from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
 from scenarios.words import sentence
 
@@ -175,4 +176,5 @@ AUDIENCE = Type(
     "person, an id, a contact such as sms:+7…, {id}, {group}, {supergroup}, {people: true}, or a list of them",
     _schema({**_PROPERTIES, **_PEOPLE}),
     _audience_complaints,
+    needed=RULE_ENTRIES,
 )

@@ -241,6 +241,7 @@ ACTION = ActionType(
     " if the person has signed in to the service; otherwise it fails and returns `sign_in_url`. `sign_out` signs out.",
     attributes=JobAttributes,
     placeholder=True,
+    with_failure=("sign_in_url",),
     returns={
         "text": "the job, the log or the list in HTML; it replaces the text of the next `send`",
         "job_user": "whose job it is",

@@ -58,6 +58,7 @@ ACTION = ActionType(
     help="Completes if a promo code is valid for the person now; otherwise it fails, and `error` and `reason` say why."
     " Without `promo_code` the code is the text of the event.",
     attributes=CheckPromoAttributes,
+    with_failure=("promo_available", "reason"),
     returns={
         "promo_available": "whether it is valid",
         "promo_data": "all that follows as one mapping, with `user_id`: `{promo_data.promo_name}`",

@@ -14,6 +14,7 @@ from scenarios.engine import Values
 from scenarios.placeholders.attributes import prepare
 from scenarios.schema.attributes import Field
 from scenarios.schema.declaration import COMMON_FIELDS, ActionType
+from scenarios.schema.rules import RULE_ENTRIES
 
 VALUES = Values({"result": "12:30"}, {"person": {"name": "007"}})
 EVENT: dict[str, Data] = {"bio": "yes", "initiator_user_id": 7}
@@ -48,6 +49,15 @@ DANGEROUS = {
 }
 """Fields whose default means somebody else, everybody, at once or for ever."""
 
+NEEDED = {
+    "send": (("to", "value"),),
+    "ask": (("rules", "value"), ("dates", "from"), ("dates", "to"), ("times", "day"), ("times", "every")),
+    "branch": (("cases", "value"),),
+    "set": (("variables", "append"), ("variables", "if_empty")),
+    "validator": (("rules", "value"), ("rules", "chat"), ("rules", "target_user")),
+}
+"""Entries within fields without which a rule, a question or a reservation means something else."""
+
 
 @pytest.mark.parametrize("kind", own_actions().values(), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("written", LEAVES_NOTHING, ids=str)
@@ -67,6 +77,28 @@ def test_a_field_that_is_empty_in_the_file_is_not_written(kind: ActionType, writ
 @pytest.mark.parametrize("kind", own_actions().values(), ids=lambda kind: kind.name)
 def test_a_condition_without_a_value_is_refused(kind: ActionType) -> None:
     assert refusal_of(kind, {"when": "{gap}"}) == "FIELD_EMPTY"
+
+
+@pytest.mark.parametrize("kind", own_actions().values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("written", ["{gap}", ["{gap}"]], ids=str)
+def test_no_rule_day_or_time_may_be_left_empty(kind: ActionType, written: Data) -> None:
+    """`to: {people: true, when: {person.course: {rule: equals, value: "{person.course}"}}}` of a person without a
+    course was sent to all people without one.
+    """
+    fields = {field.name: field.type.needed for field in of_its_own(kind)} | {"when": RULE_ENTRIES}
+    for name, entries in fields.items():
+        for entry in entries:
+            inner: Data = {"person.course": {"rule": "equals", entry: written}}
+            for field in (inner, {"when": {"any": [inner]}}, [{"when": inner}]):
+                assert refusal_of(kind, {name: field}) == "FIELD_EMPTY", (name, entry)
+            assert refusal_of(kind, {name: {"person.course": {"rule": "equals", entry: ""}}}) != "FIELD_EMPTY"
+
+
+@pytest.mark.parametrize(("action", "name", "entry"), [(action, *one) for action in NEEDED for one in NEEDED[action]])
+def test_what_compares_chooses_or_reserves_needs_its_value(action: str, name: str, entry: str) -> None:
+    field = own_actions()[action].field(name)
+    assert field is not None
+    assert entry in field.type.needed
 
 
 @pytest.mark.parametrize(("action", "name"), [(action, name) for action in DANGEROUS for name in DANGEROUS[action]])

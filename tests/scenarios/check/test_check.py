@@ -138,6 +138,7 @@ def test_a_bot_that_others_wrote_for_the_dialect_has_no_errors(tmp_path: Path) -
         ("scenarios/mute.yaml", "ATTACHMENT_MISSING"),
         ("scenarios/mute.yaml", "UNKNOWN_FIELD"),
         ("scenarios/mute.yaml", "EMPTY_SEND"),
+        ("scenarios/mute.yaml", "RESULT_MAY_BE_MISSING"),
         ("scenarios/user.yaml", "UNKNOWN_RULE_FIELD"),
     }
 

@@ -88,6 +88,54 @@ def test_an_answer_to_a_press_behind_an_action_that_waits_comes_too_late(tmp_pat
         assert of_actions(tmp_path, *actions) == ()
 
 
+TO_GROUP, ELSE = "{type: send, to: {group: A}, text: x}", "{type: send, text: no, chain: failed}"
+
+
+@pytest.mark.parametrize(
+    ("actions", "line"),
+    [
+        ([TO_GROUP, "{type: send, text: '{reached}', chain: true}"], 4),
+        ([TO_GROUP, "{type: send, text: '{reached}', chain: [completed, unknown]}"], 4),
+        (
+            [TO_GROUP, "{type: user, user_state: '', chain: any}", "{type: send, text: '{reached}', chain: completed}"],
+            5,
+        ),
+        (
+            [
+                "{type: send, text: x, when: {user_id: {rule: equals, value: 7}}}",
+                "{type: send, text: '{reached}', chain: drop}",
+            ],
+            4,
+        ),
+        (["{type: ask, text: x}", "{type: send, text: '{answer}', chain: any}"], 4),
+        (["{type: ask, text: x, step: q}", SENT, "{type: send, text: '{answer}', after: q, chain: any}"], 5),
+        (["{type: qr_code, qr_text: x}", "{type: user, user_state: '{qr_file}', chain: [completed, failed]}"], 4),
+    ],
+)
+def test_a_result_that_a_failure_keeps_away_is_a_warning(tmp_path: Path, actions: list[str], line: int) -> None:
+    """People read `{reached} people have got it.` when the message to the group was refused."""
+    found = [one for one in of_actions(tmp_path, *actions) if one.code == "RESULT_MAY_BE_MISSING"]
+    assert [(one.line, str(one.severity)) for one in found] == [(line, "warning")]
+    assert "|fallback:…}" in found[0].message
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [TO_GROUP, "{type: send, text: '{reached}', chain: completed}"],
+        [TO_GROUP, "{type: send, text: '{reached|fallback:0} {error|fallback:}', chain: true}"],
+        [TO_GROUP, ELSE, "{type: send, text: '{reached}', chain: drop}"],
+        [TO_GROUP, "{type: request, chain: completed}", "{type: send, text: '{reached}', chain: completed}"],
+        ["{type: settings_link}", "{type: send, text: '{code} {wait}', chain: failed}"],
+        ["{type: job, operation: show, kind: x}", "{type: send, text: '{job_refusal}', chain: failed}"],
+        ["{type: send, text: x, chain_drop: [failed, unknown]}", "{type: send, text: '{reached}', chain: true}"],
+        [TO_GROUP, f"{ELSE[:-1]}, chain_drop: completed}}", "{type: send, text: '{reached}', chain: true}"],
+    ],
+)  # fmt: skip
+def test_a_result_that_is_there_is_no_warning(tmp_path: Path, actions: list[str]) -> None:
+    assert [one for one in of_actions(tmp_path, *actions) if one.code == "RESULT_MAY_BE_MISSING"] == []
+
+
 VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first_name}'}"
 
 
@@ -126,7 +174,7 @@ part:
   actions:
     - {type: send, text: '{code}', chain: true}
     - {type: request, chain: true}
-    - {type: send, text: '{code} {request_id}', chain: true}
+    - {type: send, text: '{code} {request_id}', chain: completed}
 """
 
 

@@ -10,6 +10,7 @@ from cli.commands.bots.scenario_runs import lines
 from core.errors import Conflict, NotFound
 from core.model.states import Reason
 from couriers.sending.interface import Rejected
+from scenarios.actions import own_actions
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.execution.secrets import HIDDEN, secret_variables
@@ -83,6 +84,39 @@ async def test_only_messages_that_were_ordered_are_shown_as_messages(installatio
     assert "» sent" in printed
     assert "left out" not in printed
     assert "» not for you" not in printed
+
+
+async def test_each_refused_action_is_in_the_run_and_in_the_log(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A refused permission without `on_failure` was nowhere but in the run."""
+    refused = [f"    - {{type: {name}, required_role: chief}}\n" for name in own_actions()]
+    installation.actions("".join(refused))
+    await installation.start()
+    view = await installation.play("hi")
+    assert {action.state for action in view.actions} == {"failed"}
+    printed = "\n".join(lines(msgspec.to_builtins(view)))
+    assert printed.count("chief") == len(refused)
+    warned = [record.getMessage() for record in caplog.records if "chief" in record.getMessage()]
+    assert len(warned) == len(refused)
+    assert f"s.yaml, line 3, run {view.id}: " in warned[0]
+
+
+async def test_a_refusal_that_the_author_has_an_answer_for_is_not_logged(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    installation.actions("""
+    - {type: send, text: x, required_role: chief, on_failure: [{type: send, text: Only the chief}]}
+    - {type: send, text: x, required_role: chief}
+    - {type: send, text: Only the chief, chain: failed}
+    - {type: send, text: "{gap}", to: "{gap}"}
+    - {type: send, text: whatever it was, chain: true}
+""")
+    await installation.start()
+    await installation.play("hi", gap="")
+    assert installation.texts.count("Only the chief") == 2
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert ["FIELD_EMPTY" in one for one in warned] == [True]
 
 
 async def has_waits(installation: Installation, run: str) -> bool:
