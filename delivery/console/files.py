@@ -54,9 +54,9 @@ _INDENTATION = re.compile(rb"^ +", re.MULTILINE)
 _STRINGS = rb"""`(?:\\.|[^`\\])*`|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
 _EXPRESSION = rb"""/(?![/*\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/"""
 _SPACES = re.compile(rb"(" + _STRINGS + rb"|" + _EXPRESSION + rb")|//.*| *([{}()\[\],;:=<>?&|]+) *")
-_BREAKS = re.compile(rb"(?<=[;{,(\[])\n+|\n+(?=[)\]}])")
-"""Literals, which stay; comments, spaces around punctuation and line breaks beside it, which go. A division has a space
-behind its sign, a regular expression has none at its beginning.
+_BREAKS = re.compile(rb"(?<=[;{,(\[\n])\n+|\n+(?=[)\]}?:.&|])")
+"""Literals, which stay; comments, spaces around punctuation and line breaks beside it or where an
+expression goes on, which go. A division has a space behind its sign, a regular expression has none at its beginning.
 """
 _CSS_SPACES = re.compile(rb'("[^"\n]*")|\s*([{};,]|:(?=\s))\s*')
 """Strings of a style, which stay, and spaces that mean nothing; a colon with a space behind it ends the name of a

@@ -48,9 +48,11 @@ function contextOf(place) {
   return context;
 }
 
+const entryOf = (name) => PAGES.find((one) => one.name === name);
+
 async function moduleOf(name) {
   if (name === SIGN_IN) return (await import("./pages/sign_in.js")).default;
-  const page = PAGES.find((one) => one.name === name);
+  const page = entryOf(name);
   if (!page) return null;
   const [module] = await Promise.all([import(`./pages/${page.name}.js`), FIRST_PAGES.includes(name) || loadFurtherWords()]);
   return module.default;
@@ -93,6 +95,8 @@ async function show(isNew = true) {
   const place = parse(location.hash);
   place.name ||= may(me, "inspect") ? "overview" : "home";
   if (!me && place.name !== SIGN_IN) return signIn();
+  const list = entryOf(place.name)?.list;
+  if (list && !place.parameters.length) return location.replace(`#/${list}`);
   const root = h("div", { class: `page page-${place.name}` });
   frame.showPage(place.name, me);
   const timer = setTimeout(() => mine === ending && paint(root, loading()), 150);

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 from core.admission.api_keys import ApiKeys
 from core.deliveries.channels import ChannelFacts, Channels
@@ -75,7 +76,8 @@ async def test_a_time_that_has_passed_is_refused_at_its_field_and_a_coming_one_i
     assert found["deliver_at"].startswith(f"{coming:%FT07:30}")
     await person.browser.press("Escape")
     whys = "[...document.querySelectorAll('[name=why] option')].map((one) => one.text)"
-    assert "ещё отправляется" in await person.browser.run(whys)
+    assert "ждёт своего времени" in await person.browser.run(whys)
+    assert "ещё отправляется" not in await person.browser.text(".rows")
     soon = {"deliver_at": f"{datetime.now(UTC):%FT%TZ}"}
     await person.running.call("PATCH", f"/v1/deliveries/{found['id']}", soon)
     await person.sees("Получили 1 из 3")
@@ -195,8 +197,15 @@ async def test_a_head_sees_what_others_have_sent_and_reads_a_text_for_a_reason(p
     )
     (action,) = (await call("GET", "/v1/actions?what=GET"))["actions"][:1]
     assert (action["name"], action["why"]) == ("Vera Secretary", "Жалоба")
+    async with ClientSession(
+        headers={"Authorization": f"Bearer {person.running.key}", "Ada-Reason": "move"}
+    ) as session:
+        for path in (f"users/{who}/export", f"threads?inbox=user:{who}"):
+            assert (await session.get(f"{person.running.url.rstrip('/')}/v1/{path}")).status == 200
     await person.visit("actions", language="ru")
     await person.sees("Сообщение: прочитан текст")
+    await person.sees(f"выгружены данные человека: {who}")
+    await person.sees(f"прочитаны ответы людей: user:{who}")
 
 
 async def test_behind_a_paused_channel_stands_that_it_pauses(person: Person) -> None:

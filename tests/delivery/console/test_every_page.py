@@ -21,7 +21,21 @@ LOOKS = [
 
 def pages() -> list[str]:
     """The pages that stand in the menu or need nothing in their address."""
-    return re.findall(r'\{ name: "([a-z_-]+)"', MENU.read_text())
+    return [name for name, more in entries() if "list:" not in more]
+
+
+def entries() -> list[tuple[str, str]]:
+    return re.findall(r'\{ name: "([a-z_-]+)"(.*)\}', MENU.read_text())
+
+
+async def test_the_page_of_one_thing_leads_to_the_list_without_an_id(person: Person) -> None:
+    lists = {name: found[1] for name, more in entries() if (found := re.search('list: "([a-z_]+)"', more))}
+    assert len(lists) == 5
+    await person.visit("home")
+    for page, leads_to in lists.items():
+        await person.browser.run(f"location.hash = '#/{page}'")
+        await person.browser.wait_for(f"location.hash === '#/{leads_to}'")
+        await person.settled()
 
 
 @pytest.mark.parametrize(("language", "theme", "width"), LOOKS)

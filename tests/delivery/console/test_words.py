@@ -27,6 +27,8 @@ FOR_PROGRAMS = {
     *("ATTACHMENT_MALFORMED", "FOLLOW_UP_ALONE", "FOLLOW_UP_LANE", "FOR_PROGRAMS", "HISTORY_KEY_OF_ANOTHER_SENDER"),
     *("ANSWER_WITHOUT_FILE", "NOT_PRINTABLE", "OFFICE_NOT_FOUND", "RECIPIENT_AMBIGUOUS", "RECIPIENT_WITHOUT_ID"),
     *("URGENT_NOT_ALLOWED", "WAIT_OUT_OF_RANGE", "WAIT_WITHOUT_FIRST"),
+    *("EXPIRES_BEFORE_DUE", "NO_RECIPIENTS", "NOT_YOURSELF", "OPTIONS_NOT_ALLOWED", "RECIPIENT_MALFORMED"),
+    *("UNKNOWN_CHANNEL",),
     *("CELL_TOO_LONG", "COLUMN_REPEATED", "COLUMN_WITHOUT_NAME", "VALUE_MISSING"),
 }
 """Refusals of what no page can ask for; the last line: the page says them with the cell or the field."""
@@ -35,6 +37,8 @@ FOR_PROGRAMS = {
 FIRST = ("main.js", "lib/page.js", "lib/api.js", "lib/live.js", "lib/words.js", "lib/dom.js", "pages/home.js")
 FIRST_PAGES = (*FIRST, "pages/overview.js", "pages/sign_in.js")
 """The modules that show the first page to somebody."""
+SIGNING_IN = ("core/sessions", "delivery/http/authentication.py", "delivery/api/sessions.py", "delivery/api/sign_in")
+"""Where sign-ins are refused: those words are loaded with the first pages, those of other refusals with the others."""
 
 
 def read(path: str) -> dict[str, Any]:
@@ -66,11 +70,38 @@ def test_the_action_log_has_words_for_what_each_route_changes() -> None:
     """As `whatOf` of pages/actions.js looks them up."""
     known = words("en").keys()
     for route in ROUTES:
-        if is_logged_for_everybody(route):
+        is_change = not route.reads and route.path.startswith(("/v1/deliveries/{id}", "/v1/cancellations"))
+        if is_logged_for_everybody(route) or is_change:
             place, _, verb = route.path.partition(":")
             names = [one for one in place.split("/")[2:] if one != "queue" and not one.startswith("{")]
             did = verb or (names.pop() if f"did.{names[-1]}" in known else route.method)
             assert {f"thing.{names[-1].replace('-', '_')}", f"did.{did}"} <= known, route.path
+
+
+def test_each_reading_in_the_action_log_is_a_route_or_a_sentence_that_is_said_in_russian() -> None:
+    texts = [path.read_text() for path in Path("delivery").rglob("*.py")]
+    readings = [one for text in texts for one in re.findall(r'write_reading\(f"([^"]+)"', text)]
+    assert len(readings) == 4
+    assert not [one for one in readings if not is_said(one)]
+
+
+def test_why_a_job_waits_is_said_in_russian() -> None:
+    reasons = [one for text in sources("jobs", "core/jobs") for one in re.findall(r'"(waits for [^"]*[^" ])"', text)]
+    assert len(reasons) == 5
+    assert not [one for one in reasons if not is_said(one)]
+
+
+def sources(*places: str) -> Iterator[str]:
+    """The code of these folders and files; a text that is written in several pieces is one."""
+    for place in map(Path, places):
+        for path in (place,) if place.is_file() else (*place.rglob("*.py"), *place.rglob("*.lua")):
+            yield re.sub(r'"\n\s*f?"', "", path.read_text())
+
+
+def is_said(text: str) -> bool:
+    """Return whether a text of the code, with its expressions in braces, has a translation."""
+    forms = (key.removeprefix("said.") for key in words("ru") if key.startswith("said."))
+    return any(re.sub(r"\{.+?\}", "{}", text) == re.sub(r"\{.+?\}", "{}", form) for form in forms)
 
 
 def test_everything_that_keeps_a_person_from_being_reached_has_words_and_advice() -> None:
@@ -126,7 +157,10 @@ def test_the_words_of_the_first_pages_are_loaded_with_them(language: str) -> Non
     code, table, further = scripts(FIRST_PAGES), read(f"{language}.json"), read(f"pages/{language}.json")
     called = set(re.findall(r'\b(?:t|rich)\("([^"]+)"', code)) | set(re.findall(r'title: "([^"]+)"', code))
     assert called <= table.keys()
-    assert not [key for key in further if key.startswith(tuple(used_prefixes(code)))]
+    prefixes = {prefix for prefix in used_prefixes(code) if prefix != "problem."}
+    assert not [key for key in further if key.startswith(tuple(prefixes))]
+    refused = {code for text in sources(*SIGNING_IN) for code in re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', text)}
+    assert not {f"problem.{code}" for code in refused} & further.keys()
 
 
 def scripts(names: Iterable[str] = ()) -> str:
@@ -151,10 +185,9 @@ def test_every_word_is_used_and_every_used_word_is_there() -> None:
 
 
 def test_a_translated_text_of_ada_is_written_somewhere_as_it_is_translated() -> None:
-    folders = ("core", "couriers", "jobs", "lua", "scenarios")
-    files = [path for folder in folders for end in ("py", "lua") for path in Path(folder).rglob(f"*.{end}")]
-    sources = "\n".join(path.read_text() for path in (*files, Path("core/sentences.json")))
+    written = "\n".join(sources("core", "couriers", "delivery", "jobs", "lua", "scenarios"))
+    written += Path("core/sentences.json").read_text()
     said = [key.removeprefix("said.") for key in words("ru") if key.startswith("said.")]
     pieces = {piece.strip("; :") for text in said for piece in re.split(r"\{\w+\}", text)}
     assert said
-    assert not [one for one in pieces if one not in sources]
+    assert not [one for one in pieces if one not in written]

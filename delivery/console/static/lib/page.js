@@ -10,20 +10,20 @@ import { watchLive } from "./live.js";
 
 /**
  * The pages: what stands after `#/`, the module that shows it, the right it needs, and where it stands in the menu. A page
- * without a section is not in the menu. The words are `page.<name>`, `section.<section>`.
+ * without a section is not in the menu; that of one thing leads to its `list` without an id. The words are `page.<name>`, `section.<section>`.
  */
 export const PAGES = [
   { name: "home", right: null, section: "main" },
   { name: "write", right: "write", section: "main" },
   { name: "messages", right: "read", section: "main" },
-  { name: "message", right: "read" },
+  { name: "message", right: "read", list: "messages" },
   { name: "inbox", right: ["read", "person"], section: "main" },
   { name: "thread", right: ["read", "person"] },
   { name: "people", right: "people", section: "main" },
-  { name: "person", right: "people" },
+  { name: "person", right: "people", list: "people" },
   { name: "fields", right: "people" },
   { name: "groups", right: "people", section: "main" },
-  { name: "group", right: "people" },
+  { name: "group", right: "people", list: "groups" },
   { name: "import", right: "people", section: "main" },
   { name: "costs", right: ["read", "people"], section: "main" },
   { name: "overview", right: "inspect", section: "operate" },
@@ -32,11 +32,11 @@ export const PAGES = [
   { name: "audit", right: "inspect", section: "operate" },
   { name: "tubes", right: "inspect", section: "queue" },
   { name: "tasks", right: "inspect", section: "queue" },
-  { name: "task", right: "inspect" },
+  { name: "task", right: "inspect", list: "tasks" },
   { name: "lanes", right: "inspect", section: "queue" },
   { name: "dead_letters", right: "inspect", section: "queue" },
   { name: "jobs", right: "inspect", section: "programs" },
-  { name: "job", right: "inspect" },
+  { name: "job", right: "inspect", list: "jobs" },
   { name: "sync", right: "people", section: "programs" },
   { name: "webhooks", right: ["people", "key"], section: "programs" },
   { name: "keys", right: "keys", section: "programs" },

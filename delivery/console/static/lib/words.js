@@ -101,9 +101,10 @@ function sayings() {
   return known;
 }
 
-/** Returns the word for a value in a text of Ada, where blanks stand for the underscores of the value. */
+/** Returns the word for a value in a text of Ada, where blanks stand for the underscores of the value. An error is a text of its own. */
 function wordIn(table, value) {
   const key = `${table}.${value.replaceAll(" ", "_")}`;
+  if (table === "error") return said(value);
   return has(key) ? t(key) : value;
 }
 
@@ -115,7 +116,8 @@ export const translated = (row, name) => row.translations[language]?.[name] ?? r
  * `errors`: English → that of the reader, for the errors in it.
  */
 export function said(text, errors = {}) {
-  if (has(`reason.${text}`)) return t(`reason.${text}`);
+  const table = ["reason", "webhook_error"].find((one) => has(`${one}.${text}`));
+  if (table) return word(table, text);
   for (const [pattern, key] of sayings()) {
     const found = pattern.exec(text);
     if (found) return t(key, Object.fromEntries(Object.entries(found.groups || {}).map(([name, value]) => [name, errors[value] ?? wordIn(name, value)])));
@@ -144,7 +146,7 @@ export function moment(value) {
 }
 
 /** Returns a moment in full, with its zone. */
-export const fullMoment = (value) => format(value, { dateStyle: "full", timeStyle: "long" });
+export const fullMoment = (value) => format(value, { dateStyle: "long", timeStyle: "long" });
 
 /** Returns a day such as 2026-11-30 in words. */
 export const dayName = (day) => new Intl.DateTimeFormat(language, { timeZone: "UTC", dateStyle: "long" }).format(new Date(`${day}T00:00:00Z`));

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { api, inOneAction } from "../lib/api.js";
-import { empty, explain, tag, toast } from "../lib/page.js";
+import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, bulk, confirm, eachOf } from "../lib/dialog.js";
 import { nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";
@@ -13,10 +13,6 @@ export default {
   title: "page.group",
   right: "people",
   async render(root, [id], context) {
-    if (!id) {
-      paint(root, h("h1", {}, t("page.group")), empty({ title: t("group.choose"), action: h("a", { class: "button primary", href: "#/groups" }, t("page.groups")) }));
-      return;
-    }
     const group = await api.get(pathOf("groups", id), {}, { signal: context.signal });
     const head = h("div"), people = h("div"), owners = h("div");
     paint(root, head, h("h2", {}, t("group.members")), people, h("section", { class: "panel" }, h("h2", {}, t("group.owners")), owners));

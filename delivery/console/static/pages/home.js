@@ -17,7 +17,7 @@ async function showLast(place, signal) {
   paint(place, deliveries.length > 0 && [h("h2", {}, t("messages.last")), h("ul", { class: "cards" }, deliveries.map((row) => h("li", { key: row.id }, h("a", { class: "card", href: `#/message/${row.id}` },
     h("span", { class: "cut", dir: "auto" }, textOf(row)),
     h("span", {}, verdict(row), " ", row.answers && tag("info", t("messages.answered", { answered: row.answers.answered, count: asked(row.answers) }))),
-    h("span", { class: "quiet small" }, moment(row.deliver_at))))))]);
+    h("span", { class: "quiet small" }, [row.text_hidden && row.sender.name, moment(row.deliver_at)].filter(Boolean).join(", "))))))]);
 }
 
 const cards = (pages) => h("ul", { class: "cards" }, pages.map((page) => h("li", {}, h("a", { class: "card", href: `#/${page.name}` },

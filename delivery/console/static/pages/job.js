@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, number, said, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, fact, notice, withStates } from "../lib/page.js";
+import { fact, notice, withStates } from "../lib/page.js";
 import { VERBS, actorOf, change, mayManage, stateTag, why } from "./jobs.js";
 import { query, sendSignal, shownJson, signalsOf, stored, waiting } from "./job_stored.js";
 
@@ -21,10 +21,6 @@ export default {
   right: "inspect",
   render(root, [id], context) {
     const { me, signal, title } = context;
-    if (!id) {
-      paint(root, h("h1", {}, t("page.job")), empty({ title: t("job.choose"), action: h("a", { class: "button primary", href: "#/jobs" }, t("page.jobs")) }));
-      return;
-    }
     title(id);
     const path = `/v1/jobs/${encodeURIComponent(id)}`, head = h("div"), lists = h("div"), log = h("div");
     paint(root, head, lists, log);

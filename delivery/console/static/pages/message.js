@@ -3,12 +3,12 @@
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, fact, notice, plainOf, statusTag, tag, toast, verdict, withStates } from "../lib/page.js";
+import { explain, fact, notice, plainOf, statusTag, tag, toast, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, open } from "../lib/dialog.js";
 import { inZone, LONGEST_TEXT, uninformed } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
-import { senderOf, writeAfter, writeAgain } from "./messages.js";
+import { senderOf, whyNot, writeAfter, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
 /** Reminders by hand of a question that plans none. */
@@ -22,10 +22,6 @@ export default {
   title: "page.message",
   right: "read",
   render(root, [id], context) {
-    if (!id) {
-      paint(root, h("h1", {}, t("page.message")), empty({ title: t("message.choose"), action: h("a", { class: "button primary", href: "#/messages" }, t("page.messages")) }));
-      return undefined;
-    }
     const where = `/v1/deliveries/${encodeURIComponent(id)}`;
     const head = h("div"), rows = h("div");
     paint(root, h("h1", {}, t("page.message")), head, rows);
@@ -38,7 +34,7 @@ export default {
     }, ({ message, reasons }) => {
       shownNow = message;
       list ||= recipients(rows, where, context, message, again);
-      list.offer(reasons);
+      list.offer(reasons, message);
       return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (chosen) => { context.setQuery({ q: "", why: "", answer: "", ...chosen }); list.refilter(); }, async () => {
         read = await askForText(where) || read;
         again();
@@ -170,7 +166,7 @@ const askForText = (where) => ask({
 
 function recipients(root, where, context, message, again) {
   const isFile = message.answer?.kind === "file", isEntered = !isFile && message.answer?.visible !== "anonymous" && mayChange(context, message);
-  const whys = [];
+  const whys = [], whyOf = (why) => whyNot(why, message.state);
   const list = table(root, {
     label: t("message.recipients"), context, id: (row) => String(row.id),
     filters: [
@@ -183,7 +179,7 @@ function recipients(root, where, context, message, again) {
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
       ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
-      { title: t("message.why"), width: "2fr", cell: (row) => row.why && word("why", row.why) },
+      { title: t("message.why"), width: "2fr", cell: (row) => row.why && whyOf(row.why) },
     ],
     load: async ({ cursor, signal, answer, ...filters }) => {
       const asked = answer === CONFLICT ? { conflict: "yes" } : { answer };
@@ -199,9 +195,10 @@ function recipients(root, where, context, message, again) {
       } },
     ] : undefined,
   });
-  list.offer = ({ reasons }) => {
+  list.offer = ({ reasons }, now) => {
+    message = now;
     const found = [...new Set([...Object.keys(reasons), context.query.why].filter(Boolean))];
-    whys.splice(0, whys.length, ["", t("message.all")], ...found.map((one) => [one, word("why", one)]));
+    whys.splice(0, whys.length, ["", t("message.all")], ...found.map((one) => [one, whyOf(one)]));
     const select = list.filters.querySelector("[name=why]");
     paint(select, whys.map(([value, text]) => h("option", { value, selected: value === (context.query.why || "") }, text)));
   };

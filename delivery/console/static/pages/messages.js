@@ -32,10 +32,10 @@ export default {
       ].filter(Boolean),
       columns: [
         { title: t("messages.text"), width: "3fr", name: textOf, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], BY_ADA.includes(row.kind) && [tag("info", t("messages.by_ada")), " "], h("span", { class: "cut", dir: "auto" }, textOf(row))] },
-        { title: t("messages.sender"), width: "1.5fr", cell: (row) => senderOf(row.sender) },
-        { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
-        { title: t("messages.verdict"), width: "2fr", cell: verdict },
-        { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && !BY_ADA.includes(row.kind) && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
+        { title: t("messages.sender"), width: "2fr", cell: (row) => senderOf(row.sender) },
+        { title: t("messages.when"), width: "8.5rem", cell: (row) => moment(row.deliver_at) },
+        { title: t("messages.verdict"), width: "12rem", cell: verdict },
+        { title: t("messages.repeat"), width: "7.5rem", cell: (row) => !row.text_hidden && !["reply", ...BY_ADA].includes(row.kind) && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
       ],
       load: async ({ cursor, signal, since, ...filters }) => {
         const page = await api.get("/v1/deliveries", { ...filters, since: since && inZone(`${since}T00:00`, context.me.timezone), cursor, limit: 50 }, { signal });
@@ -74,6 +74,9 @@ async function drawSeries(place, context) {
 
 /** Returns the name of who has sent something; what Ada sends by itself has no person behind it. */
 export const senderOf = ({ id, name }) => name || (has(`sender.${id}`) ? t(`sender.${id}`) : String(id));
+
+/** Returns why somebody was not reached, in words: what is not yet due is not being sent. */
+export const whyNot = (why, state) => word("why", why === "waiting" && state === "scheduled" ? "scheduled" : why);
 
 /** Opens the page that writes with a message again. */
 export async function writeAgain(message, context) {

@@ -102,14 +102,14 @@ const rounded = (value) => number(value, { maximumFractionDigits: value < 10 ? 1
 function failures(failed, outcomes) {
   if (!failed.length) return h("p", { class: "quiet" }, t("overview.no_failures"));
   const sent = (channel) => outcomes.filter((one) => one.channel === channel && (one.status === "sent" || NOT_REACHED.includes(one.status))).reduce((sum, one) => sum + one.count, 0);
-  const titles = ["channel", "status", "reason", "count", "share"];
+  const titles = ["channel", "count", "share", "status", "reason"];
   return h("div", { class: "wide-table", tabindex: 0 }, h("table", {},
-    h("thead", {}, h("tr", {}, titles.map((one) => h("th", { scope: "col" }, t(`overview.${one}`))))),
+    h("thead", {}, h("tr", {}, titles.map((one) => h("th", { scope: "col", class: one === "count" && "number" }, t(`overview.${one}`))))),
     h("tbody", {}, failed.slice(0, 30).map((one) => h("tr", {},
-      h("th", { scope: "row" }, word("channel", one.channel)), h("td", {}, word("status", one.status)),
-      h("td", {}, one.reason ? word("reason", one.reason) : "–"), h("td", { class: "number" }, number(one.count)),
+      h("th", { scope: "row" }, word("channel", one.channel)), h("td", { class: "number" }, number(one.count)),
       h("td", {}, h("span", { class: "share", style: { "--share": one.count / sent(one.channel) } }), " ",
-        number(one.count / sent(one.channel), { style: "percent", maximumFractionDigits: 1 })))))));
+        number(one.count / sent(one.channel), { style: "percent", maximumFractionDigits: 1 })),
+      h("td", {}, word("status", one.status)), h("td", {}, one.reason ? word("reason", one.reason) : "–"))))));
 }
 
 // charts: lines as SVG, each with its table behind it; a gap in the data is a gap in the line

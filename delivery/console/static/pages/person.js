@@ -6,21 +6,18 @@
 import { field, h, paint } from "../lib/dom.js";
 import { LANGUAGES, dayName, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api, inOneAction } from "../lib/api.js";
-import { empty, explain, fact, notice, statusTag, textOf, toast, withStates } from "../lib/page.js";
+import { explain, fact, notice, statusTag, textOf, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
 import { personalKeys } from "./keys.js";
+import { whyNot } from "./messages.js";
 import { pickGroups, pickPeople } from "../lib/pick.js";
 
 export default {
   title: "page.person",
   right: "people",
   render(root, [id], context) {
-    if (!id) {
-      paint(root, h("h1", {}, t("page.person")), empty({ title: t("person.choose"), action: h("a", { class: "button primary", href: "#/people" }, t("page.people")) }));
-      return;
-    }
     const { signal } = context;
     const load = () => Promise.all([
       api.get(pathOf("users", id), {}, { signal }).then(async (user) => [user, await Promise.all(guardiansOf(user).map((one) => api.get(pathOf("users", one), {}, { signal })))]),
@@ -273,7 +270,7 @@ function showSent(root, id, context) {
       { title: t("message.when"), width: "9rem", cell: (row) => h("time", { datetime: row.created_at, title: fullMoment(row.created_at) }, moment(row.created_at)) },
       { title: t("message.outcomes"), width: "3fr", cell: (row) => Object.entries(row.outcomes).filter(([, one]) => one.status !== "no_contact")
         .map(([channel, one]) => h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status))) },
-      { title: t("message.why"), width: "2fr", cell: (row) => row.why && word("why", row.why) },
+      { title: t("message.why"), width: "2fr", cell: (row) => row.why && whyNot(row.why, row.state) },
     ],
     load: async ({ cursor, signal }) => {
       const page = await api.get(`${pathOf("users", id)}/deliveries`, { cursor, limit: 20 }, { signal });

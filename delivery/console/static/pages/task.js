@@ -15,10 +15,6 @@ export default {
   title: "page.task",
   right: "inspect",
   render(root, [id], { me, signal }) {
-    if (!id) {
-      paint(root, h("h1", {}, t("page.task")), empty({ title: t("task.choose"), action: toTasks() }));
-      return;
-    }
     const path = `/v1/queue/tasks/${encodeURIComponent(id)}`;
     const load = () => api.get(path, {}, { signal }).catch((error) => { if (error.status !== 404) throw error; });
     const show = withStates(root, load, (task) => (task ? whole(task) : [h("h1", {}, t("page.task")), empty({ title: t("task.gone"), action: toTasks() })]));
