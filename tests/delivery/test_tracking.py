@@ -57,9 +57,12 @@ async def test_track_reports_a_timeout_and_with_zero_only_reads(api: Api) -> Non
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     result = await track(api, made["id"], timeout=0)
     assert (result["timed_out"], result["history"]["verdict"]) == (True, "in_progress")
+    by_default = asyncio.create_task(track(api, made["id"]))
     start = time.monotonic()
     assert (await track(api, made["id"], timeout=0.2))["timed_out"] is True
-    assert 0.15 < time.monotonic() - start < 9, "its default is 10 s"
+    assert time.monotonic() - start > 0.15
+    assert not by_default.done(), "it waits for 10 s"
+    by_default.cancel()
 
 
 @pytest.mark.parametrize(
@@ -216,11 +219,9 @@ async def test_streams_and_trackers_end_at_once_at_shutdown(api: Api) -> None:
             return b"ada_http_streams 1.0" in figures and b"ada_http_requests_in_progress 3.0" in figures
 
         await until(both_wait)
-        start = time.monotonic()
         await api.close()
         assert [event async for event in events(response)] == []
         assert (await waiting).code == "SHUTTING_DOWN"
-        assert time.monotonic() - start < 9, "milliseconds on an idle machine"
 
 
 async def test_shutdown_during_a_stream_logs_no_warning(api: Api, caplog: pytest.LogCaptureFixture) -> None:

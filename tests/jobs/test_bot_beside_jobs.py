@@ -1,7 +1,6 @@
 """The bot answers while hundreds of jobs resume: jobs and bot are real processes on one server."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -24,8 +23,7 @@ JOBS = [JobId("default", "hunt", str(user)) for user in range(200)]
 
 QUESTIONS = 30
 WITHIN = 60.0
-P99 = 10.0
-"""Seconds. What is measured on a quiet machine is in docs/performance.md; here it only must not wait for the jobs."""
+"""Seconds after which the test fails. The times of answers: docs/performance.md."""
 
 
 class HeldService(Service):
@@ -49,13 +47,11 @@ class Bot:
         self._courier = courier
         self._events = Events(QueueClient(stack.store), TENANT)
 
-    async def ask(self, number: int) -> float:
-        """Seconds until the answer."""
-        begun = time.monotonic()
+    async def ask(self, number: int) -> None:
+        """Write to the bot, and wait for its answer."""
         event = {"id": f"e{number}", "channel": "echo", "user_id": str(number), "event_text": str(number)}
         await self._events.put("test", event)
         await until(lambda: f"you wrote {number}" in [one.text for one in self._courier.attempted], within=WITHIN)
-        return time.monotonic() - begun
 
 
 @pytest.fixture
@@ -94,10 +90,10 @@ async def test_the_bot_answers_while_hundreds_of_jobs_resume(deployment: Deploym
         victim.kill()
     for _ in victims:
         await deployment.start()
-    times = sorted([await bot.ask(number) for number in range(QUESTIONS)])
+    for number in range(QUESTIONS):
+        await bot.ask(number)
     assert not service.applied, "the jobs are still in their first application"
     await until(lambda: service.held >= 2 * len(JOBS), within=WITHIN)
     service.opened.set()
     await until(lambda: len(service.applied) >= len(JOBS), within=WITHIN)
     await service.stop()
-    assert times[int(len(times) * 0.99)] < P99

@@ -47,7 +47,7 @@ async def test_limit_and_negative_offsets_select_updates(bot_api: BotApi) -> Non
 async def test_a_long_poll_waits_for_the_next_update_or_its_timeout(bot_api: BotApi) -> None:
     began = time.monotonic()
     assert await bot_api.bot.get_updates(timeout=1) == []
-    assert 0.9 < time.monotonic() - began < 15
+    assert time.monotonic() - began > 0.9
     polling = asyncio.create_task(bot_api.bot.get_updates(timeout=20))
     await until(lambda: bot_api.state.counter("telegram-bot", "getUpdates") == 2)
     bot_api.server.people.write(ANNA, "сейчас")

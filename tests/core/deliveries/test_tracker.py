@@ -43,7 +43,7 @@ class TestWaiting:
         key = (await stack.deliver(person(1))).key
         began = time.monotonic()
         history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0.3)
-        assert 0.3 <= time.monotonic() - began < 10
+        assert time.monotonic() - began >= 0.3
         assert history
         assert (timed_out, history.state) == (True, DeliveryState.RELEASED)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -83,10 +82,8 @@ async def test_several_clients_wait_for_the_end_of_a_task_put_by_another(stack: 
     waiting = [asyncio.create_task(client.wait(task_id, SOON)) for client in others]
     await until(lambda: _waits(stack, task_id, 3))
     (task,) = await stack.take()
-    settled = time.monotonic()
     await stack.queue.settle(task, answer="x")
     assert {(await one).answer for one in waiting} == {"x"}
-    assert time.monotonic() - settled < 10, "milliseconds on an idle machine"
     for client in others:
         await client.close()
 

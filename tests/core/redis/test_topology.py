@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -16,9 +15,6 @@ from core.redis.store import Store
 from core.redis.topology import Topology
 from tests.support.replica_set import Node, ReplicaSet
 from tests.support.waiting import until
-
-AFTER_PROMOTION = 2.0
-"""Seconds within which a process goes on by itself."""
 
 
 @pytest.fixture
@@ -110,14 +106,12 @@ async def test_a_sentinel_that_is_behind_does_not_lead_back_to_an_old_primary() 
     server.close()
 
 
-async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> float:
-    """Returns the seconds from the promotion to the first reply of a function. No other call is made meanwhile."""
+async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> None:
+    """Waits for the promotion and the first reply of a function after it. No other call is made meanwhile."""
     call = asyncio.create_task(store.run("audit_keys", 0))
     await asyncio.to_thread(replica_set.await_promotion, old)
-    promoted = time.monotonic()
     await asyncio.wait_for(call, 20)
     assert store.address.port == replica_set.primary.announced
-    return time.monotonic() - promoted
 
 
 async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_is_left_when_it_returns(
@@ -127,7 +121,7 @@ async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_
     await store.command("SET", "before", 2)
     old = replica_set.primary
     old.kill()
-    assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
+    await goes_on(store, old, replica_set)
     old.start()
     await until(lambda: old.follows)
     assert await store.command("SET", "after", 1) == "OK"
@@ -143,7 +137,7 @@ async def test_a_primary_that_stays_silent_holds_up_nothing(
         await store.command("PING")
     old = replica_set.primary
     old.freeze() if is_connected else replica_set.cut_off(old)
-    assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
+    await goes_on(store, old, replica_set)
 
 
 async def test_a_store_that_is_opened_while_the_primary_moves_finds_the_new_one(
