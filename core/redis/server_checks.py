@@ -6,7 +6,7 @@ reported, with the command that corrects them, because the operator decides abou
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -52,17 +52,30 @@ class SettingProblem:
         return f"{self.setting} is {found}, wanted {self.wanted}: {self.why}. Correct it with: {self.correction}"
 
 
+_WANTED = [
+    ("maxmemory-policy", "noeviction", "another policy may evict accepted messages", True),
+    ("appendonly", "yes", "without it a restart loses accepted messages", False),
+    ("hash-max-listpack-value", "1024", "smaller ones double the memory of a scheduled delivery", False),
+]
+_WANTED_OF_CLUSTER = [
+    ("cluster-require-full-coverage", "no", "all shards stand still while one has no primary", False),
+    ("cluster-node-timeout", "3000", "a shard stands still for longer than this when its primary is lost", False),
+]
+_LONGEST_NODE_TIMEOUT_MS = 5000
+_NUMBERS: Mapping[str, Callable[[int], bool]] = {
+    "hash-max-listpack-value": lambda found: found >= 1024,
+    "cluster-node-timeout": lambda found: found <= _LONGEST_NODE_TIMEOUT_MS,
+}
+"""Settings of which other values are good, too."""
+
+
 def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
     """Return the wrong ones among a server's settings. A setting that the server does not report is left out. Pure."""
-    wanted = [
-        ("maxmemory-policy", "noeviction", "another policy may evict accepted messages", True),
-        ("appendonly", "yes", "without it a restart loses accepted messages", False),
-        ("hash-max-listpack-value", "1024", "smaller ones double the memory of a scheduled delivery", False),
-    ]
     problems = []
-    for name, value, why, fatal in wanted:
-        found = settings.get(name)
-        if found is not None and found != value and not (name.startswith("hash-") and int(found) >= int(value)):
+    for name, value, why, fatal in _WANTED + (_WANTED_OF_CLUSTER if settings.get("cluster-enabled") == "yes" else []):
+        found = settings.get(name, value)
+        is_good = _NUMBERS[name](int(found)) if name in _NUMBERS else found == value
+        if not is_good:
             problems.append(SettingProblem(name, found, value, why, fatal))
     return problems
 
@@ -78,7 +91,9 @@ async def check_settings(store: Store) -> list[SettingProblem]:
     eviction policy is read from INFO.
     """
     try:
-        answers = await store.command_everywhere("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
+        answers = await store.command_everywhere(
+            "CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value", "cluster-*"
+        )
     except FunctionFault:
         return await _check_policy(store)
     found = {

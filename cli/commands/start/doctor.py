@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cli.client.local_times import shown_moment
 from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.start.sentinel_findings import check_sentinels
 from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, facts_of
 from cli.processes.part_of_up import part_that_runs
 from cli.processes.parts import now_ms, read_note
@@ -26,6 +27,7 @@ from core.directory import Directory
 from core.directory.syncs import Syncs
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.model.clock import from_ms
+from core.model.durability import Durability
 from core.model.history_key import DEFAULT_TENANT
 from core.model.parts import PartState, faulty
 from core.processes import ANSWERS, LOSS_REMEDY, ProcessRegister, accept_loss, last_loss, unanswered_bots
@@ -177,7 +179,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
             text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
             yield Finding("redis", False if problem.fatal else None, text, problem.correction)
         yield await check_store_writes(store)
-        async for finding in check_replication(store, configuration.settings.durability):
+        async for finding in check_redundancy(store, configuration.settings.durability):
             yield finding
         yield await check_notifications(store)
         yield await check_data_layout(store)
@@ -193,6 +195,12 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
             yield finding
     finally:
         await store.close()
+
+
+async def check_redundancy(store: Store, durability: Durability) -> AsyncIterator[Finding]:
+    for check in (check_replication, check_sentinels):
+        async for finding in check(store, durability):
+            yield finding
 
 
 async def check_people(store: Store, settings: Settings) -> AsyncIterator[Finding]:

@@ -1,5 +1,5 @@
-"""Checks of the store for doctor: role, replicas and their lag, memory, persistence, library, Sentinels; of a cluster
-whether its nodes answer and agree, and whether each shard has a primary.
+"""Checks of the store for doctor: role, replicas and their lag, memory, persistence, library; of a cluster whether its
+nodes answer and agree, and whether each shard has a primary. Its Sentinels: `cli.commands.start.sentinel_findings`.
 """
 
 import asyncio
@@ -14,8 +14,6 @@ from core.directory import Directory
 from core.errors import FunctionFault
 from core.model.durability import Durability
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
-from core.redis.connection import ServerAddress, StoreConnection
-from core.redis.sentinels import ANSWER, SentinelSet
 from core.redis.store import Store
 
 
@@ -36,18 +34,7 @@ class Finding:
 _REPLICA = re.compile(
     r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE
 )
-_RUNBOOK = "docs/runbook.md"
-
-
-@dataclass(frozen=True)
-class _View:
-    """The reply of a Sentinel. `names`: the primary, or why none; `id`: its own, or ""; `known`: how many Sentinels it
-    knows, with itself, or 0.
-    """
-
-    names: str
-    id: str = ""
-    known: int = 0
+RUNBOOK = "docs/runbook.md"
 
 
 async def check_replication(store: Store, durability: Durability) -> AsyncIterator[Finding]:
@@ -56,9 +43,6 @@ async def check_replication(store: Store, durability: Durability) -> AsyncIterat
         async for finding in _check_primary(store, homes[0], durability):
             at = f"{primary.place}: " if store.shard_map.cluster else ""
             yield replace(finding, detail=at + finding.detail)
-    if store.topology.sentinels:
-        for finding in await _sentinels(store.topology.sentinels, store.address, durability):
-            yield finding
     if store.shard_map.cluster:
         yield await check_cluster(store, store.shard_map.cluster)
 
@@ -86,7 +70,7 @@ def _replicas(text: str, durability: Durability) -> Finding:
         for one in _REPLICA.finditer(text)
     ]
     if not lags:
-        repair = f"ADA_DURABILITY=replica accepts nothing without one: {_RUNBOOK}" if needed else ""
+        repair = f"ADA_DURABILITY=replica accepts nothing without one: {RUNBOOK}" if needed else ""
         return Finding("role", False if needed else None, "primary without replicas", repair)
     return Finding("role", True, f"primary with {len(lags)} replicas: {'; '.join(lags)}; durability is {durability}")
 
@@ -109,48 +93,6 @@ def _persistence(text: str, _: Durability) -> Finding:
 async def _library(store: Store, home: int) -> Finding:
     found = await store.command_at(home, "FUNCTION", "LIST", "LIBRARYNAME", store.library.name)
     return Finding("library", bool(found), f"{store.library.name} is {'loaded' if found else 'missing'} on the primary")
-
-
-async def _sentinels(sentinels: SentinelSet, primary: ServerAddress, durability: Durability) -> list[Finding]:
-    views = [await _view_of(sentinels.name, one) for one in sentinels.sentinels]
-    seen = [view.names for view in views]
-    pairs = zip(sentinels.sentinels, seen, strict=True)
-    listed = ", ".join(f"{one.host}:{one.port} names {what}" for one, what in pairs)
-    agreed = seen.count(f"{primary.host}:{primary.port}")
-    if agreed == len(seen):
-        agreement = Finding("sentinels", True, listed)
-    else:
-        agreement = Finding("sentinels", None if agreed > len(seen) // 2 else False, listed, _RUNBOOK)
-    return [agreement, *_unnamed(views, durability)]
-
-
-def _unnamed(views: Sequence[_View], durability: Durability) -> list[Finding]:
-    """Return whether ADA_REDIS_URL leaves out Sentinels. One that it names twice is one; a silent one is another."""
-    named = len({view.id for view in views} - {""}) + sum(not view.id for view in views)
-    known = max(view.known for view in views)
-    if named >= known:
-        return []
-    is_bad = durability is Durability.REPLICA and named < known - known // 2
-    repair = "name all: with fewer than half of them ADA_DURABILITY=replica accepts nothing (STORE_PRIMARY_IN_DOUBT)"
-    return [Finding("sentinels", False if is_bad else None, f"ADA_REDIS_URL names {named} of {known}", repair)]
-
-
-async def _view_of(name: str, sentinel: ServerAddress) -> _View:
-    """Return what a Sentinel reports, or why it reports nothing."""
-    commands = (("GET-MASTER-ADDR-BY-NAME", name), ("MYID",), ("SENTINELS", name))
-    try:
-        async with asyncio.timeout(ANSWER):
-            connection = await StoreConnection.open(sentinel)
-            try:
-                found, own, others = await connection.request_all([("SENTINEL", *words) for words in commands])
-            finally:
-                connection.close()
-    except (RedisError, OSError, TimeoutError) as fault:
-        return _View(f"nothing ({str(fault) or type(fault).__name__})")
-    if isinstance(found, RedisError):
-        return _View(f"nothing ({found})")
-    known = 0 if isinstance(others, RedisError) else 1 + len(others)
-    return _View(":".join(found) if found else "nothing", "" if isinstance(own, RedisError) else own, known)
 
 
 def facts_of(text: str) -> Mapping[str, str]:
@@ -177,7 +119,7 @@ async def check_cluster(store: Store, nodes: ClusterNodes) -> Finding:
     detail = f"{len(store.shard_map.primaries())} primaries, {len(places)} nodes, {store.shards} shards"
     if not faults:
         return Finding("cluster", True, detail)
-    return Finding("cluster", False if lost or moving else None, f"{detail}; {'; '.join(faults)}", _RUNBOOK)
+    return Finding("cluster", False if lost or moving else None, f"{detail}; {'; '.join(faults)}", RUNBOOK)
 
 
 async def _seen(nodes: ClusterNodes, place: Place) -> ClusterView | str:

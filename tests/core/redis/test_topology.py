@@ -5,8 +5,10 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+from redis import Redis
 from redis.exceptions import RedisError
 
+from cli.commands.start.sentinel_findings import check_sentinels
 from cli.commands.start.store_findings import check_replication
 from core.errors import SetupError, StoreUnavailable
 from core.model.durability import Durability
@@ -159,7 +161,8 @@ async def test_doctor_says_which_servers_it_sees(store: Store, replica_set: Repl
     replica_set.replicas[0].kill()
     await until(lambda: replica_set.primary.facts()["connected_slaves"] == 1)
     found = {one.what: one async for one in check_replication(store, Durability.REPLICA)}
-    assert list(found) == ["role", "memory", "persistence", "library", "sentinels"]
+    assert list(found) == ["role", "memory", "persistence", "library"]
+    found["sentinels"] = await anext(check_sentinels(store, Durability.REPLICA))
     assert re.search(
         r"primary with 1 replicas: \S+ online, \d+ bytes behind; durability is replica", found["role"].detail
     )
@@ -182,7 +185,7 @@ async def test_doctor_says_when_the_url_names_too_few_sentinels(replica_set: Rep
 
     async def found(durability: Durability, *named: str) -> tuple[bool | None, str] | None:
         store = await Store.open(replica_set.url.replace(f"{first},{second},{third}", ",".join(named)))
-        shown = [one async for one in check_replication(store, durability) if one.what == "sentinels"][1:]
+        shown = [one async for one in check_sentinels(store, durability) if one.what == "sentinels"][1:]
         await store.close()
         return (shown[0].is_good, shown[0].detail) if shown else None
 
@@ -192,3 +195,43 @@ async def test_doctor_says_when_the_url_names_too_few_sentinels(replica_set: Rep
     assert await found(Durability.REPLICA, first, second) == (None, "ADA_REDIS_URL names 2 of 3")
     replica_set.sentinels[2].kill()
     assert await found(Durability.REPLICA, first, second, third) is None
+
+
+async def test_doctor_says_what_delays_or_stops_a_promotion(store: Store, replica_set: ReplicaSet) -> None:
+    async def found() -> list[tuple[bool | None, str, str]]:
+        shown = [one async for one in check_sentinels(store, Durability.REPLICA) if one.what == "promotion"]
+        return [(one.is_good, one.detail.replace(first, "FIRST"), one.repair) for one in shown]
+
+    def change(setting: str, value: int, *, everywhere: bool = False) -> None:
+        for sentinel in replica_set.sentinels if everywhere else replica_set.sentinels[:1]:
+            with Redis(port=sentinel.port, driver_info=None) as client:
+                client.execute_command("SENTINEL", "SET", "ada", setting, value)
+
+    first, port = f"127.0.0.1:{replica_set.sentinels[0].port}", replica_set.sentinels[0].port
+    command = f"redis-cli -h 127.0.0.1 -p {port} SENTINEL SET ada "
+    change("down-after-milliseconds", 3000, everywhere=True)
+    change("failover-timeout", 20_000, everywhere=True)
+    good = (True, "a primary is lost after 3 s; a split vote is repeated after 40 s", "")
+    assert await found() == [good]
+    for setting, value, least, wanted in (
+        ("failover-timeout", 180_000, "a split vote is repeated after twice this time", 20_000),
+        ("down-after-milliseconds", 30_000, "all stands still for this long when a primary is lost", 3000),
+        ("down-after-milliseconds", 1999, "a replica may be promoted that misses what was acknowledged", 3000),
+    ):
+        change(setting, value)
+        line = f"{setting} of FIRST is {value}, not {wanted}: {least}"
+        assert await found() == [(None, line, f"{command}{setting} {wanted}")]
+        change(setting, wanted)
+    change("quorum", 3)
+    line = "FIRST wants 3 of 3 Sentinels to agree, so fewer than half of them may be lost"
+    assert await found() == [(None, line, f"{command}quorum 2")]
+    change("quorum", 2)
+    for sentinel in replica_set.sentinels[1:]:
+        sentinel.kill()
+    first_line = "FIRST could promote nothing at present: NOQUORUM"
+
+    async def has_no_quorum() -> bool:
+        (line,) = await found()
+        return line[0] is False and line[1].startswith(first_line)
+
+    await until(has_no_quorum)

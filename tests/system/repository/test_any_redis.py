@@ -165,6 +165,9 @@ def test_settings_that_the_server_does_not_show_are_not_checked() -> None:
     assert setting_problems({}) == []
     assert [problem.setting for problem in setting_problems({"appendonly": "no"})] == ["appendonly"]
     assert setting_problems({"hash-max-listpack-value": "4096"}) == []
+    of_cluster = {"cluster-require-full-coverage": "yes", "cluster-node-timeout": "15000"}
+    assert setting_problems({**of_cluster, "cluster-enabled": "no"}) == []
+    assert setting_problems({"cluster-node-timeout": "1500", "cluster-enabled": "yes"}) == []
 
 
 def test_flags_are_added_and_never_removed() -> None:

@@ -23,7 +23,7 @@ from tests.system.guides.blocks import blocks_of
 PAGE = ROOT / "docs" / "runbook.md"
 TEXT = " ".join(PAGE.read_text().split())
 START = ROOT / "cli" / "commands" / "start"
-FINDINGS = [START / f"{name}.py" for name in ("doctor", "store_findings")]
+FINDINGS = [START / f"{name}.py" for name in ("doctor", "sentinel_findings", "store_findings")]
 REFUSALS = [ROOT / "core" / "redis" / f"{name}.py" for name in ("refusals", "first_check", "store")]
 NAMED_BY_A_VARIABLE = {
     "channel": ["a channel"],
@@ -108,8 +108,9 @@ def test_the_runbook_has_every_line_of_doctor() -> None:
 
 def test_the_runbook_has_every_setting_of_the_server_that_is_checked() -> None:
     wrong = {"maxmemory-policy": "allkeys-lru", "appendonly": "no", "hash-max-listpack-value": "1"}
-    problems = setting_problems(wrong)
-    assert len(problems) == len(wrong)
+    of_cluster = {"cluster-require-full-coverage": "yes", "cluster-node-timeout": "15000"}
+    problems = setting_problems({**wrong, **of_cluster, "cluster-enabled": "yes"})
+    assert len(problems) == len(wrong) + len(of_cluster)
     assert [one for one in problems if f"`{one.setting} is …, not {one.wanted}`" not in TEXT] == []
 
 
