@@ -150,8 +150,8 @@ class ApiKeys:
             "created": key.created_at.isoformat(),
         }
         flat = [part for field in fields.items() for part in field]
-        await self._store.command("HSET", KEYS["access"].at(0, hashed), *flat)
-        await self._store.command("HSET", KEYS["accesses"].at(0), key.id, hashed)
+        await self._store.write("HSET", KEYS["access"].at(0, hashed), *flat)
+        await self._store.write("HSET", KEYS["accesses"].at(0), key.id, hashed)
         self._cache.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
@@ -177,8 +177,8 @@ class ApiKeys:
         hashed = await self._store.command("HGET", KEYS["accesses"].at(0), key_id)
         if not hashed:
             raise NotFound("KEY_NOT_FOUND", "There is no such API key.")
-        await self._store.command("DEL", KEYS["access"].at(0, hashed))
-        await self._store.command("HDEL", KEYS["accesses"].at(0), key_id)
+        await self._store.write("DEL", KEYS["access"].at(0, hashed))
+        await self._store.write("HDEL", KEYS["accesses"].at(0), key_id)
         await self._store.command("HDEL", KEYS["uses"].at(0), key_id)
         self._cache.clear()
 

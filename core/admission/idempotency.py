@@ -88,7 +88,7 @@ class Idempotency:
     async def finish(self, tenant: str, key: str, fingerprint: str, status: int, body: bytes) -> None:
         """Store the response for a day."""
         stored = json.dumps({"fingerprint": fingerprint, "status": status, "body": body.decode()})
-        await self._store.command("SET", self._name(tenant, key), stored, "PX", _RETENTION_MS)
+        await self._store.write("SET", self._name(tenant, key), stored, "PX", _RETENTION_MS)
 
     async def bind(self, tenant: str, key: str, fingerprint: str) -> bool:
         """Bind the key to an operation whose result is stored elsewhere; return whether it was free. Raises Conflict

@@ -52,12 +52,12 @@ class OwnFields:
         if defined.name not in known and len(known) >= MAX_FIELDS:
             raise limit_reached(f"At most {MAX_FIELDS} fields have a type.")
         await self._check_people(tenant, defined)
-        await self._records.store.command("HSET", self._key(tenant), defined.name, compact_json(defined))
+        await self._records.store.write("HSET", self._key(tenant), defined.name, compact_json(defined))
         return defined
 
     async def undefine(self, tenant: str, name: str) -> None:
         """Take the type away: the field is text again, and its values stay. Raises NotFound FIELD_NOT_FOUND."""
-        if not await self._records.store.command("HDEL", self._key(tenant), field_name(name)):
+        if not await self._records.store.write("HDEL", self._key(tenant), field_name(name)):
             raise NotFound("FIELD_NOT_FOUND", f"There is no field {name!r} with a type.")
 
     async def typed(self, tenant: str, values: Mapping[str, str]) -> Mapping[str, str]:

@@ -41,11 +41,11 @@ class Subscriptions:
         owner = await self._users.by_contact(tenant, channel, address)
         if owner is not None and id_text(owner.id) != id_text(user):
             await self._users.remove_contact(tenant, owner.id, channel, address)
-        await self._store.command("HSET", *self._place(tenant, channel, address), msgspec.json.encode(subscription))
+        await self._store.write("HSET", *self._place(tenant, channel, address), msgspec.json.encode(subscription))
         try:
             return await self._users.add_contact(tenant, user, channel, address)
         except Refused:
-            await self._store.command("HDEL", *self._place(tenant, channel, address))
+            await self._store.write("HDEL", *self._place(tenant, channel, address))
             raise
 
     async def find(self, tenant: str, channel: str, addresses: Sequence[str]) -> list[Subscription | None]:
@@ -64,7 +64,7 @@ class Subscriptions:
                 await self._users.remove_contact(tenant, owner.id, channel, address)
         except NotFound:
             pass  # removed meanwhile
-        await self._store.command("HDEL", *self._place(tenant, channel, address))
+        await self._store.write("HDEL", *self._place(tenant, channel, address))
 
     def _place(self, tenant: str, channel: str, address: str) -> tuple[str, str]:
         return self._store.tenant_key("subscriptions", tenant), f"{channel}:{address}"

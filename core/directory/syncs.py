@@ -151,14 +151,14 @@ class Syncs:
         if found.last is None or not found.last.every or found.is_late(self.now()):
             raise Conflict("SYNC_NOT_WATCHED", "No program watches this source: ./ada sync … --every 1h does.")
         request = SyncRequest(dry_run, self.now())
-        await self._store.command("HSET", self._key(tenant), f"{source}{_RUN}", compact_json(request))
+        await self._store.write("HSET", self._key(tenant), f"{source}{_RUN}", compact_json(request))
         return request
 
     async def forget(self, tenant: str, source: str) -> None:
         """Forget a source, and how many have left it today; its people stay. Raises NotFound SYNC_NOT_FOUND."""
         names = (source, f"{source}{_RUN}", f"{source}{_DRY_RUN}")
         await self._store.command("DEL", self._departures(tenant, source))
-        if not await self._store.command("HDEL", self._key(tenant), *names):
+        if not await self._store.write("HDEL", self._key(tenant), *names):
             raise _not_found(source)
 
     async def columns(self, tenant: str) -> dict[str, Sequence[str]]:

@@ -51,7 +51,7 @@ class MessageTemplates:
         if await self._store.command("HLEN", key) >= MOST:
             raise Conflict("TOO_MANY_TEMPLATES", f"At most {MOST} templates are kept. Delete one first.")
         saved = replace(template, id=secrets.token_hex(6), shared=person is None)
-        await self._store.command("HSET", key, saved.id, compact_json(saved))
+        await self._store.write("HSET", key, saved.id, compact_json(saved))
         return saved
 
     async def delete(self, tenant: str, person: Id | None, template: str) -> None:
@@ -59,11 +59,11 @@ class MessageTemplates:
         key = self._key(tenant, person)
         if await self._store.command("HGET", key, template) is None:
             raise NotFound("TEMPLATE_NOT_FOUND", "There is no such template of yours.")
-        await self._store.command("HDEL", key, template)
+        await self._store.write("HDEL", key, template)
 
     async def delete_all(self, tenant: str, person: Id) -> None:
         """Delete the templates of a person that is deleted."""
-        await self._store.command("DEL", self._key(tenant, person))
+        await self._store.write("DEL", self._key(tenant, person))
 
     def _key(self, tenant: str, person: Id | None) -> str:
         return self._store.tenant_key("templates", tenant, _OF_ALL if person is None else f"user:{id_text(person)}")

@@ -104,9 +104,9 @@ class Tubes:
         set_ = [word for name, value in options.items() if value for word in (f"{tube.name}:{name}", value)]
         unset = [f"{tube.name}:{name}" for name, value in options.items() if not value]
         for shard in range(self._store.shards):
-            await self._store.command("HSET", KEYS["options"].at(shard), *set_)
+            await self._store.write("HSET", KEYS["options"].at(shard), *set_)
             if unset:
-                await self._store.command("HDEL", KEYS["options"].at(shard), *unset)
+                await self._store.write("HDEL", KEYS["options"].at(shard), *unset)
         return tube
 
     async def get(self, name: str) -> Tube:

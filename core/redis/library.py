@@ -77,22 +77,31 @@ DRAINS = frozenset(
     }
 )
 
-# Functions whose success is acknowledged to somebody: with durability `replica` they return when a replica has it.
-ACKNOWLEDGED = frozenset(
+# Functions whose success nobody is told, and no outside call follows: they read, or what they wrote is derived again.
+# All others return, with durability `replica`, when a replica has what they wrote (docs/decisions/0177).
+UNACKNOWLEDGED = frozenset(
     {
-        *("enqueue", "cancel", "cancel_scheduled", "reschedule", "retry", "record_report"),
-        *("put", "put_once", "cancel_tasks", "kick", "bury", "pause", "resume", "purge"),
-        *("create_user", "update_user", "delete_user", "merge_users", "confirm_link", "withdraw_link"),
-        *("create_collection", "update_collection", "delete_collection", "add_members", "remove_member"),
-        *("own", "disown", "begin_import", "commit_import", "write_import", "abort_import"),
-        *("save_job", "begin_iteration", "store_promo", "store_webhook", "remove_webhook", "note_replay"),
-        *("answer", "close_answers", "reopen_answers", "remind", "add_to_thread", "mark_thread"),
-        *("reserve_upload", "write_upload_part", "delete_upload", "join_day", "end_day"),
+        # Workers repeat what the lost primary alone knew: attempts, outcomes, notes for better answers.
+        *("claim", "settle", "turn", "extend", "release", "suspend", "wake", "notify_end"),
+        *("note_primary", "release_timer", "throttle", "learn_rate", "reserve_call", "record_late"),
+        *("mark_read", "note_references", "note_received", "note_mailed", "keep_id", "keep_uploads"),
+        *("take_quota", "return_quota", "reserve", "ask_wave", "journal_import", "write_action"),
+        *("record_attempt", "advance_events", "claim_answer", "count_refused_reply"),
+        # An iteration of a job, or a run of a scenario, repeats its steps.
+        *("check_attempt", "end_attempt", "end_iteration", "count_loss", "drop_jobs", "take_signal"),
+        *("write_step", "write_unit", "write_line", "write_own_state", "forget_intent"),
+        *("take_slots", "extend_slots", "release_slots", "take_turn", "refuse_calls"),
+        *("begin_run", "save_run", "park_run", "drop_run", "drop_runs", "meet_person", "remember_step"),
+        *("set_state", "set_variables", "change_form_row", "store_request"),
+        # A person begins to sign in again.
+        *("begin_sign_in", "request_sign_in", "confirm_sign_in", "request_link"),
+        *("read_history", "read_quota", "find_recipient", "find_received", "view_tasks", "view_lanes", "read_events"),
     }
 )
-
 # Prefix of the functions that only read. The server refuses their writes.
 READS = "audit_"
+# Prefix of the repairs of an audit, which may run without a replica.
+REPAIRS = "repair_"
 
 # What Lua and the server define as globals, as locals of the library: a local is found faster. They are not there while
 # the library is loaded.
@@ -167,6 +176,11 @@ def is_loaded(refusal: BaseException) -> bool:
 def names() -> list[str]:
     """Return the names of all functions."""
     return sorted(path.stem for path in _LUA.glob("*/functions/*.lua"))
+
+
+def is_acknowledged(name: str) -> bool:
+    """Return whether a replica must have what the function wrote before its caller goes on."""
+    return name not in UNACKNOWLEDGED and not name.startswith((READS, REPAIRS))
 
 
 def file_of(name: str) -> str:

@@ -216,7 +216,7 @@ class Store:
         return await self._run(self._replicated, name, shard, arguments)
 
     def _pipelines_of(self, name: str) -> Pipelines:
-        return self._replicated if name in library.ACKNOWLEDGED else self.pipelines
+        return self._replicated if library.is_acknowledged(name) else self.pipelines
 
     async def _run(self, pipelines: Pipelines, name: str, shard: int, arguments: Sequence[Argument]) -> Any:
         call = self._call(name, shard, arguments)
@@ -266,6 +266,16 @@ class Store:
         of the first shard. It must be safe to repeat. Raises StoreError.
         """
         return await self.command_at(self.home_of(*command), *command)
+
+    async def write(self, *command: Word) -> Any:
+        """Send a plain command whose success is acknowledged to a person: with durability `replica` it returns when a
+        replica has what it wrote. Raises what `command` does, and StoreRefuses if there is no replica.
+        """
+        home = self.home_of(*command)
+        try:
+            return await self._replicated.of(home).call(*command, home=home)
+        except ResponseError as refusal:
+            raise self._fault_of(refusal) from None
 
     async def command_at(self, home: int, *command: Word) -> Any:
         """Send a command to the primary of a home, whatever the command names."""

@@ -64,7 +64,7 @@ class OneTimeLinks(Generic[T]):
         return self._decoded(await self._store.command("GETDEL", self._key_of(secret)))
 
     async def delete(self, secret: str) -> None:
-        await self._store.command("DEL", self._key_of(secret))
+        await self._store.write("DEL", self._key_of(secret))
 
     def _key_of(self, secret: str) -> str:
         return self._key.at(shard_in(secret, self._store.shards), hash_of(secret))

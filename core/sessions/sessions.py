@@ -162,7 +162,9 @@ class Sessions:
         for one in (listed, self._personal_list(identity)) if session.personal_key else (listed,):
             await self._list(one, hashed, ttl_ms)  # first: what is listed can be ended
         key = self._keys(identity, [hashed])[0]
-        await self._store.command("SET", key, _encoded(session), "PX", ttl_ms)
+        # The secret of a personal key is shown once, so a replica must have it; who loses a session signs in again.
+        keep = self._store.write if session.personal_key else self._store.command
+        await keep("SET", key, _encoded(session), "PX", ttl_ms)
         if await self._store.command("ZSCORE", listed, hashed) is None:  # all were ended meanwhile
             await self._store.command("DEL", key)
             raise session_ended()
@@ -238,7 +240,7 @@ class Sessions:
 
     async def end_hashed(self, identity: Identity, hashed: str) -> None:
         """End the session or personal key with this hash, which is of the same person or key."""
-        await self._store.command("DEL", *self._keys(identity, [hashed]))
+        await self._store.write("DEL", *self._keys(identity, [hashed]))
         for listed in (self._list_of(identity), self._personal_list(identity)):
             await self._store.command("ZREM", listed, hashed)
 
@@ -247,7 +249,7 @@ class Sessions:
         listed = self._list_of(identity)
         hashes = await self._store.command("ZRANGE", listed, 0, -1)
         if hashes:
-            await self._store.command("DEL", *self._keys(identity, hashes))
+            await self._store.write("DEL", *self._keys(identity, hashes))
             for one in (listed, self._personal_list(identity)):
                 await self._store.command("ZREM", one, *hashes)
 

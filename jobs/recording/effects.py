@@ -5,6 +5,7 @@ nothing recorded ─▶ intent ─▶ call ─▶ done
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from core.errors import Invalid
+from core.errors import Invalid, StoreError
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
 from core.queue.checks import check_spans
@@ -119,9 +120,17 @@ class JobEffects:
         return UnitRecord(UnitStatus.BEGUN, iteration=self._number, at=to_ms(self._now()), unit=UNIT.get(), key=key)
 
     async def _begin(self, effect: Effect, record: UnitRecord, *, is_first: bool) -> None:
-        """Store the intent. Raises Interrupted or Lost, and leaves no intent, if the effect may not begin."""
+        """Store the intent. Raises Interrupted, Lost or StoreError, and leaves no intent, if the effect may not begin;
+        only a store that fails again keeps it.
+        """
         self._guard.check("" if is_first else self._guard.state)
-        state = await self._guard.write_intent(effect.id, _json(record))
+        try:
+            state = await self._guard.write_intent(effect.id, _json(record))
+        except StoreError:  # also if it is written, and no replica has confirmed it
+            if is_first:
+                with suppress(StoreError):
+                    await self._guard.forget_intent(effect.id)
+            raise
         try:
             self._guard.check(state)
             self._guard.check_lease()

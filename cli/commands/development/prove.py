@@ -66,7 +66,7 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         ("-m", "tests.system.failover"),
     ),
     "everything": (
-        "sends, questions, replies, a bot, imports, restored backups, a console go on under kills and lost primaries",
+        "sends, answers, replies, bots, jobs, imports, backups and restores go on under kills and lost primaries",
         ("-m", "tests.system.failover", "--everything"),
     ),
     "freezes": (

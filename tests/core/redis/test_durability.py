@@ -7,13 +7,21 @@ from typing import cast
 
 import pytest
 
+from core.admission.api_keys import ApiKeys
+from core.admission.idempotency import Idempotency
+from core.directory import Directory
 from core.errors import StoreError, StoreRefuses, StoreUnavailable
 from core.model.durability import Durability
+from core.model.own_fields import OwnField
+from core.model.people import User
 from core.model.states import Status
-from core.queue import NewTask, Queue
+from core.orders.templates import MessageTemplate, MessageTemplates
+from core.queue import NewTask, Queue, Tube
+from core.queue.tubes import Tubes
 from core.redis import library
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sessions import Sessions
 from couriers.sending.interface import NEVER
 from tests.support.delivery_progress import statuses
 from tests.support.replica_set import ReplicaSet
@@ -199,8 +207,33 @@ async def test_one_of_two_replicas_may_be_lost(replicated: Store, replica_set: R
     assert await Queue(replicated).put("t", NewTask("after"))
 
 
-def test_every_acknowledged_function_is_there() -> None:
-    assert set(library.names()) >= library.ACKNOWLEDGED
+def test_every_function_whose_success_nobody_is_told_is_there() -> None:
+    assert set(library.names()) >= library.UNACKNOWLEDGED
+
+
+async def test_what_a_person_has_made_or_revoked_is_on_a_replica(
+    local: Store, replicated: Store, replica_set: ReplicaSet
+) -> None:
+    """Plain commands, which no function stands for."""
+    keys, templates = ApiKeys(replicated), MessageTemplates(replicated)
+    key, _ = await ApiKeys(local).create("revoked", ["admin"])
+    person = await Directory(local).users.create("default", User(1))
+    fields = Directory(replicated).own_fields
+    sessions = Sessions(replicated, Directory(replicated), keys)
+    begun = await sessions.begin_as_person("default", person.id)
+    replica_set.hold_replication()
+    calls = {
+        "a new key": keys.create("new", ["admin"]),
+        "a revoked key": keys.revoke(key.id),
+        "an ended session": sessions.end_all(begun.identity),
+        "a template": templates.save("default", None, MessageTemplate(title="Exam", message={"text": "Room 4"})),
+        "a field": fields.define("default", OwnField("room")),
+        "a tube": Tubes(replicated).create(Tube("t", attempts=3)),
+        "a response": Idempotency(replicated).finish("default", "key", "request", 201, b"{}"),
+    }
+    results = await asyncio.gather(*calls.values(), return_exceptions=True)
+    acknowledged = [name for name, result in zip(calls, results, strict=True) if not isinstance(result, StoreError)]
+    assert acknowledged == []
 
 
 async def test_calls_of_one_moment_are_confirmed_together(replicated: Store) -> None:

@@ -1,7 +1,7 @@
 """Everything at once while primaries are lost: the sends of `failover` on six channels, and beside them people who
-answer questions and reply to teachers, a bot, imports, backups that are restored elsewhere, an open console, and
-kills of couriers, of the bot and of processes of the API. Each part has a book; the memory of the
-processes stays flat.
+answer questions and reply to teachers, a bot, users' jobs, imports, backups that are restored elsewhere, an open
+console, and kills of couriers, of the bot, of the jobs' process and of processes of the API. Each part has a book; the
+memory of the processes stays flat.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from tests.system.crash.test_storm_of_answers import AnswerStorm, repeated
 from tests.system.crash.test_storm_of_replies import ReplyStorm
 from tests.system.failover.backups import Backups
 from tests.system.failover.failover import Failover
+from tests.system.failover.job_rounds import USERS, JobRounds
 from tests.system.failover.memory import Memory
 
 QUESTIONS = tuple(Channel(name, "500000", "", deduplicates=True) for name in ("questions", "polls"))
@@ -38,25 +39,28 @@ class Everything(Failover):
 
     async def _begin_beside(self, installation: Installation) -> None:
         self._installation, self._chance = installation, random.Random(self._plan.seed)
-        self.done = dict.fromkeys(("pongs", "imports", "live events", "kills"), 0)
+        self.done = dict.fromkeys(("pongs", "imports", "signals", "live events", "kills"), 0)
         self._memory = Memory()
         seconds, seed = self._plan.seconds, self._plan.seed
         self._answers = AnswerStorm(installation, int(seconds), int(2 * seconds), seed, 1, channels=QUESTIONS)
         self._replies = ReplyStorm(installation, int(seconds), int(2 * seconds), seed, 4, REPLIES)
         self._bot = BotInProcesses(installation, self._directory / "bot").actions(BOT)
         self._backups = Backups(self._servers.url, self._servers.shards, self._directory, self._calm, self._log)
+        self._jobs = JobRounds(installation, self._senders.api)
         self._killable: list[tuple[AdaProcess, Callable[[], AdaProcess]]] = [
             (self._bot.start(), self._bot.start),
+            (await self._jobs.start_all(), self._jobs.start_process),
             *((one, lambda args=one.args: installation.start(*args)) for one in self._couriers),
         ]
         self._accepted = await self._answers.start()
         await self._replies.start(1)
 
     async def _work_beside(self) -> None:
-        parts = (self._ping, self._import, self._backups.take, self._follow, self._kill, self._weigh)
+        parts = (self._ping, self._import, self._signal, self._backups.take, self._follow, self._kill, self._weigh)
         await asyncio.gather(
             self._answers.press(self._accepted), self._replies.write(), *(self._until_over(part) for part in parts)
         )
+        await self._judge_jobs()
 
     async def _until_over(self, part: Callable[[], Awaitable[None]]) -> None:
         while not self._senders.is_over:
@@ -79,6 +83,11 @@ class Everything(Failover):
         status, _ = await self._senders.api.import_csv("users", f"id,name\n{rows}", f"import {turn}")
         self.done["imports"] += status < 300
 
+    async def _signal(self) -> None:
+        """Send the job of one of its users a signal."""
+        await self._jobs.send_ticket(self._chance.choice(USERS))
+        self.done["signals"] = self._jobs.tickets.total()
+
     async def _follow(self) -> None:
         """An open console."""
         headers = {"Authorization": f"Bearer {KEY}"}
@@ -90,15 +99,20 @@ class Everything(Failover):
                     return
 
     async def _kill(self) -> None:
-        """Kill a courier, the bot or a process that counts answers; another one takes its place."""
+        """Kill a courier, the bot, the jobs' process or one that counts answers; another one takes its place.
+
+        Not during a blow: what only a process and the primary knew, which are lost at once, may be sent twice
+        (docs/high-availability.md).
+        """
         await asyncio.sleep(_KILL_PAUSE)
-        place = self._chance.randrange(len(self._killable) + 1)
-        if place == len(self._killable):
-            await self._answers.kill(self._accepted)
-        else:
-            process, start = self._killable[place]
-            process.kill()
-            self._killable[place] = start(), start
+        async with self._calm:
+            place = self._chance.randrange(len(self._killable) + 1)
+            if place == len(self._killable):
+                await self._answers.kill(self._accepted)
+            else:
+                process, start = self._killable[place]
+                process.kill()
+                self._killable[place] = start(), start
         self.done["kills"] += 1
 
     async def _weigh(self) -> None:
@@ -107,6 +121,13 @@ class Everything(Failover):
         self._memory.note(self._installation.running)
 
     # the verdict
+
+    async def _judge_jobs(self) -> None:
+        """Judge and stop the jobs first: the others wait until the queue is empty."""
+        try:
+            self.done["rounds of jobs"] = await self._jobs.judge()
+        except AssertionError as fault:
+            self._outcome.findings.append(f"jobs: {str(fault)[:500]}")
 
     async def _judge(self, installation: Installation) -> None:
         await super()._judge(installation)
