@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core.admission import quotas
 from core.errors import Invalid, TooMany
-from core.model.clock import from_ms, is_skipped
+from core.model.clock import from_ms, is_skipped, to_ms
 from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, Audience, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey
@@ -74,30 +74,38 @@ ASKED = tuple(str(kind) for kind in AnswerKind if kind is not AnswerKind.CHOICE)
 """The questions that an author writes by their kind."""
 
 
+NOTHING_ASKED = "none"
+
 ASKED_HELP = (
-    "`confirm`, `text`, `number`, `date`, `file`, or the texts of two or more buttons. The history says who has"
-    " answered."
+    "`confirm`, `text`, `number`, `date`, `file`, or the texts of two or more buttons, a list or one on a line."
+    " The history says who has answered. `none` asks nothing."
 )
 
 
 def _asked(value: Data, name: str, zone: tzinfo) -> tuple[str, ...]:
-    """Return the kind of a question, or the texts of its buttons."""
+    """Return the kind of a question, or the texts of its buttons; nothing for a message that asks nothing."""
     written = conversion.elements(value, name, zone)
+    if len(written) == 1:
+        written = tuple(line for one in written[0].splitlines() if (line := one.strip()))
+    if written == (NOTHING_ASKED,):
+        return ()
     if len(written) == 1 and written[0] not in ASKED:
         raise Invalid("ANSWER_MALFORMED", sentence("no_question", kinds=", ".join(ASKED)), name)
     return written
 
 
-def question_of(written: Sequence[str], text: str) -> Question | None:
-    """Return what a message asks: a kind, or the texts of buttons, which are counted by their numbers."""
+def question_of(written: Sequence[str], text: str, until: datetime | None = None) -> Question | None:
+    """Return what a message asks until a moment: a kind, or the texts of buttons, which are counted by their
+    numbers.
+    """
     if not written:
         return None
-    locale = locale_of(text)
+    locale, closes = locale_of(text), to_ms(until) if until else 0
     if len(written) == 1:
         kind = AnswerKind(written[0])
-        return Question(kind, options_of(kind, (), locale), locale)
+        return Question(kind, options_of(kind, (), locale), locale, until=closes)
     options = [Option(str(number), one) for number, one in enumerate(written, 1)]
-    return Question(AnswerKind.CHOICE, options, locale)
+    return Question(AnswerKind.CHOICE, options, locale, until=closes)
 
 
 def _complaints(node: Node) -> Iterator[types.Complaint]:

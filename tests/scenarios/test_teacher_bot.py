@@ -18,7 +18,7 @@ async def test_its_own_tests_pass_and_the_check_finds_nothing() -> None:
     checked = check(TEACHER)
     verdicts, problems = await run_tests(TEACHER, checked.bot)
     assert ([one for one in verdicts if one.problem], problems, checked.problems) == ([], [], ())
-    assert len(verdicts) == 10
+    assert len(verdicts) == 12
 
 
 def test_a_school_copies_it_and_changes_a_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,7 @@ def test_a_school_copies_it_and_changes_a_text(tmp_path: Path, capsys: pytest.Ca
     assert main(["scenarios", "new", str(folder), "--teacher"]) == 0
     assert "people are answered by this bot alone" in capsys.readouterr().out
     assert main(["scenarios", "test", str(folder)]) == 0
-    assert "10 tests passed" in capsys.readouterr().out
+    assert "12 tests passed" in capsys.readouterr().out
     bot = ActiveBot(folder)
     texts = folder / "texts" / "en.yaml"
     texts.write_text(texts.read_text().replace("Only teachers may write to groups", "Only staff may write"))

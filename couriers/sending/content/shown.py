@@ -1,20 +1,24 @@
 """Previews a delivery as a person will see it in a channel, by the functions that couriers use. Pure.
 
-Called by `delivery.api.deliveries.preview`.
+Called by `delivery.api.deliveries.preview` and by the action `order`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
 
 from core.answers import NUMBER, PRESS
 from core.answers.buttons import with_tokens
+from core.model.contacts.addresses import is_group
 from core.model.content import Attachment, Button, Content, Feature
+from core.model.delivery import Recipient
 from core.model.display import BEGINNING, Display, Limits
 from core.model.question import Question
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, sms_parts, split_text, utf16_length
 from core.model.user_files import safe_name
+from core.orders.preview import Preview
 from couriers.sending.content.asking import (
     LINK_PLACE,
     AnswerWays,
@@ -113,6 +117,23 @@ def _usual_ways(
 ) -> AnswerWays:
     """Return how private addresses answer. `numbers`: returns those of the options, where people can answer by them."""
     return AnswerWays(display.answer_url, numbers(question) if question and display.limits.numbers else ())
+
+
+def people_who_cannot_answer(preview: Preview, displays: Mapping[str, Display]) -> int:
+    """Return how many people get the question of a delivery only where they cannot answer it; 0 without a question."""
+    message, question = preview.message_of(0), preview.delivery.question
+    if question is None:
+        return 0
+
+    @cache
+    def asks(channel: str, group: str) -> bool:
+        return bool(shown_in(displays.get(channel, Display()), *message, question, channel, group).answer_by)
+
+    def asked(person: Recipient) -> Iterator[bool]:
+        for channel in preview.channels_of(person):
+            yield from (asks(channel, one if is_group(channel, one) else "") for one in person.contacts[channel])
+
+    return sum(1 for one in preview.delivery.recipients if preview.channels_of(one) and not any(asked(one)))
 
 
 def _presented(

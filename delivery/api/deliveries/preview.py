@@ -1,9 +1,8 @@
 """The preview of a delivery: what a send of the same body would do, and what each person will see."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -12,14 +11,14 @@ from core.errors import NotFound
 from core.model.clock import to_ms, write_optional_time
 from core.model.contacts.addresses import is_group
 from core.model.content import Button
-from core.model.delivery import Following, NewDelivery, QuotaState, Recipient, Uninformed
+from core.model.delivery import Following, NewDelivery, QuotaState, Uninformed
 from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.text.personal import LANGUAGE
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable
-from couriers.sending.content.shown import Shown, ShownText, shown_in
+from couriers.sending.content.shown import Shown, ShownText, people_who_cannot_answer, shown_in
 from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest
@@ -213,7 +212,7 @@ class PreviewResponse(Struct):
             duplicates=found.repeated,
             deliver_at=write_optional_time(found.delivery.deliver_at),
             moved_from=write_optional_time(found.delivery.moved_from),
-            cannot_answer=_cannot_answer(found, displays) if found.delivery.question else 0,
+            cannot_answer=people_who_cannot_answer(found, displays),
             quota=PreviewQuota.of(found.quota) if found.quota else None,
             shown={name: PreviewShown.of(one) for name, one in shown.items()},
             recipient=None if number is None else _reached(found, number),
@@ -254,21 +253,6 @@ def _add_asking_again(channel: PreviewChannel, name: str, delivery: NewDelivery)
 def _reached(found: Preview, number: int) -> PreviewPerson:
     person = found.delivery.recipients[number]
     return PreviewPerson(person.id, person.name, channels=list(found.channels_of(person)), number=number)
-
-
-def _cannot_answer(found: Preview, displays: Mapping[str, Display]) -> int:
-    """Return how many people get the question only where they cannot answer it."""
-    message, question = found.message_of(0), found.delivery.question
-
-    @cache
-    def asks(channel: str, group: str) -> bool:
-        return bool(shown_in(displays[channel], *message, question, channel, group).answer_by)
-
-    def asked(person: Recipient) -> Iterator[bool]:
-        for channel in found.channels_of(person):
-            yield from (asks(channel, one if is_group(channel, one) else "") for one in person.contacts[channel])
-
-    return sum(1 for one in found.delivery.recipients if found.channels_of(one) and not any(asked(one)))
 
 
 def _example(found: Preview, channel: str, number: int | None) -> str:

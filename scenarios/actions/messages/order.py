@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Annotated
 
+from core.deliveries.channels import ChannelView
 from core.errors import Invalid, QuotaExceeded
 from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, QuotaState, Repeat, Sender, Strategy
@@ -14,8 +15,10 @@ from core.orders import AnyAddressee, Caller, Order
 from core.orders.choices import addressee
 from core.orders.delivery_times import TimePassed, TypedTime, check_time, read_time
 from core.orders.preview import Preview
+from core.orders.question_rules import check_question
 from core.updates.rights import origin_of
 from couriers.channel import channels_in_sms
+from couriers.sending.content.shown import people_who_cannot_answer, shown_in
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
@@ -31,6 +34,7 @@ from scenarios.sending.person import refused, required_person
 from scenarios.words import sentence
 
 _NOW = ("", "now", "сейчас")
+_NEVER = "never"
 
 
 class OrderAttributes(Attributes, frozen=True):
@@ -59,6 +63,9 @@ class OrderAttributes(Attributes, frozen=True):
         Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
     ] = ""
     answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
+    until: Annotated[
+        Text, Own("With `answer`: when the question closes, written as `deliver_at`. `never`, or without it, by hand.")
+    ] = ""
     audience: orders.AudienceName = ""
     preview: Annotated[
         Flag, Own("Whether nothing is sent: the action returns what it would do, or why it would be refused.")
@@ -81,6 +88,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
     due = due_of(written.deliver_at, now, services.timezone)
     files = orders.files_of(context, written.message)
     said = said_by(written, bool(files.attachments))
+    closes = closing_of(written, now, services.timezone)
     channels, strategy = orders.channels_of(written.channels, Strategy.ALL)
     delivery = NewDelivery(
         tenant=services.tenant,
@@ -92,14 +100,15 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
         origin=origin_of(context.event),
         deliver_at=due.at if due else None,
         content=orders.needed(content_of(said, files.attachments, {}, same_chat=False), said.text),
-        question=orders.question_of(written.answer, said.text),
+        question=orders.question_of(written.answer, said.text, closes.at if closes else None),
     )
     order = Order(delivery, written.addressees(), audience=orders.audience_of(written.audience))
     caller = Caller(services.tenant, person=user)
     if written.preview:
         seen = await services.core.sending.preview(order, caller)
         _check_quota(seen.quota)
-        return completed({**_previewed(seen), **_told(said, seen.delivery.deliver_at, due, services.timezone)})
+        told = _told(said, seen.delivery.deliver_at, due, closes, services.timezone)
+        return completed({**told, **_previewed(seen, await services.core.channels.views())})
     accepted = await services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
     later = accepted.deliver_at if accepted.state is DeliveryState.SCHEDULED else None
     return completed(
@@ -109,7 +118,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
             "uninformed": len(accepted.uninformed),
             "unfilled": ", ".join(accepted.unfilled),
             "moved": accepted.moved_from is not None,
-            **_told(said, later, due, services.timezone),
+            **_told(said, later, due, closes, services.timezone),
         }
     )
 
@@ -117,17 +126,19 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
 def rehearse(step: RehearsedStep, written: OrderAttributes) -> Ending:
     """Everybody is one person with a contact everywhere."""
     now, zone = step.now, step.zone
-    due, said = due_of(written.deliver_at, now, zone), said_by(written)
+    due, said, closes = due_of(written.deliver_at, now, zone), said_by(written), closing_of(written, now, zone)
     written.addressees()
+    if question := orders.question_of(written.answer, said.text, closes.at if closes else None):
+        check_question(question, due.at if due else None, now)
     told = {
         "people": 1,
         "uninformed": 0,
         "unfilled": "",
         "moved": False,
-        **_told(said, due.at if due else None, due, zone),
+        **_told(said, due.at if due else None, due, closes, zone),
     }
     if written.preview:
-        return completed({**told, "unreachable": 0, "sms_people": 1})
+        return completed({**told, "unreachable": 0, "sms_people": 1, "cannot_answer": 0})
     check_time(due.at if due else now, now, is_far=False)
     step.sent = said
     return completed({**told, "delivery_id": f"0.{NUMBER}.1000000000000000000"})
@@ -142,15 +153,27 @@ def said_by(written: OrderAttributes, has_files: bool | None = None) -> BotMessa
 
 def due_of(written: str, now: datetime, zone: tzinfo) -> TypedTime | None:
     """Return when something is due; None: at once. Raises Invalid DELIVER_AT_PAST, TIME_MALFORMED."""
-    if written.strip().casefold() in _NOW:
+    return None if written.strip().casefold() in _NOW else _typed(written, now, zone, "deliver_at", "DELIVER_AT_PAST")
+
+
+def closing_of(written: OrderAttributes, now: datetime, zone: tzinfo) -> TypedTime | None:
+    """Return when the question closes; None: by hand. Raises Invalid ANSWER_MISSING, UNTIL_PAST, TIME_MALFORMED."""
+    if written.until.strip().casefold() in ("", _NEVER):
         return None
+    if not written.answer:
+        raise Invalid("ANSWER_MISSING", sentence("until_without_answer"), "until")
+    return _typed(written.until, now, zone, "until", "UNTIL_PAST")
+
+
+def _typed(written: str, now: datetime, zone: tzinfo, field: str, passed: str) -> TypedTime:
+    """Return a moment that a person has written. `passed`: the code of the refusal of one that is over."""
     try:
         typed = read_time(written, now, zone)
     except TimePassed:
-        raise Invalid("DELIVER_AT_PAST", sentence("time_has_passed", value=written[:100]), "deliver_at") from None
+        raise Invalid(passed, sentence("time_has_passed", value=written[:100]), field) from None
     moment = None if typed or as_moment(written, zone) is None else in_utc(written, zone, now)
     if typed is None and moment is None:
-        raise Invalid("TIME_MALFORMED", sentence("time_is_written_as", value=written[:100]), "deliver_at")
+        raise Invalid("TIME_MALFORMED", sentence("time_is_written_as", value=written[:100]), field)
     return typed or TypedTime(moment or now)
 
 
@@ -160,23 +183,31 @@ def _check_quota(quota: QuotaState | None) -> None:
         raise QuotaExceeded(quota.limit, quota.period, quota.resets_in)
 
 
-def _previewed(seen: Preview) -> dict[str, Data]:
+def _previewed(seen: Preview, views: Sequence[ChannelView]) -> dict[str, Data]:
     by_sms = [seen.channels[name].people for name in channels_in_sms() if name in seen.channels]
+    displays = {one.name: one.display for one in views if one.display and one.name in seen.channels}
+    shown = [shown_in(one, *seen.message_of(0), seen.delivery.question) for one in displays.values()]
+    parts = max((one.parts for one in shown), default=0)
     return {
         "people": seen.people,
         "uninformed": len(seen.delivery.uninformed),
         "unfilled": ", ".join(seen.delivery.unfilled),
         "unreachable": len(seen.unreachable),
         "sms_people": sum(by_sms),
+        "cannot_answer": people_who_cannot_answer(seen, displays),
         "moved": seen.delivery.moved_from is not None,
+        **({"sms_parts": parts} if parts else {}),
     }
 
 
-def _told(said: BotMessage, at: datetime | None, due: TypedTime | None, zone: tzinfo) -> dict[str, Data]:
+def _told(
+    said: BotMessage, at: datetime | None, due: TypedTime | None, closes: TypedTime | None, zone: tzinfo
+) -> dict[str, Data]:
     return {
         "sms_parts": sms_parts(plain_text(said.text, said.mode)),
         "deliver_at": f"{at.astimezone(zone):%d.%m.%Y %H:%M}" if at else "",
-        "skipped": due.skipped if due else "",
+        "until": f"{closes.at.astimezone(zone):%d.%m.%Y %H:%M}" if closes else "",
+        "skipped": (due.skipped if due else "") or (closes.skipped if closes else ""),
     }
 
 
@@ -194,16 +225,19 @@ ACTION = ActionType(
         "unfilled": "marks of the text such as `\\{\\{name\\}\\}`, which everybody gets as they are written",
         "deliver_at": "when it is sent, `25.11.2026 14:30`; empty: at once",
         "moved": "whether quiet hours move it",
+        "until": "when the question closes, `25.11.2026 14:30`; empty: by hand",
         "skipped": "the time of day, if the clock is put forward over it and the next minute is taken",
-        "sms_parts": "how many SMS the text takes",
+        "sms_parts": "how many SMS the text takes; with `preview` together with the question",
         "sms_people": "with `preview`: how many people have a number for SMS",
         "unreachable": "with `preview`: how many people no channel reaches",
-        "code": "why it was refused: `NOT_OWNER`, `QUOTA_EXCEEDED`, `DELIVER_AT_PAST`, `TIME_MALFORMED`, …",
+        "cannot_answer": "with `preview`: how many people are reached, but only where they cannot answer",
+        "code": "why it was refused: `NOT_OWNER`, `QUOTA_EXCEEDED`, `DELIVER_AT_PAST`, `UNTIL_PAST`,"
+        " `UNTIL_BEFORE_DUE`, `TIME_MALFORMED`, `OPTION_REPEATED`, …",
         "wait": "of a quota: after how many minutes the next message may be sent, otherwise 0",
         "wait_en": "the same in words, such as `23 h 5 min`",
         "wait_ru": "the same in Russian",
     },
-    returns_with={"sms_people": "preview", "unreachable": "preview"},
+    returns_with={"sms_people": "preview", "unreachable": "preview", "cannot_answer": "preview"},
     execute=execute,
     rehearse=rehearse,
     failure=refused,

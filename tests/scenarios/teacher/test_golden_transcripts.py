@@ -1,8 +1,9 @@
 """What the dialog says, word for word, as files: `» ` is what a person writes, `» [Label]` a press, `« ` a message that
 comes then, `✎ ` the last message as it is then.
 
-A line of labels in brackets stands under a message with buttons, `! ` before what is shown over the chat. A bot that
-takes the place of the dialog has to say the same.
+A line of labels in brackets stands under a message with buttons, `! ` before what is shown over the chat. `⏎` begins a
+new line of what a person writes, and AHEAD is a time to come. A bot that takes the place of the dialog has to say the
+same.
 """
 
 import re
@@ -24,13 +25,14 @@ from sandbox.max import MaxServer
 from sandbox.state import SandboxState
 from tests.sandbox.bot_api_clients import BotApi
 from tests.scenarios.teacher.chat import STRANGER, STUDENT, TEACHER, School, labels, open_school
+from tests.support.moments import AHEAD
 from tests.support.receiving import answering, polled
 from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
 
 FOLDER = Path(__file__).parent / "transcripts"
-PEOPLE = {"teacher": TEACHER, "student": STUDENT, "stranger": STRANGER}
+PEOPLE = {"teacher": TEACHER, "student": STUDENT, "stranger": STRANGER, "asking": TEACHER}
 ONE_A_DAY = {"trainer": Quota(1, timedelta(days=1))}
 Shown = tuple[str, list[str]]
 """A message as it is now, and the labels of its buttons."""
@@ -111,6 +113,7 @@ async def in_max(stack: Stack, bot_api: BotApi, folder: Path, language: str) -> 
 PLAYS = [
     *((telegram, f"{name}_{language}") for name in PEOPLE for language in ("en", "ru")),
     (in_max, "teacher_ru"),
+    (in_max, "asking_ru"),
 ]
 
 
@@ -136,7 +139,7 @@ class Reader:
             self.notice = await self.chats.press(what.strip("[]"), self.user)
             return
         code = self.chats.school.outbox.codes[-1] if "CODE" in what else ""
-        self.chats.write(what.replace("CODE", code), self.user)
+        self.chats.write(what.replace("CODE", code).replace("⏎", "\n"), self.user)
 
     def sees(self) -> str:
         """The new messages, else the last one; and what is shown over the chat."""
@@ -155,7 +158,7 @@ def _with_buttons(message: Shown) -> str:
 async def test_the_dialog_says_what_the_transcript_has(
     stack: Stack, bot_api: BotApi, tmp_path: Path, opened: Any, name: str
 ) -> None:
-    expected = steps((FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
+    expected = steps((FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("AHEAD", AHEAD))
     assert expected
     person, _, language = name.partition("_")
     async with opened(stack, bot_api, tmp_path, language) as chats:

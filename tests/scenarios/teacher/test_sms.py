@@ -15,10 +15,12 @@ import pytest
 
 from core.admission import quotas
 from core.deliveries.channels import Channels
+from core.deliveries.choice_store import Choices
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.directory.linking import Linking
+from core.model.content import Content, Feature
 from core.model.delivery import Quota
 from core.model.people import Group, Supergroup, User
 from core.model.states import Reason
@@ -32,6 +34,7 @@ from couriers.sending.interface import Rejected, Sent
 from scenarios.execution.opening import ScenarioOptions
 from scenarios.words import in_language, sentence
 from tests.scenarios.teacher.chat import texts_in
+from tests.support.moments import AHEAD
 from tests.support.outbox import Outbox
 from tests.support.receiving import answering
 from tests.support.stack import TENANT, FakeCourier, Stack
@@ -57,6 +60,13 @@ def said(name: str, language: str, /, **values: str | int) -> str:
 
 def result(name: str, title: str, people: int, reached: int) -> str:
     return in_language(sentence(name, title=title, people=people, reached=reached), "en")
+
+
+class NumberedCourier(FakeCourier):
+    """A courier that shows buttons as lines with numbers."""
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        return frozenset({Feature.INLINE})
 
 
 @dataclass
@@ -131,7 +141,7 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     for group in ("ИВТ-101", "ИВТ-102"):
         await directory.ownerships.own(TENANT, 1, "group", group)
     await directory.ownerships.own(TENANT, 1, "supergroup", "course")
-    courier = FakeCourier(channel)
+    courier = NumberedCourier(channel)
     await stack.courier(courier)
     channels = Channels(stack.store, ())
     deliveries = Deliveries(stack.store, channels)
@@ -146,7 +156,7 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
         tracker=stack.tracker,
     )
     options = ScenarioOptions(TENANT, MOSCOW, linking=Linking(stack.store, directory, LinkCodeMailer(outbox)))
-    events = Events(client, TENANT)
+    events = Events(client, TENANT, Choices(stack.store))
     await events.open()
     async with answering(core, options):
         yield Network(events, courier, directory, outbox, core, stack)
@@ -344,3 +354,23 @@ async def test_of_many_groups_the_first_ten_are_named(network: Network) -> None:
     answer = await network.answer("no such group")
     names = ", ".join(f"A{number}" for number in range(20, 30))
     assert answer == said("written_unclear", "en", names=f"{names}, …")
+
+
+async def test_a_teacher_asks_by_numbers_and_reads_who_cannot_answer(network: Network) -> None:
+    """The courier of this test has no numbers for answers, and no page."""
+    cannot = said("confirm_cannot", "en", cannot_answer=1)
+    for written, shown in (
+        ("/select", "Selected: –"),
+        ("3", "Selected: Group ИВТ-101"),
+        ("5", "Write the text."),
+        ("Придёте?", "When shall it be sent?"),
+        ("1", "Time: now\n\nПридёте?"),
+        ("2", "6. A file\n7. None\n8. Cancel"),
+        ("2", "1. Cancel"),
+        ("Приду\nНе приду", f"Answer: Choose an option\nПриду\nНе приду\n{cannot}\nПридёте?"),
+        ("2", "Until when may people answer?"),
+        (AHEAD, f"Answers until: {AHEAD}\n{cannot}\nПридёте?"),
+    ):
+        assert shown in await network.answer(written)
+    await network.write("1")
+    await until(lambda: "Придёте?" in network.received(STUDENT))
