@@ -15,10 +15,10 @@ from aiohttp import ClientSession
 from bench.harness.environment import Environment
 from bench.harness.measurements import latency_columns, wait_until
 from bench.harness.report import Row, Rows, report_target
+from bench.harness.writing import answers_to
 from bench.jobs.load import FIRST_IN_MS, LONGER_THAN_LEASE, begun_since, busy_process, held_by, next_round
 from bench.jobs.samples import PROCESSES, Bench, running_jobs, store_busy
 from bench.jobs.sizes import Sizes
-from bench.people.bot import answers_to
 from core.model.clock import to_ms
 from examples import JOB_HUNTER_BOT
 
@@ -40,7 +40,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
         page = await start_bot(bench.env)
         async with ClientSession(page, raise_for_status=True) as sandbox:
             people = count(FIRST_PERSON)
-            await answers_to(sandbox, list(islice(people, WARM_UP)), sizes.updates_per_s)
+            await answers_to(sandbox, list(islice(people, WARM_UP)), sizes.updates_per_s, "/start")
             for name, begin in SITUATIONS.items():
                 killed = await begin(bench, sizes)
                 waits = await measure_answers(sandbox, people, sizes)
@@ -60,7 +60,7 @@ async def start_bot(env: Environment) -> str:
 async def measure_answers(sandbox: ClientSession, people: Iterator[int], sizes: Sizes) -> Sequence[float]:
     """Return the ms to each answer, while people write for as long as killed jobs may take to run again."""
     updates = round((sizes.lease + LONGER_THAN_LEASE) * sizes.updates_per_s)
-    return await answers_to(sandbox, list(islice(people, updates)), sizes.updates_per_s)
+    return await answers_to(sandbox, list(islice(people, updates)), sizes.updates_per_s, "/start")
 
 
 async def run_again(bench: Bench, killed: BotKilled) -> Row:

@@ -1,23 +1,21 @@
-"""bench people: the directory, the rules of sending, the Telegram bot.
+"""bench people: the directory and the rules of sending.
 
 import     a CSV file with many people: the whole time, the longest script, how long another client waits
 expansion  one delivery to a supergroup, compared with the same delivery with inline people
 quota      what the check of a quota adds to an enqueue
-bot        from an update to the answer of the Telegram bot, at the sandbox
 """
 
 from argparse import ArgumentParser, Namespace
 
 from bench.harness.parts import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.people import bot, expansion, imports, quota
+from bench.people import expansion, imports, quota
 from bench.people.sizes import FULL, SHORT, Sizes
 
 PARTS: Parts[Sizes] = {
     "import": imports.measure,
     "expansion": expansion.measure,
     "quota": quota.measure,
-    "bot": bot.measure,
 }
 
 

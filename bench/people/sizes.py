@@ -6,7 +6,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """`imported`: people in the file. `members`: people of the supergroup; `per_group`: of each of its groups. `sends`:
-    deliveries of each way in a round. `updates`: messages to the bot, `per_second` of them.
+    deliveries of each way in a round.
     """
 
     imported: int = 100_000
@@ -15,9 +15,7 @@ class Sizes:
     expansions: int = 7
     sends: int = 8_000
     rounds: int = 5
-    updates: int = 600
-    per_second: float = 20.0
 
 
 FULL = Sizes()
-SHORT = Sizes(imported=500, members=200, per_group=50, expansions=2, sends=100, rounds=1, updates=20)
+SHORT = Sizes(imported=500, members=200, per_group=50, expansions=2, sends=100, rounds=1)

@@ -4,13 +4,14 @@ latency  from an update to the request at the sandbox's Bot API: one send, and t
 rate     updates per second, when many wait
 steps    scripts and server commands of one step, with few and with many stored runs
 waiting  what runs cost that wait for a delivery
+teacher  from an update to the reply of the dialog of teachers
 """
 
 from argparse import ArgumentParser, Namespace
 
 from bench.harness.parts import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.scenarios import latency, rate, steps, waiting
+from bench.scenarios import latency, rate, steps, teacher, waiting
 from bench.scenarios.sizes import FULL, SHORT, Sizes
 
 PARTS: Parts[Sizes] = {
@@ -18,6 +19,7 @@ PARTS: Parts[Sizes] = {
     "rate": rate.measure,
     "steps": steps.measure,
     "waiting": waiting.measure,
+    "teacher": teacher.measure,
 }
 
 

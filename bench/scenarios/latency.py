@@ -13,7 +13,7 @@ from aiohttp import ClientSession
 
 from bench.harness.measurements import latency_columns
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
-from bench.people.bot import answers_to
+from bench.harness.writing import answers_to
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import ADA, SYSTEMS, bench_environment, running, start_sandbox
 

@@ -15,7 +15,7 @@ from bench.harness.child_process import ChildProcess
 from bench.harness.environment import Environment
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, Rows, log_progress
-from bench.people.bot import first_answers
+from bench.harness.writing import first_answers
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import SYSTEMS, bench_environment, running, start_sandbox
 from cli.command import CommandFailed

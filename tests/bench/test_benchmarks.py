@@ -173,12 +173,10 @@ async def test_cluster_compares_three_primaries_with_one(capsys: pytest.CaptureF
 
 
 @pytest.mark.long
-async def test_people_reports_import_expansion_quotas_and_the_bot(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_people_reports_import_expansion_and_quotas(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "people", "--short")
-    parts = ("import", "expansion", "quota", "bot")
-    imported, expanded, sent, answered = ([row for row in rows if row["part"] == part] for part in parts)
+    parts = ("import", "expansion", "quota")
+    imported, expanded, sent = ([row for row in rows if row["part"] == part] for part in parts)
     assert [(row["people"], row["n"]) for row in imported] == [("new", 500), ("existing", 500)]
     assert all(row["people_per_s"] > 0 and row["ping_p99_ms"] > 0 for row in imported)
     assert [(row["recipients"], row["enqueue_scripts"]) for row in expanded] == [
@@ -189,8 +187,6 @@ async def test_people_reports_import_expansion_quotas_and_the_bot(
     assert [(row["sender"], row["to_no_role"] > 0) for row in sent] == [
         ("no role", True), ("quota", True), ("no role, directory asked", True), ("quota, directory asked", True)
     ]  # fmt: skip
-    assert answered[0]["n"] == 20
-    assert 0 < answered[0]["answer_p50_ms"] <= answered[0]["answer_p99_ms"]
 
 
 async def test_scenarios_report_the_cost_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +194,14 @@ async def test_scenarios_report_the_cost_of_a_step(capsys: pytest.CaptureFixture
     assert (few["stored_runs"], many["stored_runs"]) == (0, 100)
     assert many["scripts_per_step"] <= 2  # without those of an idle process, which a short run counts badly
     assert many["commands_per_step"] < 20
+
+
+async def test_scenarios_report_how_long_people_wait_for_the_dialog_of_teachers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = await rows_of(capsys, "scenarios", "--short", "teacher")
+    assert [(row["written"], row["n"]) for row in rows] == [("/start", 20), ("/help", 20), ("/select", 20)]
+    assert all(0 < row["reply_p50_ms"] <= row["reply_p99_ms"] for row in rows)
 
 
 @pytest.mark.long
