@@ -5,7 +5,7 @@ from datetime import timedelta
 from importlib import import_module
 
 from core.answers import AnswerNumbers
-from core.deliveries.choice_store import Choices
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.queue import QueueClient

@@ -1,19 +1,26 @@
-"""The HTTP API as an aiohttp application. `cli` builds it, runs it (`delivery.http.server`) and stops it."""
+"""The HTTP API as an aiohttp application: each endpoint authenticates, reads the body and the query, handles the
+Idempotency-Key and responds. `cli` builds the application, runs it (`delivery.http.server`) and stops it.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+from msgspec import Struct
 
 from delivery import openapi
 from delivery.console import files as console_files
-from delivery.http.context import ApiContext
-from delivery.http.endpoint import make_handler
+from delivery.http.action_log import is_logged, write_action
+from delivery.http.authentication import authenticate
+from delivery.http.context import AnyRequest, ApiContext, Request, Response
+from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
+from delivery.http.input.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
+from delivery.http.input.receiving import read_body
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
-from delivery.http.rate_limit import RateLimiter
+from delivery.http.rate_limit import RateLimiter, add_rate_limit
 from delivery.http.responses.middleware import (
     compress_json,
     count_requests,
@@ -23,7 +30,7 @@ from delivery.http.responses.middleware import (
     respond_to_errors,
 )
 from delivery.http.responses.scim import respond_as_scim
-from delivery.http.route import OpenRoute, Route
+from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.http.services import ApiServices
 from delivery.routes import EVERY_ROUTE
 
@@ -87,3 +94,64 @@ def _parameter(name: re.Match[str]) -> str:
     a brace.
     """
     return f"{{{name[1]}:{'.*' if name[1] == 'rest' else '[^/]+'}}}"
+
+
+def make_handler(route: Route, context: ApiContext) -> Handler:
+    decode_body, decode_query = _body_decoder(route), _query_decoder(route)
+
+    async def handle(http: web.Request) -> web.StreamResponse:
+        identity = await authenticate(http, route.scope, context, route.people, reads=route.reads)
+        raw = await _raw_body(http, route, context.options)
+        request = Request(http, context, identity, await decode_body(raw), decode_query(http))
+        response = await _respond(route, request, raw)
+        if not response.prepared:
+            add_rate_limit(response.headers, context.rate_limiter.headers(identity.key.id))
+        return response
+
+    return handle
+
+
+async def _raw_body(http: web.Request, route: Route, options: Options) -> bytes:
+    if route.body is None:
+        return b""
+    check_content_type(http, JSON_TYPES)
+    return await read_body(http, options.body_limit, options.body_timeout)
+
+
+def _body_decoder(route: Route) -> Callable[[bytes], Awaitable[Struct | None]]:
+    reader = BodyReader(route.body) if route.body else None
+
+    async def decode(raw: bytes) -> Struct | None:
+        if reader is None or (route.body_is_optional and not raw):
+            return None
+        return await reader.read(raw)
+
+    return decode
+
+
+@cache
+def _query_reader(shape: type[Struct]) -> QueryReader[Struct]:
+    """Return the reader of one type; several routes share a type, and tests open many applications."""
+    return QueryReader(shape)
+
+
+def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:
+    reader = _query_reader(route.query)
+    return lambda http: reader.read(http.rel_url.query.items())
+
+
+async def _respond(route: Route, request: AnyRequest, raw: bytes) -> web.StreamResponse:
+    async def endpoint(request: AnyRequest) -> Response | web.StreamResponse:
+        response = await route.endpoint(request)
+        if is_logged(route, request):
+            await write_action(route, request, response)
+        return response
+
+    key = request.http.headers.get(IDEMPOTENCY_KEY)
+    if key is not None and route.repeats is not Repeats.NONE:
+        repeat = repeat_of(request.http, key, raw, request.identity)
+        if route.repeats is Repeats.STORED:
+            return await respond_once(request, repeat, endpoint)
+        request.repeat = repeat
+    response = await endpoint(request)
+    return response.encode() if isinstance(response, Response) else response

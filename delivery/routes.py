@@ -10,7 +10,6 @@ from delivery.api import (
     files,
     health,
     inbound,
-    inbound_mail,
     live,
     me,
     monitoring,
@@ -53,7 +52,7 @@ _RESOURCES = (
     jobs, many, mending, sign_in, webhooks,
     users, own_fields, of_person, person_export, contacts, groups, ownerships, syncs,
     scim, me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
-    delivery_reports, inbound, inbound_mail, answer_page, preferences_page, devices, health, pages, console_files,
+    delivery_reports, inbound, answer_page, preferences_page, devices, health, pages, console_files,
 )  # fmt: skip
 
 _ALL = [route for resource in _RESOURCES for route in resource.ROUTES]

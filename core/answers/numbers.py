@@ -25,7 +25,7 @@ from core.answers.answers import (
     written_value,
 )
 from core.answers.values import AskedInText, TextAnswer, meaning, wanted, written_answer
-from core.deliveries.choice_store import Choices
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessage
 from core.errors import NotFound
 from core.model.clock import in_ms

@@ -18,8 +18,8 @@ from msgspec import to_builtins
 
 from core.answers import AnsweredMessage, AnswerNumbers
 from core.answers.numbers import TextMeaning
-from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.deliveries.reply_addresses import MailedRecipient, ReplyAddresses, tokens_in
 from core.directory import Directory

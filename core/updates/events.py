@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from core.answers import AnswerNumbers, Answers, is_anonymous_token, is_token
 from core.answers.numbers import TextMeaning
-from core.deliveries.choice_store import Choices
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.errors import Invalid, Refused
 from core.model.clock import Backoff

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from core.answers import AnswerNumbers
-from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
 from core.deliveries.histories.parcels import Entry
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.errors import Invalid, StoreError

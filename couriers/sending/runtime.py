@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 
 from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.channels import ChannelFacts, Channels
-from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessages
 from core.deliveries.reply_addresses import ReplyAddresses
 from core.directory.directory import Directory

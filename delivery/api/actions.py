@@ -12,7 +12,7 @@ from core.admission.actions import ActionFilter, LoggedAction
 from core.model.field_types import Name
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, read_time
-from delivery.http.responses.csv import CONTENT_TYPE, Rows, respond_csv
+from delivery.http.responses.downloads import CONTENT_TYPE, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, Route, Routes
 
 ActionCursor = Annotated[

@@ -14,7 +14,7 @@ from core.uploads import Upload
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.receiving import receive_file
-from delivery.http.responses.uploads import IN_MEMORY, OCTETS
+from delivery.http.responses.downloads import IN_MEMORY, OCTETS
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
 
 

@@ -1,27 +1,31 @@
 """Receives what providers post when a person writes: by a callback, such as a gateway's SMS, or by a webhook. Each
-becomes an update in the queue.
+becomes an update in the queue. A mail that answers a message of Ada is posted by a mail server or a provider as it was
+transferred.
 
 There is no API key: the secret is in the address, the body or a header, and compared in constant time. A repeat of the
 same message is put once. A 503 makes the provider repeat it.
 """
 
 import codecs
+import io
 import logging
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from typing import Annotated
 from urllib.parse import parse_qsl
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from core.model.json_form import Json
-from couriers.channel import Callback, receiving
-from delivery.http.context import ApiContext
-from delivery.http.input.decoding import QueryReader, parse
-from delivery.http.input.receiving import receive
-from delivery.http.options import Options, check_secret
+from core.threads.mailed_replies import MailedReplies, MailResult
+from couriers.channel import Callback, mailed_channel, receiving
+from delivery.http.context import ApiContext, Response
+from delivery.http.input.decoding import QueryReader, check_content_type, parse
+from delivery.http.input.receiving import receive, receive_file
+from delivery.http.options import MiB, Options, check_secret
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import OpenRoute, Routes
 
@@ -135,6 +139,46 @@ def _callbacks(channel: str, callback: Callback) -> Routes:
     ]
 
 
+MAIL_TYPE = "message/rfc822"
+MAIL_LIMIT = 20 * MiB
+
+
+class InboundMailQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The address to which mails are posted."""
+
+    secret: Annotated[str, Meta(min_length=1, max_length=1024, description="ADA_INBOUND_MAIL_SECRET")]
+
+
+class InboundMailResponse(Struct):
+    """The result of a mail. `automatic`: a machine has written it, so it is not passed on; `empty`: it has no new
+    words and no files.
+    """
+
+    result: MailResult
+
+
+_query = QueryReader(InboundMailQuery)
+
+
+def receive_mail(context: ApiContext) -> Handler:
+    options, services = context.options, context.services
+    mailbox, core, channel = options.inbound.mailbox, services.core, mailed_channel()
+    replies = MailedReplies(
+        *(core.store, core.client, core.directory, services.uploads, channel, mailbox), context.metrics.count_mail
+    )
+
+    async def handle(request: web.Request) -> web.Response:
+        given = _query.read(list(request.rel_url.query.items()))
+        check_secret(given.secret, options.inbound.secrets.get(channel, "") if mailbox else "")
+        check_content_type(request, frozenset({MAIL_TYPE}))
+        raw = io.BytesIO()
+        await receive_file(request, MAIL_LIMIT, options.body_timeout, raw)
+        result = await replies.take(raw.getvalue())
+        return Response(InboundMailResponse(result)).encode()
+
+    return handle
+
+
 ROUTES: Routes = (
     *(
         route
@@ -149,4 +193,6 @@ ROUTES: Routes = (
         for channel, one in receiving().items()
         if one.webhook
     ),
+    OpenRoute("POST", "/v1/inbound/mail", "A mail that answers a message; its secret is in the address", receive_mail,
+              InboundMailResponse, InboundMailQuery, upload=MAIL_TYPE),
 )  # fmt: skip

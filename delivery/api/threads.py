@@ -32,7 +32,7 @@ from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.idempotency import IDEMPOTENCY_KEY
-from delivery.http.responses.uploads import OCTETS, send_content
+from delivery.http.responses.downloads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 InboxName = Annotated[

@@ -11,14 +11,14 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 
 from delivery.http.context import AnyRequest, ApiContext, Response
-from delivery.http.responses import csv, ndjson, sse
+from delivery.http.responses import downloads, ndjson, sse
 
 _QUESTIONS = frozenset(
     {"/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run", "/v1/jobs/{job_id}/queries/{name}"}
 )
 """The paths to which a question is posted; they change nothing."""
 
-_STREAMS = frozenset({csv.CONTENT_TYPE, ndjson.CONTENT_TYPE, sse.CONTENT_TYPE})
+_STREAMS = frozenset({downloads.CONTENT_TYPE, ndjson.CONTENT_TYPE, sse.CONTENT_TYPE})
 
 Endpoint = Callable[[AnyRequest], Awaitable[Response | web.StreamResponse]]
 

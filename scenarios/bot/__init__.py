@@ -17,7 +17,7 @@ from scenarios.bot.model import (
     Triggers,
     no_triggers,
 )
-from scenarios.bot.place import Place
+from scenarios.bot.nodes import Place
 
 __all__ = [
     "ANY",

@@ -1,15 +1,53 @@
-"""The data of buttons that Ada makes: the scenario to which one leads (C-08), or the page that it shows (C-102). Pure.
+"""The data of buttons that Ada makes: the text in a normal form (C-07), the scenario to which one leads (C-08), or the
+page that it shows (C-102). Pure.
 
 Under page 2 of 3 of a long list the buttons `‹ 1/3` and `3/3 ›` each show the page to which they lead.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
 
 from scenarios.bot.data import Data
+
+LONGEST = 60
+
+# GOST 7.79, system B, without its apostrophes and double letters for signs.
+_CYRILLIC = {
+    **dict(zip("абвгдезийклмнопрстуфыэ", "abvgdeziyklmnoprstufye", strict=True)),
+    "ё": "e",
+    "ж": "zh",
+    "х": "kh",
+    "ц": "ts",
+    "ч": "ch",
+    "ш": "sh",
+    "щ": "shch",
+    "ъ": "",
+    "ь": "",
+    "ю": "yu",
+    "я": "ya",
+    "і": "i",
+    "ї": "yi",
+    "є": "ye",
+    "ґ": "g",
+    "ў": "u",
+}
+_TABLE = str.maketrans(_CYRILLIC)
+_OTHER = re.compile(r"[^a-z0-9 _-]")
+
+
+def normalise(text: str) -> str:
+    """Lower case, Cyrillic in Latin letters, only `[a-z0-9_-]`, spaces as `_`, at most 60 characters.
+
+    A normalised text stays as it is. A text without letters and digits, such as an emoji alone, becomes empty.
+    """
+    latin = unicodedata.normalize("NFC", text).lower().translate(_TABLE)
+    plain = _OTHER.sub("", re.sub(r"\s", " ", unicodedata.normalize("NFKD", latin).lower()))
+    return "_".join(plain.split())[:LONGEST]
+
 
 JUMP = ":"
 """Callback data that begins so names a scenario; no trigger is needed."""

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from core.model.json_form import JsonObject
-from scenarios.bot.place import Place
+from scenarios.bot.nodes import Place
 from scenarios.bot.schedules import Schedule
 from scenarios.bot.variables import Variable
 

@@ -10,6 +10,15 @@ from msgspec import Struct
 from scenarios.bot.data import Data
 from scenarios.words import Text, sentence
 
+
+class Place(Struct, frozen=True, gc=False):
+    """A place in a file. `file` is relative to the bot's folder; lines and columns count from 1."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+
 Value = str | int | float | bool | None
 
 

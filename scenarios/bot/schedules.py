@@ -9,7 +9,7 @@ from core.errors import Invalid
 from core.model.clock import from_wall
 from core.model.cron import CronExpression, cron_of
 from core.model.json_form import JsonObject, JsonValue
-from scenarios.bot.place import Place
+from scenarios.bot.nodes import Place
 from scenarios.words import SentenceError, sentence
 
 PEOPLE = "people"

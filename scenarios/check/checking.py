@@ -10,7 +10,7 @@ from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot, Place
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
-from scenarios.check.names import check_names
+from scenarios.check.names import check_compared, check_names, check_variables
 from scenarios.check.paths.events import check_event, starts_of
 from scenarios.check.paths.order import check_late_answers, check_order
 from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
@@ -19,7 +19,6 @@ from scenarios.check.paths.starts import check_starts, check_triggers
 from scenarios.check.sending import check_attachments, check_sending, tags_of
 from scenarios.check.step import CheckedStep
 from scenarios.check.texts import check_texts
-from scenarios.check.variables import check_compared, check_variables
 from scenarios.check.visible import Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS

@@ -11,8 +11,8 @@ from scenarios.check.visible import Names
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders import problems as problems_of_text
-from scenarios.placeholders.fields import names_in, starts_in
 from scenarios.placeholders.mentions import outline
+from scenarios.placeholders.values import names_in, starts_in
 from scenarios.schema import ActionType
 from scenarios.words import placed, sentence
 

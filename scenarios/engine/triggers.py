@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from core.model.text.characters import nfc
 from scenarios import bot
-from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data
-from scenarios.bot.button_text import normalise
+from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern

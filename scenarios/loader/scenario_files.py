@@ -1,4 +1,7 @@
-"""Reads scenario files: a mapping name → `{actions: […]}`."""
+"""Reads scenario files: a mapping name → `{actions: […]}`.
+
+Scenarios that are written for Coreness 1.x, with `trigger` and `step`, are reported: each would be one without actions.
+"""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -8,9 +11,8 @@ from msgspec.structs import replace
 from core.model.text.characters import nfc
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
 from scenarios.bot.data import Data
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.words import sentence
@@ -211,3 +213,29 @@ def read_outcome(reader: Reader, node: Node, what: str) -> frozenset[str]:
 def read_placeholder(reader: Reader, node: MapNode) -> bool | None:
     found = [reader.flag(node.get(name), name) for name in ("placeholder", "placeholders")]
     return next((flag for flag in found if flag is not None), None)
+
+
+_MARKS = (("step", "action"), ("trigger", "event_type"))
+"""A field of a scenario, and what each entry of its list has."""
+
+
+def is_later(scenario: Node) -> bool:
+    """Return whether a scenario is one of Coreness 1.x."""
+    if not isinstance(scenario, MapNode) or scenario.get("actions") is not None:
+        return False
+    lists = [(scenario.get(field), mark) for field, mark in _MARKS]
+    return any(
+        isinstance(entry, MapNode) and entry.get(mark) is not None
+        for listed, mark in lists
+        for entry in (listed.items if isinstance(listed, ListNode) else ())
+    )
+
+
+def report_later(places: list[Place], problems: Problems) -> None:
+    """Report one error for all scenarios of Coreness 1.x; what their files would have had is not missed elsewhere."""
+    if not places:
+        return
+    problems.unread |= {place.file for place in places}
+    code = "scenario_dialect_coreness_x" if len(places) == 1 else "scenarios_dialect_coreness_x"
+    message = sentence(code, count=len(places))
+    problems.error(places[0], "LATER_DIALECT", message)

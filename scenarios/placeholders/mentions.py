@@ -6,9 +6,9 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from scenarios.placeholders.fields import starts_in
 from scenarios.placeholders.parser import parse
 from scenarios.placeholders.template import Literal, Placeholder, Template
+from scenarios.placeholders.values import starts_in
 
 _NAME = re.compile(r"[^\W\d]\w*(?:[.\[].*)?", re.DOTALL)
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scenarios.bot.data import MISSING, Data
-from scenarios.placeholders.fields import find, starts_in
 from scenarios.placeholders.modifiers import PARAMETER, ModifierError
 from scenarios.placeholders.parser import parse, step_of, unknown
 from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
 from scenarios.placeholders.template import Literal, ModifierStep, Placeholder, Template
-from scenarios.placeholders.values import as_text, for_people, is_list
+from scenarios.placeholders.values import as_text, find, for_people, is_list, starts_in
 from scenarios.words import Text, placed, sentence
 
 MOST_PLACEHOLDERS = 10_000

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from scenarios.bot.data import MISSING, Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.placeholders.fields import find
+from scenarios.placeholders.values import find
 from scenarios.schema.conversion import anything
 from scenarios.schema.rules import RULE_ENTRIES, RULES, rule_complaints
 from scenarios.schema.types import Complaint, Type

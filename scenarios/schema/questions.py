@@ -15,7 +15,7 @@ from core.errors import Invalid
 from core.model.contacts.addresses import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
-from scenarios.bot.button_text import normalise
+from scenarios.bot.button_data import normalise
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.bot.event_fields import Event

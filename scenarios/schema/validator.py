@@ -14,8 +14,7 @@ from scenarios.bot.data import MISSING, Data
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
-from scenarios.placeholders.fields import find
-from scenarios.placeholders.values import as_moment, as_number
+from scenarios.placeholders.values import as_moment, as_number, find
 from scenarios.words import SentenceError, Text, placed, sentence
 
 Rule = Mapping[str, Data]

@@ -15,8 +15,7 @@ from core.model.content import Button as ContentButton
 from core.model.delivery import NewDelivery, Sender
 from core.model.text.text_marks import cut_text
 from core.orders.content_rules import check_content
-from scenarios.bot.button_data import is_turn, jump_data
-from scenarios.bot.button_text import normalise
+from scenarios.bot.button_data import is_turn, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.engine.triggers import chat_kind, source_of

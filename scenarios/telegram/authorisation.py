@@ -1,4 +1,5 @@
-"""Permission of a person to run an action, on the server: roles (C-68) and administrators of the group (C-69).
+"""Permission of a person to run an action, on the server: roles (C-68), members of a group (C-62) and its
+administrators (C-69), as Telegram's Bot API knows them.
 
 The person must be known: in an event that was submitted with an API key, only a key with the scope admin may name it
 (I21).
@@ -8,14 +9,17 @@ directory. The role that a person has in the directory counts, too, as a role of
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from core.errors import Refused
+from core.errors import Conflict, Refused
 from couriers.telegram_bot import CHANNELS_OF_IDS
 from scenarios.bot.access import refusal
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.schema import conversion
-from scenarios.telegram.membership import is_group_admin
+from scenarios.schema.validator import IsMember, Rule, Rules, RuleUnusable
+from scenarios.stores.people import People
+from scenarios.telegram.calls import TelegramRefused, call, required_group
 from scenarios.words import Text, sentence
 
 
@@ -49,3 +53,116 @@ async def _group_denial(context: Context) -> Text:
         return "" if await is_group_admin(context) else sentence("person_no_administrator_group")
     except Refused as error:
         return error.said
+
+
+ANONYMOUS_ADMINISTRATOR = 1087968824
+"""The user that Telegram names as the sender when an administrator writes in the name of the group."""
+
+_ADMINISTRATORS = ("creator", "administrator")
+_STRANGERS = ("user not found", "member not found", "PARTICIPANT_ID_INVALID", "USER_ID_INVALID", "USER_NOT_PARTICIPANT")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberQuestion:
+    """The question whether a person is in `chats`: in each of them, or in one. None: in that of the event. `person`: an
+    id or @name, "" for the event's.
+    """
+
+    chats: tuple[str, ...]
+    in_each: bool
+    person: str
+
+    @classmethod
+    def of(cls, rule: Rule) -> "MemberQuestion":
+        """Return a rule `{rule: is_member, chat: chats, mode: any | all, target_user: person}`; `value` is another name
+        of `chat`, and `target_user_id` of `target_user`.
+        """
+        in_each = str(rule.get("mode") or "any").casefold() == "all"
+        chats = conversion.texts(rule.get("chat"), "chat") or conversion.texts(rule.get("value"), "value")
+        person = rule.get("target_user") or rule.get("target_user_id") or ""
+        return cls(tuple(_chat(chat) for chat in chats), in_each, str(person).strip())
+
+
+def _chat(named: str) -> str:
+    """Return a chat as the Bot API knows it: by its id or by @name; authors may leave out the @."""
+    return named if named.startswith("@") or named.removeprefix("-").isdecimal() else f"@{named}"
+
+
+async def is_member(context: Context, rules: Rules) -> IsMember:
+    """Ask Telegram what the rules `is_member` of the action ask; return what answers them."""
+    questions = {MemberQuestion.of(rule) for rule in _rules(rules)}
+    answers = {question: await _answer(context, question) for question in questions}
+
+    def answered(rule: Rule) -> bool:
+        answer = answers[MemberQuestion.of(rule)]
+        if not isinstance(answer, bool):
+            raise RuleUnusable(answer)
+        return answer
+
+    return answered
+
+
+def _rules(rules: Rules) -> list[Rule]:
+    """Return the rules `is_member` of all fields."""
+    listed = [rule for field in rules.values() for rule in (field if isinstance(field, list | tuple) else [field])]
+    return [rule for rule in listed if isinstance(rule, Mapping) and str(rule.get("rule")) == "is_member"]
+
+
+async def _answer(context: Context, question: MemberQuestion) -> bool | Text:
+    """Return whether the person is a member, or why that is unknown."""
+    if not question.person and (reason := context.missing_scope("admin")):
+        return reason
+    try:
+        person = await find_person(context, question.person or context.person)
+        chats = question.chats or (_own_group(context),)
+        found = [await _is_in(context, chat, person) for chat in chats]
+    except Refused as error:
+        return error.said
+    return all(found) if question.in_each else any(found)
+
+
+def _own_group(context: Context) -> int | str:
+    """Return the group of the event. Raises Conflict NO_CHAT."""
+    try:
+        return required_group(context, _seen_chat(context))
+    except Conflict:
+        raise Conflict("NO_CHAT", sentence("names_no_chat_event")) from None
+
+
+def _seen_chat(context: Context) -> str:
+    return str(context.prepared.seen.get("chat_id") or "")
+
+
+async def _is_in(context: Context, chat: int | str, person: int) -> bool:
+    status, is_restricted_member = await _status(context, chat, person)
+    return status in (*_ADMINISTRATORS, "member") or is_restricted_member
+
+
+async def _status(context: Context, chat: int | str, person: int) -> tuple[str, bool]:
+    """Return what the person is in the chat, and whether it is a restricted member. Raises Refused."""
+    try:
+        member = await call(context, "getChatMember", chat_id=chat, user_id=person)
+    except TelegramRefused as error:
+        if any(text in error.detail for text in _STRANGERS):
+            return "left", False
+        raise
+    return str(member["status"]), bool(member.get("is_member"))
+
+
+async def find_person(context: Context, named: str) -> int:
+    """Return the id of a person, given by id or @name. Raises TelegramRefused if the name is unknown."""
+    if named.isdecimal():
+        return int(named)
+    found = await People(context.services.core.store, context.services.tenant).named(context.channel, named)
+    if found is None:
+        raise TelegramRefused(sentence("unknown_bot_has_not", name=named[:50]))
+    return int(found)
+
+
+async def is_group_admin(context: Context) -> bool:
+    """Return whether the event's person administers the group of the event. Raises Refused."""
+    person = await find_person(context, context.person)
+    if person == ANONYMOUS_ADMINISTRATOR:
+        return True
+    status, _ = await _status(context, required_group(context, _seen_chat(context)), person)
+    return status in _ADMINISTRATORS

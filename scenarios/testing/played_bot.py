@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
-from core.deliveries.choice_store import Choices
+from core.deliveries.numbered_choices import Choices
 from core.model.content import Button, Content, ParseMode
 from core.model.display import Limits
 from core.queue.workers.stepping import SteppedQueue, server_url

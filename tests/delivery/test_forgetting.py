@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from core.deliveries.choice_store import Choices
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessages
 from core.jobs import JobId, JobState, Schedule
 from core.model.content import Button

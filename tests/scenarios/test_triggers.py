@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios.bot import Bot, Place, Scenario
-from scenarios.bot.button_text import normalise
+from scenarios.bot.button_data import normalise
 from scenarios.engine.triggers import CompiledTriggers, Selection
 from scenarios.loader import load
 from scenarios.sending.message import inline_rows

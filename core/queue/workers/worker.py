@@ -28,9 +28,8 @@ from core.queue.batcher import Batcher
 from core.queue.checks import check_type
 from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
-from core.queue.workers.claim_schedule import ClaimSchedule
+from core.queue.workers.claim_schedule import ClaimSchedule, idle_shards
 from core.queue.workers.heartbeat import Heartbeat, OnExtension
-from core.queue.workers.idle_shards import idle_shards
 from core.queue.workers.tasks_in_progress import TasksInProgress
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from core.answers import LINK, NUMBER, PRESS, TEXT
 from core.answers.buttons import asking
 from core.answers.tokens import LINK_LENGTH
+from core.deliveries.numbered_choices import MOST_CHOICES
 from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature
-from core.model.numbered_choices import MOST_CHOICES
 from core.model.question import AnswerKind, Question
 from core.sentence import say
 from couriers.sending.content.content_for_channel import Presented, with_lines

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from core.deliveries.numbered_choices import choice_lines, choices_of
 from core.model.content import Button, Content, Feature, ParseMode
-from core.model.numbered_choices import choice_lines, choices_of
 from core.model.text.characters import nfc
 from core.model.text.text_marks import cut_text, has_marks, plain_text
 from core.model.text.text_parts import utf16_length

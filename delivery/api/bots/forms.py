@@ -13,7 +13,7 @@ from core.model.json_form import compact_json
 from delivery.api.bots.runs import PersonName, name_in_directory
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
-from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
+from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.route import NoParameters, Route, Routes
 from scenarios.stores.forms import FormRow, Forms, FormTable, Remembered
 

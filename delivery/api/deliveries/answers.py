@@ -34,8 +34,9 @@ from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, Que
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
-from delivery.http.responses.csv import (
+from delivery.http.responses.downloads import (
     CONTENT_TYPE,
+    OCTETS,
     ForExcel,
     RawFormat,
     Rows,
@@ -44,8 +45,8 @@ from delivery.http.responses.csv import (
     is_for_excel,
     local_time,
     respond_csv,
+    send_content,
 )
-from delivery.http.responses.uploads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 PlainRequest = Request[None, NoParameters]

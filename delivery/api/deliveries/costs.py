@@ -12,7 +12,7 @@ from core.deliveries.costs import Cost, totals
 from core.model.people import id_text
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
-from delivery.http.responses.csv import (
+from delivery.http.responses.downloads import (
     CONTENT_TYPE,
     ForExcel,
     RawFormat,

@@ -28,7 +28,7 @@ from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, Que
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
-from delivery.http.responses.uploads import OCTETS, send_content
+from delivery.http.responses.downloads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
 

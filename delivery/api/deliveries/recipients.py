@@ -27,7 +27,7 @@ from delivery.api.deliveries.histories import RecipientHistory, answer_of, child
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
-from delivery.http.responses.csv import (
+from delivery.http.responses.downloads import (
     CONTENT_TYPE,
     ForExcel,
     RawFormat,

@@ -31,7 +31,7 @@ from delivery.http.idempotency import respond_once
 from delivery.http.input.decoding import check_content_type
 from delivery.http.input.reading import part
 from delivery.http.input.receiving import receive_file
-from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
+from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 

@@ -21,7 +21,7 @@ from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, encode
 from delivery.http.input.reading import part
 from delivery.http.responses import ndjson
-from delivery.http.responses.csv import download_headers
+from delivery.http.responses.downloads import download_headers
 from delivery.http.route import NoParameters, Route, Routes
 from scenarios.stores.forms import Forms, Remembered
 

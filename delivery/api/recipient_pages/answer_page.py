@@ -25,7 +25,7 @@ from delivery.api.pages import HTML
 from delivery.api.recipient_pages.linked_page import NAME, POST, filled, page_handler, short_name
 from delivery.http.context import ApiContext
 from delivery.http.input.receiving import body_too_large, check_content_length, receive
-from delivery.http.responses.uploads import IN_MEMORY
+from delivery.http.responses.downloads import IN_MEMORY
 from delivery.http.route import OpenRoute, Routes
 
 _REFUSALS = frozenset(

@@ -1,6 +1,6 @@
 """The middlewares: every request gets a response, every failure becomes a problem document, every response is counted.
 
-Called by aiohttp; calls `delivery.http.endpoint`, or the handler itself on a route without a key.
+Called by aiohttp; calls `delivery.app`, or the handler itself on a route without a key.
 """
 
 import logging

@@ -7,7 +7,7 @@ from scenarios.engine import Ending
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, validator
 from scenarios.schema.rules import MODES, RULES, VALIDATOR_RULES
-from scenarios.telegram.membership import is_member
+from scenarios.telegram.authorisation import is_member
 
 
 class ValidatorAttributes(Attributes, frozen=True):

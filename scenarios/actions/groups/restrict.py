@@ -13,8 +13,8 @@ from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results
+from scenarios.telegram.authorisation import find_person
 from scenarios.telegram.calls import call, required_bot, required_group
-from scenarios.telegram.membership import find_person
 from scenarios.words import sentence
 
 SHORTEST = timedelta(seconds=30)

@@ -14,8 +14,7 @@ from scenarios.bot.data import MISSING
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed, failed, unknown
-from scenarios.placeholders.fields import find
-from scenarios.placeholders.values import as_text
+from scenarios.placeholders.values import as_text, find
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Duration, Flag, Text, Whole

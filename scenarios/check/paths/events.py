@@ -16,8 +16,8 @@ from scenarios.check.step import CheckedStep
 from scenarios.check.texts import placed_texts
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.placeholders.fields import names_in
 from scenarios.placeholders.mentions import mentions
+from scenarios.placeholders.values import names_in
 from scenarios.schema import ActionType
 from scenarios.schema.types import KEYBOARD
 from scenarios.words import sentence

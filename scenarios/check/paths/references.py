@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from scenarios.bot import SECTIONS, Bot, Place
-from scenarios.bot.button_text import normalise
+from scenarios.bot.button_data import normalise
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.check.step import CheckedStep

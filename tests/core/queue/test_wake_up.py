@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from core.model.clock import to_ms
 from core.queue import Claim, NewTask, Task, Tube, Tubes, Worker, WorkerOptions
 from core.queue.task import ClaimRequest
-from core.queue.workers.idle_shards import idle_shards
+from core.queue.workers.claim_schedule import idle_shards
 from core.redis.keys import KEYS, bell
 from core.redis.store import Store
 from tests.support.servers import on_both_servers

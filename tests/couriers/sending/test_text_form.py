@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.deliveries.numbered_choices import chosen, encode_choices, may_be_answer
 from core.model.display import Display, Limits
-from core.model.numbered_choices import chosen, encode_choices, may_be_answer
 from couriers.sending import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
 from couriers.sending.content.content_for_channel import present
 from couriers.sending.content.shown import shown_in

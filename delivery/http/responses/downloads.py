@@ -1,10 +1,11 @@
 """A response of CSV, sent row by row as it is made, in the form of `core.directory.csv_cells`; the words
-and times of the console in tables for people.
+and times of the console in tables for people; and the content of an uploaded file.
 """
 
 import csv
 import functools
 import io
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from importlib import resources
@@ -17,6 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from core.directory.csv_cells import escaped
 from core.model.contacts.addresses import channel_titles
+from core.uploads import not_found
 from delivery.http.context import ApiRequest
 from delivery.http.fields import RequestModel
 
@@ -102,3 +104,22 @@ def console_word(table: str, value: str, language: str) -> str:
 
 def local_time(at: datetime, zone: tzinfo, language: str) -> str:
     return f"{at.astimezone(zone):{_TIMES[language]}}"
+
+
+OCTETS = "application/octet-stream"
+IN_MEMORY = 2**20
+"""Bytes; a larger file goes to the disk."""
+
+
+async def send_content(request: ApiRequest, upload_id: str, name: str) -> web.StreamResponse:
+    """Return the content of an uploaded file under a name, to be saved. Raises NotFound FILE_NOT_FOUND."""
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+        if not await request.services.uploads.load(request.tenant, upload_id, file):
+            raise not_found(upload_id)
+        file.seek(0)
+        response = web.StreamResponse(headers=download_headers(name, OCTETS))
+        await response.prepare(request.http)
+        while piece := file.read(IN_MEMORY):
+            await response.write(piece)
+    await response.write_eof()
+    return response
