@@ -12,6 +12,7 @@ from core.deliveries.histories import projection
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_plan, load_recipients
 from core.deliveries.histories.parcels import StoredParcel, load_parcel, parcel_task
 from core.deliveries.histories.projection import HistoryFields
+from core.deliveries.histories.recipient_records import recipient_records
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, typed_id
@@ -70,7 +71,7 @@ class HistoryReader:
             return await self.page(key, tenant, start, limit)
         end = start + len(recipients)
         cursor = str(end) if recipients and end < int(fields["recipients"] or 0) else None
-        records = projection.recipient_records(recipients, fields, outcomes, self._now(), under_way)
+        records = recipient_records(recipients, fields, outcomes, self._now(), under_way)
         return projection.assemble(key, fields, fields, records, cursor)
 
     def _now(self) -> datetime:
@@ -163,7 +164,7 @@ class HistoryReader:
         under_way = await self._under_way(key, fields)
         answers = await self.answers(key, fields, recipients)
         outcomes = await self.outcomes(key, names)
-        return projection.recipient_records(recipients, {**fields, **answers}, outcomes, self._now(), under_way)
+        return recipient_records(recipients, {**fields, **answers}, outcomes, self._now(), under_way)
 
     async def answers(
         self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]
