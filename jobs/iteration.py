@@ -270,7 +270,7 @@ class Iteration:
 
     @property
     def skipped_effects(self) -> list[str]:
-        """Those that an earlier iteration has done for ever, outside of `each`, sorted."""
+        """Effects that an earlier iteration has done for ever, outside of `each`, sorted."""
         return sorted(self._effects.skipped)
 
     async def _retried(self, name: str, policy: RetryPolicy | None, limit: str, doing: Awaitable[Any]) -> Any:

@@ -53,7 +53,7 @@ def header_lines(history: History) -> Iterator[str]:
 
 
 def format_preview(seen: Mapping[str, Any]) -> str:
-    """Return whom a delivery would reach, and a line for each channel."""
+    """Return the people that a delivery would reach, and a line for each channel."""
     counts = {name.replace("_", " "): seen[name] for name in ("no_contact", "opted_out", "duplicates", "cannot_answer")}
     lines = ["  ".join([f"people {seen['people']}", *(f"{name} {count}" for name, count in counts.items() if count)])]
     rows = [[name, f"people {one['people']}", _sms_of(one)] for name, one in seen["channels"].items()]

@@ -29,7 +29,7 @@ Read = Callable[[Configuration, MayReceive], dict[str, BotFolder]]
 
 
 class BotFolders:
-    """Those that a process runs. `process`: as `cli.settings.secrets` names it. `start`: starts a bot, and raises
+    """The bots that a process runs. `process`: as `cli.settings.secrets` names it. `start`: starts a bot, and raises
     SetupError if it cannot run until its settings change. `stop`: stops that of a tenant. `read`: which bots there are.
     """
 

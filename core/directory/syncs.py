@@ -45,7 +45,7 @@ class SyncChange(Struct, frozen=True):
 
 
 class ReportedSync(Struct, frozen=True, omit_defaults=True):
-    """What the program that runs a sync says of it. `place`: what was read, without secrets. `answers`: the time `at`
+    """The report of the program that runs a sync. `place`: what was read, without secrets. `answers`: the time `at`
     of the run that was asked for, 0 for another run. `every`: seconds between two runs, 0 if nothing watches the
     source. `fault`: why nothing was changed, with its `detail`. `missing`, `of`: people of the source that are not in
     the file, of all. `disagreements`: `<person> <column>` where another source has said something else before, whose

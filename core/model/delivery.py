@@ -69,7 +69,7 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Audience(StrEnum):
-    """Who gets a delivery to people: they themselves, their guardians, or both."""
+    """The receivers of a delivery to people: they themselves, their guardians, or both."""
 
     STUDENTS = "students"
     GUARDIANS = "guardians"
@@ -121,8 +121,8 @@ class Recipient(Struct, frozen=True):
 
 
 class Following(StrEnum):
-    """Which recipients of another delivery a follow-up goes to: `unreached`, or `unanswered`: without an answer to its
-    question.
+    """The recipients of another delivery to which a follow-up goes: `unreached`, or `unanswered`: without an answer to
+    its question.
     """
 
     UNREACHED = "unreached"

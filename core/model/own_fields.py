@@ -27,7 +27,7 @@ _ORDERED = frozenset({"<", "<=", ">", ">="})
 
 
 class FieldType(StrEnum):
-    """What the values of an own field are."""
+    """The type of the values of an own field."""
 
     TEXT = "text"
     NUMBER = "number"

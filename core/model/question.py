@@ -158,7 +158,7 @@ class Revision(Struct, frozen=True, omit_defaults=True):
 
 
 class Voice(Struct, frozen=True):
-    """What one person has answered for a child. `who`: its id, as text. `name`: not stored."""
+    """The answer of one person for a child. `who`: its id, as text. `name`: not stored."""
 
     who: str
     value: str

@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why an outcome has its status. Status and reason are two values, so that no text has to be parsed."""
+    """The cause of the status of an outcome. Status and reason are two values, so that no text has to be parsed."""
 
     THROTTLED = "throttled"
     PROVIDER_DOWN = "provider_down"

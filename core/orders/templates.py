@@ -34,7 +34,7 @@ _decode = msgspec.json.Decoder(MessageTemplate).decode
 
 
 class MessageTemplates:
-    """Those of all tenants. `person` None: those of the tenant."""
+    """Templates of all tenants. `person` None: those of the tenant itself."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

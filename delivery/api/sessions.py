@@ -61,7 +61,7 @@ class CodeSent(Struct):
 
 
 class SignOutQuery(RequestModel, frozen=True):
-    """Which sessions end."""
+    """Selects the sessions that end."""
 
     all: (
         Annotated[

@@ -31,7 +31,7 @@ _NAME = re.compile(r"[a-z0-9-]{1,32}")
 
 
 class RoleRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which value of a claim gives which role. `values`: in the order of their weight."""
+    """Values of a claim that give a role. `values`: in the order of their weight."""
 
     claim: str
     values: dict[str, Role]

@@ -26,7 +26,7 @@ _ELSEWHERE = ("to", "delay", "deliver_at", "private_answer")
 
 
 class StoredConversations:
-    """Those of one tenant's bot; one per process."""
+    """The conversations of one tenant's bot; one per process."""
 
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store

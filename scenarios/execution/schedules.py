@@ -102,8 +102,8 @@ class _DateSearch:
 
 
 class Schedules:
-    """Those of one tenant's bot; one per process. `is_stepped`: a test calls `search_dates` before a date of a person
-    changes, so no search is made before one is due.
+    """The schedules of one tenant's bot; one per process. `is_stepped`: a test calls `search_dates` before a date of
+    a person changes, so no search is made before one is due.
     """
 
     def __init__(self, services: ScenarioServices, bot: ActiveBot, *, is_stepped: bool = False) -> None:

@@ -29,7 +29,7 @@ COMMANDS_SECTION, ROLES_SECTION = "tg_command_registry", "permission_manager"
 
 
 class BotFile(Struct, frozen=True):
-    """What bot.yaml has. `timezone`: "" for that of the installation."""
+    """The content of bot.yaml. `timezone`: "" for that of the installation."""
 
     commands: tuple[BotCommand, ...] = ()
     roles: Mapping[str, Role] = {}

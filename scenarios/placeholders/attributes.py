@@ -49,8 +49,8 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How texts are rendered. `keeps`: a text without a known name stays as it is written. `zone`: that in which people
-    read moments; None shows these as they are.
+    """Options of the rendering of texts. `keeps`: a text without a known name stays as it is written. `zone`: that in
+    which people read moments; None shows these as they are.
     """
 
     keeps: bool

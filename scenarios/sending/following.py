@@ -105,7 +105,7 @@ async def follow(client: QueueClient, tenant: str, followed: StatusTask) -> None
 
 
 class FollowedDeliveries:
-    """Those of one tenant's bot. `is_stepped`: a test moves the clock; nothing is awaited."""
+    """The followed deliveries of one tenant's bot. `is_stepped`: a test moves the clock; nothing is awaited."""
 
     def __init__(self, core: Services, tenant: str, timezone: tzinfo, *, is_stepped: bool = False) -> None:
         self._is_stepped = is_stepped

@@ -46,7 +46,7 @@ _PRIORITY = 1
 
 
 class Terms(Struct, frozen=True):
-    """When a message is sent, None: at once; whether that may be far ahead; its tags; whether `{{field}}` in its text
+    """Moment of the sending, None: at once; whether that may be far ahead; its tags; whether `{{field}}` in its text
     stands for a value of each recipient; who gets it; what it asks, None for nothing.
     """
 

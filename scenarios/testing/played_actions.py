@@ -19,7 +19,7 @@ from scenarios.schema import ActionType, Attributes
 
 
 class Player(Protocol):
-    """What happens around the actions of a played bot. `outcomes`: those that are set."""
+    """Plays the surroundings of the actions of a bot. `outcomes`: those that are set."""
 
     outcomes: Outcomes
 

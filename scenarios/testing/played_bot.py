@@ -70,7 +70,7 @@ class SaidMessage:
 
 @dataclass(slots=True)
 class _Broadcast:
-    """What an author has written of a message with `to`; it is shown once, unless it is for the people of the bot."""
+    """The written fields of a message with `to`; it is shown once, unless it is for the people of the bot."""
 
     to: Data
     channels: Data

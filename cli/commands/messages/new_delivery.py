@@ -30,7 +30,7 @@ def declare_send(parser: ArgumentParser) -> None:
     _declare_terms(parser)
     parser.add_argument("--wait", action="store_true", help="wait until the delivery is finished, as track does")
     parser.add_argument(
-        "--preview", action="store_true", help="show whom it would reach, and how many SMS; send nothing"
+        "--preview", action="store_true", help="show the people it would reach, and how many SMS; send nothing"
     )
 
 
@@ -61,7 +61,7 @@ def _declare_recipients(parser: ArgumentParser) -> None:
         help="send to the people that this delivery did not reach, by --channel; its text again, unless --text is "
         "given, and its question, unless another one is",
     )
-    add("--of", choices=["unreached", "unanswered"], help="with --follow-up: whom it goes to (default: unreached)")
+    add("--of", choices=["unreached", "unanswered"], help="with --follow-up: its recipients (default: unreached)")
 
 
 def _declare_message(parser: ArgumentParser) -> None:

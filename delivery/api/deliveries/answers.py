@@ -87,8 +87,8 @@ class AnswerPage(Struct):
 
 
 class AnswerFilterQuery(RequestModel, frozen=True):
-    """Which recipients: `state` of the question, `option`: the key that they have chosen, `q`: a part of the name or
-    id, `conflict`: children whose guardians differ.
+    """Selects recipients: by the `state` of the question, `option`: the key that they have chosen, `q`: a part of the
+    name or id, `conflict`: children whose guardians differ.
     """
 
     state: AnswerState | UnsetType = UNSET

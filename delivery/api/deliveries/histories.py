@@ -129,7 +129,7 @@ def answer_of(record: history.RecipientRecord, question: Question | None) -> Ans
 
 
 class DeliveryLink(Struct):
-    """The other delivery of a follow-up. `of`: whom the follow-up goes to, `unreached` or `unanswered`."""
+    """The other delivery of a follow-up. `of`: its recipients, `unreached` or `unanswered`."""
 
     id: str
     of: delivery.Following

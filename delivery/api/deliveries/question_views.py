@@ -34,7 +34,7 @@ class RemindView(Struct):
 
 
 class EscalateView(Struct):
-    """Those who have not answered `after` the sending are asked in these channels as well."""
+    """Recipients who have not answered `after` the sending are asked in these channels as well."""
 
     after: str
     channels: Sequence[str]
@@ -157,7 +157,7 @@ class RevisionView(Struct):
 
 
 class VoiceView(Struct):
-    """What one guardian has said for a child. `who`: its id, as text; `name`: null without one, or if
+    """The answer of one guardian for a child. `who`: its id, as text; `name`: null without one, or if
     it was deleted. `text`: of the option.
     """
 

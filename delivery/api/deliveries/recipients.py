@@ -58,8 +58,8 @@ _PERSON = ("people.id", "message.person", "page.groups", "message.why")
 
 
 class RecipientFilterQuery(RequestModel, frozen=True):
-    """Which recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`: why
-    a person was not reached, as the list says it; `answer`: the state of the question, `conflict`: children whose
+    """Selects recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`:
+    why one was not reached, as the list says it; `answer`: the state of the question, `conflict`: children whose
     guardians differ; then the members of group chats who have answered, and children, are listed as well.
     """
 

@@ -49,7 +49,7 @@ class ImportFileQuery(RequestModel, frozen=True):
 
 
 class ImportQuery(ImportFileQuery, frozen=True, kw_only=True):
-    """What is done with the file."""
+    """Options of an import of a file."""
 
     dry_run: (
         Annotated[Literal["", "1", "true", "0", "false"], Meta(description="check only; the name alone means true")]

@@ -29,7 +29,7 @@ JobCursor = Annotated[str, Meta(pattern=r"^[0-9]{0,15}$", extra={"pattern": "CUR
 
 
 class JobFilter(RequestModel, frozen=True):
-    """Which jobs: all that match what is given."""
+    """Selects the jobs that match every given field."""
 
     state: JobState | UnsetType = UNSET
     kind: Kind | UnsetType = UNSET
@@ -69,7 +69,7 @@ WallTime = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", descri
 
 
 class JobSchedule(RequestModel, frozen=True):
-    """When iterations begin, in place of the schedule of the kind. `seconds`: the period; `cron`: five fields, on the
+    """The begin of iterations, in place of the schedule of the kind. `seconds`: the period; `cron`: five fields, on the
     wall clock of the user; neither: once. `begin`, `end`: the daily window.
     """
 

@@ -18,7 +18,7 @@ from delivery.http.route import NoParameters, Repeats, Route, Routes
 
 
 class JobsChange(RequestModel, frozen=True, kw_only=True):
-    """Which jobs are changed: those of the filter that have not changed since `before` (Unix ms), at most `expected`.
+    """Changes jobs: those of the filter that have not changed since `before` (Unix ms), at most `expected`.
     `cursor`: where the call before has stopped. `admin` needs the scope admin.
     """
 

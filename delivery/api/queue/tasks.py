@@ -24,7 +24,7 @@ from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
 
 class TaskCountQuery(RequestModel, frozen=True):
-    """Which tasks are counted; at least one field is needed."""
+    """Selects the tasks to count; at least one field is needed."""
 
     tube: Name | UnsetType = UNSET
     state: TaskState | UnsetType = UNSET
@@ -54,7 +54,7 @@ class ListedTasks(Struct):
 
 
 class TaskChangeRequest(TaskCancellationRequest, frozen=True, kw_only=True):
-    """Which tasks are changed: those put and buried by `before` (Unix ms), at most `expected`. `cursor`: where the call
+    """Changes tasks: those put and buried by `before` (Unix ms), at most `expected`. `cursor`: where the call
     before has stopped.
     """
 

@@ -41,7 +41,7 @@ class TubeList(Struct, frozen=True):
 
 
 class PauseRequest(RequestModel, frozen=True):
-    """Why a tube is paused, for other operators."""
+    """The reason of a pause, for other operators."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=300)]
 

@@ -262,7 +262,7 @@ class ScimPeople:
 
 @dataclass(frozen=True)
 class _Change:
-    """What a new description makes of a person. `before`: the one so far, None for a person new to the source."""
+    """The person after a new description. `before`: the one so far, None for a person new to the source."""
 
     source: ScimSource
     own_fields: OwnFieldsByName

@@ -87,7 +87,7 @@ class ScimPhoneNumber(ScimAddress):
 
 
 class ScimEnterprise(Extension):
-    """What a university says of its people."""
+    """Fields of people that a university adds."""
 
     __schema__ = EnterpriseUser.__schema__
 

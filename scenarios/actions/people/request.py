@@ -16,7 +16,7 @@ Shown = Annotated[str, types.TEXT, conversion.shown]
 
 
 class RequestAttributes(Attributes, frozen=True):
-    """Those without a help are of the event."""
+    """Attributes without a help are fields of the event."""
 
     request_name: Annotated[Text, Seen("The kind of request.")] = DEFAULT_NAME
     request_info: Annotated[Shown, Seen("A note that is stored with it.", may_be_empty=True)] = ""

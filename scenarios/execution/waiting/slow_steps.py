@@ -42,7 +42,7 @@ def slow_tubes(types: Mapping[str, ActionType]) -> list[Tube]:
 
 
 class SlowSteps:
-    """Those of one tenant's bot; one per process."""
+    """The slow steps of one tenant's bot; one per process."""
 
     def __init__(self, queue: QueueClient, runs: Runs, executor: StepExecutor, parking: Parking) -> None:
         self._queue = queue
