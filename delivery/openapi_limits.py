@@ -13,10 +13,10 @@ from core.model.json_form import JsonSchema
 from core.model.own_fields import FieldType
 from core.model.people import SOURCE
 from core.orders import Addressee
+from delivery.api import queue_tasks
 from delivery.api.deliveries import changes, content, delivery_request, sending
 from delivery.api.directory.own_fields import OwnFieldRequest
-from delivery.api.jobs.jobs import JobFilter
-from delivery.api.queue import tasks
+from delivery.api.jobs import JobFilter
 from delivery.api.sessions import SessionRequest
 from delivery.http.fields import DELIVERY_ID
 
@@ -66,8 +66,8 @@ _COMBINATIONS: Mapping[type[Struct], JsonSchema] = {
         "dependentRequired": {"name": ["id"], "contacts": ["id"]},
     },
     changes.CancellationRequest: {"oneOf": _required(*changes.CancellationRequest.__struct_fields__)},
-    tasks.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
-    tasks.TaskChangeRequest: {"anyOf": _required(*tasks.TaskCountQuery.__struct_fields__)},
+    queue_tasks.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
+    queue_tasks.TaskChangeRequest: {"anyOf": _required(*queue_tasks.TaskCountQuery.__struct_fields__)},
     JobFilter: {
         "anyOf": _required("state", "kind")
         + [{"required": [name], "properties": {name: {"minLength": 1}}} for name in ("q", "reason")]

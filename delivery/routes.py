@@ -9,14 +9,21 @@ from delivery.api import (
     delivery_reports,
     files,
     health,
+    identity_providers,
     inbound,
+    jobs,
+    jobs_many,
+    jobs_mending,
     live,
     me,
     monitoring,
     pages,
     personal_keys,
     processes,
+    queue_tasks,
+    queue_tubes,
     sessions,
+    sign_in,
     threads,
     webhooks,
 )
@@ -36,11 +43,8 @@ from delivery.api.deliveries import (
     tracking,
 )
 from delivery.api.directory import contacts, groups, imports, own_fields, ownerships, person_export, syncs, users
-from delivery.api.jobs import jobs, many, mending
-from delivery.api.queue import tasks, tubes
 from delivery.api.recipient_pages import answer_page, devices, preferences_page
 from delivery.api.scim import endpoints as scim
-from delivery.api.sign_in import identity_providers, sign_in
 from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
@@ -48,8 +52,8 @@ _RESOURCES = (
     sending, preview, histories, changes, tracking, recipients, answers, threads, templates, series, costs,
     sender,
     files, imports, updates,
-    monitoring, tubes, audits, accounts, processes, scenarios, forms, runs, tasks,
-    jobs, many, mending, sign_in, webhooks,
+    monitoring, queue_tubes, audits, accounts, processes, scenarios, forms, runs, queue_tasks,
+    jobs, jobs_many, jobs_mending, sign_in, webhooks,
     users, own_fields, of_person, person_export, contacts, groups, ownerships, syncs,
     scim, me, personal_keys, calendar_feed, sessions, identity_providers, actions, live, api_keys,
     delivery_reports, inbound, answer_page, preferences_page, devices, health, pages, console_files,

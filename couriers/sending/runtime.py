@@ -41,7 +41,6 @@ from core.sentence import Text
 from core.uploads import Uploads
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
-from couriers.sending.content.shown import display_of
 from couriers.sending.content.uploaded_files import UploadedFiles
 from couriers.sending.day_messages import DayMessages
 from couriers.sending.interface import NEVER, Courier, KeepsIds
@@ -51,6 +50,7 @@ from couriers.sending.parcels.exchange_notes import ExchangeNotes
 from couriers.sending.parcels.parcel_executor import ParcelExecutor
 from couriers.sending.parcels.parcel_services import ParcelServices
 from couriers.sending.read_marks import ReadMarks, ReceivedTexts
+from couriers.sending.shown import display_of
 
 log = logging.getLogger(__name__)
 

@@ -35,8 +35,8 @@ from couriers.sending import (
     utf16_length,
 )
 from couriers.sending.content.content_for_channel import present
-from couriers.sending.content.shown import Shown, display_of, shown_in
 from couriers.sending.interface import WritesAsText
+from couriers.sending.shown import Shown, display_of, shown_in
 from tests.couriers.contract import Provider, message, running
 from tests.couriers.max_provider import MaxProvider
 from tests.couriers.telegram_bot_provider import BotApiProvider

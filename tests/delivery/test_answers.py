@@ -17,7 +17,7 @@ from core.deliveries.histories.encoding import StoredRecipient
 from core.model.clock import write_time
 from core.model.history_key import HistoryKey, code_of
 from core.model.question import LinkPlace
-from couriers.sending.content.shown import display_of
+from couriers.sending.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from delivery.api.recipient_pages.answer_page import page_of
 from tests.delivery.conftest import Api, Couriers, delivery_body

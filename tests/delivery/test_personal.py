@@ -10,7 +10,7 @@ from cli.commands.messages.deliveries import unfilled_marks
 from core.deliveries.channels import ChannelFacts
 from core.model.display import Display, Limits
 from couriers.email.courier import Email
-from couriers.sending.content.shown import display_of
+from couriers.sending.shown import display_of
 from tests.delivery.conftest import Api, Couriers
 from tests.delivery.test_deliveries import finished
 from tests.delivery.test_directory_commands import Ada, ada

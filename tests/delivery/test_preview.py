@@ -13,7 +13,7 @@ from core.model.delivery import Quota
 from core.model.display import Display, Limits
 from core.model.people import Group, User
 from core.orders import Sending, SendingPolicy
-from couriers.sending.content.shown import display_of
+from couriers.sending.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.vk.courier import Vk
 from delivery.http.services import ApiServices

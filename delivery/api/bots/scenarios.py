@@ -12,7 +12,7 @@ from core.model.content import Content
 from core.model.display import Display
 from core.model.field_types import ShortText
 from core.model.json_form import JsonValue
-from couriers.sending.content.shown import shown_in
+from couriers.sending.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel

@@ -18,7 +18,7 @@ from core.model.history_key import Id
 from core.model.text.personal import LANGUAGE
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable
-from couriers.sending.content.shown import Shown, ShownText, people_who_cannot_answer, shown_in
+from couriers.sending.shown import Shown, ShownText, people_who_cannot_answer, shown_in
 from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest

@@ -11,7 +11,7 @@ from core.model.question import AnswerKind, Option, Question
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.sending import Content, Feature, ParseMode, plain_text
 from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, with_link
-from couriers.sending.content.shown import Shown, display_of, shown_in
+from couriers.sending.shown import Shown, display_of, shown_in
 from couriers.sms.courier import Settings, Sms
 
 URL = "https://ada.example/a/"

@@ -8,7 +8,7 @@ from core.deliveries.numbered_choices import chosen, encode_choices, may_be_answ
 from core.model.display import Display, Limits
 from couriers.sending import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
 from couriers.sending.content.content_for_channel import present
-from couriers.sending.content.shown import shown_in
+from couriers.sending.shown import shown_in
 
 BUTTONS = ((Button("Сегодня", "today"), Button("Сайт", url="https://x.org")), (Button("Завтра", "tomorrow"),))
 CHOICES = frozenset({Feature.INLINE, Feature.REPLY})

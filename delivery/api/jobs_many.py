@@ -10,7 +10,7 @@ from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
 from core.model.field_types import ShortText
 from core.model.json_form import JsonValue
-from delivery.api.jobs.jobs import By, JobCursor, JobFilter, actor, wanted_by
+from delivery.api.jobs import By, JobCursor, JobFilter, actor, wanted_by
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional

@@ -10,7 +10,7 @@ from core.jobs.steps import StepView, point_of
 from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
 from core.model.json_form import JsonObject, JsonValue
-from delivery.api.jobs.jobs import By, actor, job_id
+from delivery.api.jobs import By, actor, job_id
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel
 from delivery.http.input.reading import optional

@@ -1,1 +1,0 @@
-"""The queue over HTTP, for operators: tasks, tubes, dead letters."""

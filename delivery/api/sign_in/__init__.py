@@ -1,1 +1,0 @@
-"""Sign-in of users to outside services, and its pages."""
