@@ -122,9 +122,9 @@ class WordFilter:
         self._known = _one_of(known)
         self._cleaned: dict[str, str] = {}
 
-    def clean(self, words: str, private: Iterable[str] = (), longest: int = LONGEST_WORDS) -> str:
-        """Return one line of at most `longest` characters without secrets, tokens, keys in URLs, and without what is
-        `private` to a message: its address and text.
+    def clean(self, words: str, private: Iterable[str] = ()) -> str:
+        """Return one line of at most LONGEST_WORDS characters without secrets, tokens, keys in URLs, and without what
+        is `private` to a message: its address and text.
         """
         if not words:
             return ""
@@ -133,8 +133,8 @@ class WordFilter:
             words = words.replace(form, HIDDEN)
         words = self._without_secrets(words)
         if is_cut:  # the beginning of a secret may stand at the cut
-            words = words[: min(longest, _READ // 2)].rpartition(" ")[0]
-        return words if len(words) <= longest else f"{words[: longest - 1]}{HIDDEN}"
+            words = words[: min(LONGEST_WORDS, _READ // 2)].rpartition(" ")[0]
+        return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1]}{HIDDEN}"
 
     def _without_secrets(self, words: str) -> str:
         """Return one line without secrets. Many messages fail with the same words: these are remembered."""

@@ -313,11 +313,11 @@ def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
         yield Invalid("NOT_PRINTABLE", refused, path)
 
 
-def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
+def faults_of_email(email: str) -> Iterator[Invalid]:
     """Yield the fault of an e-mail address: its form is name@domain, the name in ASCII, without blanks."""
     email = email if email.isascii() else ascii_email(email) or email
     if len(email) > _MAX_EMAIL or len(email.partition("@")[0]) > 64 or not re.fullmatch(EMAIL, email):
-        yield Invalid("EMAIL_MALFORMED", "An e-mail address looks like name@example.org.", path)
+        yield Invalid("EMAIL_MALFORMED", "An e-mail address looks like name@example.org.", "email")
 
 
 def faults_of_contacts(contacts: Mapping[str, Sequence[str]], channels: Collection[str] | None) -> Iterator[Invalid]:

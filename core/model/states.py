@@ -134,7 +134,8 @@ OPEN = frozenset({Status.QUEUED, Status.SENDING})
 
 # The outcome with the higher rank stays, so delivery reports may come in any order and any number of times: a
 # provider's report outranks the result of the attempt, and `read` outranks `delivered`. A cancellation or an expiry is
-# no evidence of what became of an attempt, so it replaces only open outcomes.
+# no evidence of what became of an attempt, so it replaces only open outcomes. The only step back is `sending →
+# queued`: the attempt was postponed (lua/delivery/modules/outcome.lua).
 RANK = {
     Status.QUEUED: 0,
     Status.SENDING: 1,
@@ -151,11 +152,6 @@ RANK = {
 
 # Of several contacts in one channel the first of these statuses that any contact has is the recipient's.
 BEST = (Status.READ, Status.DELIVERED, Status.SENT, Status.SENDING, Status.QUEUED, Status.UNKNOWN)
-
-
-def supersedes(new: Status, old: Status) -> bool:
-    """Return whether `new` replaces `old`. The only step back is `sending → queued`: the attempt was postponed."""
-    return RANK[new] > RANK[old] or (old is Status.SENDING and new is Status.QUEUED)
 
 
 def best(statuses: list[Status]) -> Status:

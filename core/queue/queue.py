@@ -42,7 +42,6 @@ from core.redis.store import Store
 
 # Tasks of one function call. While a function runs, the server does nothing else.
 _PUTS = 200
-SETTLES = 100
 _CANCELS = 100
 # Seconds. A reply that takes longer was delayed or repeated, so it is no measure of the server's clock.
 _LATENCY = 1.0

@@ -51,8 +51,8 @@ class PhoneCache:
     per line; the last entry of a number counts.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
-        self._path, self._clock = path, clock
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._entries = {entry.phone: entry for entry in _read(path)}
 
     def owner(self, phone: str) -> PhoneOwner | None:
@@ -68,10 +68,10 @@ class PhoneCache:
     def is_unregistered(self, phone: str) -> bool:
         """Return whether Telegram reported within the last day that the number is not registered."""
         entry = self._entries.get(phone)
-        return entry is not None and entry.owner is None and self._clock() - entry.at < DAY
+        return entry is not None and entry.owner is None and time.time() - entry.at < DAY
 
     def store(self, phone: str, owner: PhoneOwner | None) -> None:
-        entry = self._entries[phone] = _Entry(phone, owner, self._clock())
+        entry = self._entries[phone] = _Entry(phone, owner, time.time())
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(entry)) + "\n")
 

@@ -68,7 +68,7 @@ FINAL = {
 }
 
 
-def _detail(code: int, words: str) -> str:
+def _detail(code: int, words: str = "") -> str:
     return f"VK error {code}: {words}" if words else f"VK error {code}"
 
 
@@ -101,14 +101,13 @@ def call_outcome(code: int, peers: int, words: str = "") -> Outcome:
     return outcome
 
 
-def request_outcome(code: int, messages: int, words: str = "") -> Outcome:
+def request_outcome(code: int, messages: int) -> Outcome:
     """Return the outcome that the error of the whole request means for each of its messages."""
     if code == FLOOD_CONTROL:
-        detail = _detail(code, words)
-        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=detail, is_guess=False)
+        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=_detail(code), is_guess=False)
     if code in THROTTLES or code in TOKEN_REFUSED or code in AMBIGUOUS or code in TOO_LARGE or code in FINAL:
-        return call_outcome(code, messages, words)
-    return Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, _detail(code, words))
+        return call_outcome(code, messages)
+    return Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, _detail(code))
 
 
 def outcome_of_error(error: Exception) -> Outcome:

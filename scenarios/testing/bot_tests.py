@@ -10,7 +10,7 @@ a student signs up:
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -65,7 +65,7 @@ class _Failed(SentenceError):
 
 
 async def run_tests(
-    folder: Path, bot: Bot, zone: tzinfo = UTC, prepare: Prepare = unprepared
+    folder: Path, bot: Bot, prepare: Prepare = unprepared
 ) -> tuple[list[BotTestVerdict], list[Problem]]:
     """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `prepare`: of
     `PlayedBot.open`.
@@ -78,7 +78,7 @@ async def run_tests(
             root = compose(decoded(path, folder), file, problems, lambda text, place: text)
             for name, node in root.pairs if isinstance(root, MapNode) else ():
                 if isinstance(node, MapNode):
-                    verdicts.append(await _Test(active, name.text, file, node, zone).verdict(store, prepare))
+                    verdicts.append(await _Test(active, name.text, file, node).verdict(store, prepare))
                 else:
                     at = Place(file, name.line, name.column)
                     verdicts.append(BotTestVerdict(name.text, at, "a test is a mapping"))
@@ -90,12 +90,12 @@ class _Test:
 
     _talk: Conversation
 
-    def __init__(self, active: ActiveBot, name: str, file: str, node: MapNode, zone: tzinfo) -> None:
+    def __init__(self, active: ActiveBot, name: str, file: str, node: MapNode) -> None:
         self._name = name
         self._file = file
         self._node = node
         self._active = active
-        self._zone = active.bot.zone(zone)
+        self._zone = active.bot.zone(UTC)
         self._at = Place(file, node.line, node.column)
         self._heard = 0
 

@@ -33,9 +33,9 @@ class NoSuchButton(Exception):
 class Conversation:
     """`group`: the chat in which people write, "" for the private one of each."""
 
-    def __init__(self, bot: PlayedBot, channel: str = CHANNEL) -> None:
+    def __init__(self, bot: PlayedBot) -> None:
         self.bot = bot
-        self.channel = channel
+        self.channel = CHANNEL
         self.group = ""
         self._events = 0
         self._known: dict[str, dict[str, Data]] = {}  # by person, what events have said of it

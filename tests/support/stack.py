@@ -20,7 +20,6 @@ from core.model.display import Limits
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.queue import Claim, Queue, Task
-from core.queue.queue import SETTLES
 from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -36,6 +35,8 @@ HOUR = timedelta(hours=1)
 LEASE = timedelta(seconds=30)
 FLOOR = timedelta(seconds=0.2)
 TENANT = "university"
+SETTLES = 100
+"""Tasks of one call: while it runs, the server does nothing else."""
 SENDER = Sender(7, "Anna", "staff")
 
 QUICK = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))

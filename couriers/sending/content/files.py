@@ -49,10 +49,10 @@ class FileNotLoaded(Exception):
 class MessageFiles:
     """One per courier. `most_bytes`: of one file. `close` it at the end."""
 
-    def __init__(self, most_bytes: int, *, allow_private: bool = False, time_limit: timedelta = TIME_LIMIT) -> None:
+    def __init__(self, most_bytes: int, *, allow_private: bool = False) -> None:
         self.most_bytes = most_bytes
         self._make_socket = plain_socket if allow_private else guarded_socket
-        self._time_limit = aiohttp.ClientTimeout(total=time_limit.total_seconds())
+        self._time_limit = aiohttp.ClientTimeout(total=TIME_LIMIT.total_seconds())
         self._session: aiohttp.ClientSession | None = None
 
     async def load(self, attachment: Attachment) -> LoadedFile:

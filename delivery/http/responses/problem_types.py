@@ -371,7 +371,6 @@ CODES = {
     "NOT_RELEASED": ProblemType(409, "The delivery is not released yet"),
     "CANCELLED": ProblemType(409, "The delivery was cancelled"),
     "ALREADY_RELEASED": ProblemType(409, "The delivery is already released"),
-    "ALREADY_FINISHED": ProblemType(409, "The delivery is already finished"),
     "IDEMPOTENCY_KEY_MALFORMED": ProblemType(400, "The Idempotency-Key is malformed"),
     "IDEMPOTENCY_KEY_REUSED": ProblemType(422, "The Idempotency-Key was used with another request"),
     "IDEMPOTENCY_IN_PROGRESS": ProblemType(409, "The first request with this Idempotency-Key is still in progress"),

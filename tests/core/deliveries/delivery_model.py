@@ -1,11 +1,16 @@
-"""A model of deliveries: outcomes by the rule of `core.model.states.supersedes`, and claimed parcels."""
+"""A model of deliveries: outcomes by the ranks of `core.model.states`, and claimed parcels."""
 
 from dataclasses import dataclass, field
 
 from core.deliveries.histories.parcels import Entry
 from core.model.history_key import HistoryKey
-from core.model.states import OPEN, Status, supersedes
+from core.model.states import OPEN, RANK, Status
 from core.queue import Task
+
+
+def supersedes(new: Status, old: Status) -> bool:
+    """Whether `new` replaces `old`: by its rank, or as a step back to an attempt that was postponed."""
+    return RANK[new] > RANK[old] or (old is Status.SENDING and new is Status.QUEUED)
 
 
 @dataclass

@@ -21,9 +21,9 @@ from core.model.clock import from_ms
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.json_form import compact_json
-from core.model.states import OPEN, DeliveryState, Status, supersedes
+from core.model.states import OPEN, DeliveryState, Status
 from couriers.sending.parcels.parcel import Parcel
-from tests.core.deliveries.delivery_model import ClaimedParcel, Delivery
+from tests.core.deliveries.delivery_model import ClaimedParcel, Delivery, supersedes
 from tests.support import limits
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING

@@ -14,12 +14,13 @@ import pytest
 
 from core.audit.invariants.invariant import MAY_END
 from core.errors import FunctionFault
-from core.model.states import BEST, RANK, Status, best, supersedes
+from core.model.states import BEST, RANK, Status, best
 from core.queue import NewTask
 from core.redis import library
 from core.redis.constants import CONSTANTS, lua_constant
 from core.redis.keys import KEYS, Lifetime, kind_of
 from tests.core.audit.damages import damage_everything
+from tests.core.deliveries.delivery_model import supersedes
 from tests.support.every_verb import RecordingStore, call_every_verb, recording_stack, report_token
 from tests.support.paths import ROOT
 from tests.support.servers import Server, on_both_servers
