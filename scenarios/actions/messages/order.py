@@ -18,7 +18,7 @@ from core.orders.preview import Preview
 from core.orders.question_rules import check_question
 from core.updates.rights import origin_of
 from couriers.channel import channels_in_sms
-from couriers.sending.content.shown import people_who_cannot_answer, shown_in
+from couriers.sending.shown import people_who_cannot_answer, shown_in
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending

@@ -15,8 +15,8 @@ import pytest
 
 from core.admission import quotas
 from core.deliveries.channels import Channels
-from core.deliveries.choice_store import Choices
 from core.deliveries.deliveries import Deliveries
+from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.directory.linking import Linking
