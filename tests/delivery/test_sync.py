@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import itertools
 import os
 import time
 import zipfile
@@ -119,6 +120,29 @@ async def test_who_has_left_is_blocked_and_known_again_when_it_comes_back(office
     await office.sync(ANNA, BORIS, three)
     boris = (await office.people())["1c-00043"]
     assert (boris["blocked"], boris["external_ids"]) == (True, ["1c:00043"]), "to leave and come back does not end it"
+
+
+async def test_who_comes_back_under_another_id_is_known_by_its_address(office: Office) -> None:
+    """An account that was deleted and created again: its address was taken, and nobody was synchronised any more."""
+    three, again = "00044,Vera,vera@example.org,,PHY-1", "00099,Vera K.,Vera@Example.org,,PHY-1"
+    await office.sync(ANNA, BORIS, three)
+    await office.api.call("PATCH", "/v1/users/1c-00044", {"contacts": {"telegram": ["100044"]}})
+    assert await office.sync(ANNA, BORIS) == 0
+    assert await office.sync(ANNA, BORIS, again) == 0
+    people = await office.people()
+    vera = people["1c-00044"]
+    assert (vera["external_ids"], vera["blocked"], vera["name"]) == (["1c:00099"], False, "Vera K.")
+    assert (vera["contacts"], len(people)) == ({"telegram": ["100044"]}, 3)
+    assert await office.group("PHY-1") == people.keys()
+    assert await office.sync(ANNA, BORIS, three) == 0, "and between two runs"
+    vera = (await office.people())["1c-00044"]
+    assert (vera["external_ids"], vera["blocked"]) == (["1c:00044"], False)
+    await office.api.call("PATCH", "/v1/users/1c-00044", {"blocked": True})
+    await office.sync(ANNA, BORIS)
+    assert await office.sync(ANNA, BORIS, again) == 0
+    assert (await office.people())["1c-00044"]["blocked"], "the block of an administrator stays"
+    await office.sync(ANNA, BORIS, "00100,Vera,vera@example.org,,", again.replace("Vera@Example.org", ""))
+    assert (await office.people())["1c-00044"]["external_ids"] == ["1c:00099"], "whose id is in the file is not taken"
 
 
 async def test_an_empty_halved_or_broken_file_changes_nothing(office: Office) -> None:
@@ -256,21 +280,34 @@ async def test_the_newest_whole_file_of_a_folder_and_a_url_are_sources(
     assert (await office.people()).keys() == {"1c-00042", "1c-00043"}
     growing = folder / "next.csv"
     growing.write_text(HEADER)
-    clock = SimpleNamespace(time=time.time, sleep=lambda _: growing.write_text(growing.read_text() + "\n00044,Vera,,,"))
-    monkeypatch.setattr(sync_sources, "time", clock)
+    looks = itertools.count()
+
+    def write_more(_: float) -> None:
+        """As a program that pauses for some seconds between two parts."""
+        if next(looks) % 4 == 3:
+            growing.write_text(growing.read_text() + "\n00044,Vera,,,")
+
+    monkeypatch.setattr(sync_sources, "time", SimpleNamespace(time=time.time, sleep=write_more))
     for place in (folder, growing):
         with pytest.raises(SyncRefused, match="still being written"):
             await office.read(str(place))
     assert [(one["source"], one["last"]["fault"]) for one in await office.sources()] == [("1c", "unfinished")]
     async with serving({"/people": web.Response(text=content), "/halved": web.Response(text=content[:60])}) as url:
-        for path, private, said in (
-            ("/people?token=secret", False, "not public; --private"),
-            ("/gone?token=secret", True, "answered 404"),
-            ("/moved", True, "answered 302"),
+        for place, private, said in (
+            (f"{url}/people?token=s3cr3t", False, "not public; --private"),
+            (f"{url}/gone?token=s3cr3t", True, "answered 404"),
+            (f"{url}/s3cr3t", True, "answered 404"),
+            (f"{url}?s3cr3t", True, "answered 404"),
+            (f"{url}/moved", True, "answered 302"),
+            ("https://user:s3cr3t/x@127.0.0.1/", False, "there is no connection|no URL"),
+            ("https://127.0.0.1:s3cr3t/", False, "no URL"),
+            ("ldaps://cn=ada:s3cr3t@127.0.0.1", False, "--mapping"),
         ):
-            with pytest.raises(SyncRefused, match=said) as refused:
-                await office.read(url + path, private=private)
-            assert "secret" not in str(refused.value) + str(await office.sources())
+            with pytest.raises(CommandFailed, match=said) as refused:
+                await office.read(place, private=private)
+            shown = [str(refused.value), str(await office.sources())]
+            shown += [one.detail async for one in check_syncs(office.api.services.core.store)]
+            assert "s3cr3t" not in " ".join(shown), place
         with pytest.raises(CommandFailed, match="no user and password"):
             await office.read(url.replace("//", "//user:secret@") + "/people")
         (tmp_path / "secret").write_text("Basic abc\n")

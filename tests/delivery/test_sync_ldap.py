@@ -179,6 +179,17 @@ async def test_a_part_at_another_server_and_lost_groups_change_nothing(api: Api,
     ):
         with pytest.raises(SyncRefused, match=f"7 of 7 people would lose all of '{column}'"):
             await read(MAPPING.replace(right, wrong))
+    slapd.admin.modify_dn("cn=all,ou=groups,dc=uni", "cn=everybody")
+    assert await read(MAPPING) == 0
+    assert (await office.group("ad-all"), await office.group("ad-everybody")) == (set(), group), "it is renamed"
+    slapd.admin.modify_dn("cn=everybody,ou=groups,dc=uni", "cn=all")
+    slapd.admin.delete(members[0])
+    slapd.person("p0", "P 0", employeeType="student")
+    slapd.admin.modify("cn=all,ou=groups,dc=uni", {"member": [(ldap3.MODIFY_REPLACE, members)]})
+    assert await read(MAPPING) == 0
+    assert len(await office.people()) == 7, "who is deleted and added again has another entryUUID"
+    before, group = await office.people(), await office.group("ad-all")
+    assert group == before.keys()
     where = "ou=moved,ou=people,dc=uni"
     slapd.add(where, "referral extensibleObject", ou="moved", ref=f"ldap://another.example.org/{where}")
     with pytest.raises(SyncRefused, match="is at another server, ldap://another"):

@@ -164,7 +164,7 @@ class SyncRun:
         sources = {one["source"]: one["last"] for one in await _sources(self._api) if one["last"]}
         columns = {name: last["columns"] for name, last in sources.items()}
         people = [one async for one in items(self._api, "/v1/users", "users", {})]
-        source = SyncSource.of(self._arguments.source, people, columns)
+        source = SyncSource.of(self._arguments.source, people, rows, columns)
         missing = missing_of(source, rows, may_be_many=self._arguments.many_leave)
         named = self._named(rows)
         groups = named | set(sources.get(source.name, {}).get("groups", ()))

@@ -1,8 +1,8 @@
 """The people of one source beside those of the directory: who is who, who has left, the tables for the import. Pure.
 
 A person of the source has the external id `SOURCE:ID`; one that has left has `SOURCE-left:ID` (`SOURCE-gone:ID` if
-somebody had blocked it before), by which it is known when it comes back. Of a person that several sources have, the
-first one owns the columns that it names.
+somebody had blocked it before), by which it is known when it comes back; under another id it is known by its e-mail
+address. Of a person that several sources have, the first one owns the columns that it names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,6 +16,7 @@ from core.directory.csv_cells import CONTACTS, FIELDS, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, written_records
 from core.directory.importing.kinds import GUARDIANS
 from core.directory.syncs import is_in_another, owner_of
+from core.model.people import canonical_email
 
 _LEFT = "-left"
 _GONE = "-gone"
@@ -34,7 +35,8 @@ Relations = Mapping[str, set[str]]
 class SyncSource:
     """The people of a source in the directory. `known`: by their ids in the source; `left`: those of them that have
     left it, `barred`: of those, who had been blocked before; `others`: people without an id of this source, by their
-    e-mail addresses. `columns`: source → the columns that it names, of all sources.
+    e-mail addresses. `columns`: source → the columns that it names, of all sources. `former`: id → the one that the
+    source gave the person before.
     """
 
     name: str
@@ -43,9 +45,13 @@ class SyncSource:
     others: Mapping[str, Item]
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     barred: frozenset[str] = frozenset()
+    former: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, people: Sequence[Item], columns: Mapping[str, Sequence[str]] | None = None) -> "SyncSource":
+    def of(
+        cls, name: str, people: Sequence[Item], rows: Sequence[CsvRow], columns: Mapping[str, Sequence[str]]
+    ) -> "SyncSource":
+        """Return the source whose file has these rows."""
         known: dict[str, Item] = {}
         left, barred = set[str](), set[str]()
         others = {person["email"]: person for person in people if person["email"]}
@@ -57,7 +63,11 @@ class SyncSource:
                     others.pop(person["email"], None)
                     left |= {own} if system != name else set()
                     barred |= {own} if system.endswith(_GONE) else set()
-        return cls(name, known, frozenset(left), others, columns or {}, frozenset(barred))
+        former = _former_ids(known, rows)
+        for own, before in former.items():
+            known[own] = known.pop(before)
+        left, barred = (some | {own for own, before in former.items() if before in some} for some in (left, barred))
+        return cls(name, known, frozenset(left & known.keys()), others, columns, frozenset(barred), former)
 
     @property
     def present(self) -> set[str]:
@@ -65,7 +75,7 @@ class SyncSource:
 
     def person_of(self, row: CsvRow) -> Item:
         """Return the person of a row as it is now, also one that was here before the source; {} for a new one."""
-        return self.known.get(row.cells["id"]) or self.others.get(row.cells.get("email", "").lower(), {})
+        return self.known.get(row.cells["id"]) or self.others.get(_email_of(row), {})
 
     def id_of(self, row: CsvRow) -> str:
         """Return the id that the person of a row has in the directory, or will have."""
@@ -83,15 +93,33 @@ class SyncSource:
 
     def external_ids(self, person: Item, own: str, *, has_left: bool) -> str:
         """Return the external ids of a person, that of this source in its place among them."""
-        here, left, gone = (f"{self.name}{end}:{own}" for end in ("", _LEFT, _GONE))
-        leaves = gone if self.stays_blocked(person, own) else left
-        new = leaves if has_left else here
+        ids = (own, self.former.get(own, own))
+        mine = {f"{self.name}{end}:{one}" for end in ("", _LEFT, _GONE) for one in ids}
+        leaves = _GONE if self.stays_blocked(person, own) else _LEFT
+        new = f"{self.name}{leaves if has_left else ''}:{own}"
         given = person.get("external_ids", ())
-        return joined(dict.fromkeys([new if one in (here, left, gone) else one for one in given] + [new]))
+        return joined(dict.fromkeys([new if one in mine else one for one in given] + [new]))
 
     def stays_blocked(self, person: Item, own: str) -> bool:
         """Return whether a person has a block that this source has not made."""
         return bool(person.get("blocked")) and (own not in self.left or own in self.barred)
+
+
+def _former_ids(known: Mapping[str, Item], rows: Sequence[CsvRow]) -> dict[str, str]:
+    """Return new id → id that the source gave the same person before: it has the e-mail address, and its id is no
+    longer in the file. An account that was deleted and created again has a new one.
+    """
+    ids = {row.cells["id"] for row in rows}
+    gone = {one["email"]: own for own, one in known.items() if one["email"] and own not in ids}
+    found: dict[str, str] = {}
+    for row in rows:
+        if row.cells["id"] not in known and (before := gone.pop(_email_of(row), None)):
+            found[row.cells["id"]] = before
+    return found
+
+
+def _email_of(row: CsvRow) -> str:
+    return canonical_email(row.cells.get("email", ""))
 
 
 def missing_of(source: SyncSource, rows: Sequence[CsvRow], *, may_be_many: bool) -> list[str]:

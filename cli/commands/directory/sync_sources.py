@@ -4,6 +4,8 @@ OneRoster archive; or a directory server (LDAP). A file that is still being writ
 
 import asyncio
 import io
+import os
+import re
 import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -34,8 +36,9 @@ _COLUMNS = COLUMNS[FileKind.USERS]
 _COLUMNS = replace(_COLUMNS, optional=(*_COLUMNS.optional, OWNS))
 _ARCHIVE = b"PK\x03\x04"
 _SUFFIXES = (".csv", ".txt", ".xlsx", ".zip")
+_HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?(?=[/?#]|$)")
 _SETTLED = 10.0
-"""Seconds after its last change in which a file may still be written."""
+"""Seconds after its last change in which a file may still be written: a program pauses between two parts, too."""
 _PAUSE = 2.0
 _LOOKS = 30
 _TIME_LIMIT = timedelta(minutes=5)
@@ -81,11 +84,14 @@ class SourcePlace:
 
     @property
     def shown(self) -> str:
-        """The place without what may be secret: of a URL the query is left out."""
+        """The place without what may be secret: of a URL only the host, because a link to a shared file has its secret
+        in the path.
+        """
         if not self.is_url and not self.is_ldap:
             return self.name
-        parts = urlsplit(self.name)
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        scheme, _, rest = self.name.partition("://")
+        host = _HOST.match(rest)
+        return f"{scheme}://{host[0] if host else ''}{'/…' if host is None or host[0] != rest else ''}"
 
 
 async def read_source(place: SourcePlace, source: str) -> SourceTable:
@@ -138,9 +144,13 @@ async def _read(place: SourcePlace) -> bytes:
 def _read_settled(path: Path) -> bytes:
     """Return the content of a file, or of the newest file of a folder. Raises SyncRefused, CommandFailed."""
     path = _newest(path) if path.is_dir() else path
-    if path.is_file():  # and no pipe
-        _settle(path)
-    return read_input(str(path), Options().import_limit)
+    if not path.is_file():  # a pipe, or nothing
+        return read_input(str(path), Options().import_limit)
+    settled = _settle(path)
+    content = read_input(str(path), Options().import_limit)
+    if _version(path.stat()) != settled:
+        raise _unfinished(path)
+    return content
 
 
 def _newest(folder: Path) -> Path:
@@ -152,17 +162,27 @@ def _newest(folder: Path) -> Path:
     return max(found, key=lambda one: (one.stat().st_mtime_ns, one.name))
 
 
-def _settle(path: Path) -> None:
-    """Wait until a file that has changed in the last seconds changes no more. Raises SyncRefused if it does not end."""
+_Version = tuple[int, int, int]
+
+
+def _settle(path: Path) -> _Version:
+    """Wait until a file has not changed for some seconds; return its version. Raises SyncRefused if it does not end."""
+    known, unchanged = _version(path.stat()), 0.0
     for _ in range(_LOOKS):
-        before = path.stat()
-        if time.time() - before.st_mtime > _SETTLED:
-            return
+        if unchanged >= _SETTLED or time.time() - path.stat().st_mtime > _SETTLED:
+            return known
         time.sleep(_PAUSE)
-        now = path.stat()
-        if (now.st_size, now.st_mtime_ns, now.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino):
-            return
-    raise SyncRefused("unfinished", f"{path} is still being written; nothing was changed")
+        now = _version(path.stat())
+        known, unchanged = now, unchanged + _PAUSE if now == known else 0.0
+    raise _unfinished(path)
+
+
+def _version(stat: os.stat_result) -> _Version:
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+
+
+def _unfinished(path: Path) -> SyncRefused:
+    return SyncRefused("unfinished", f"{path} is still being written; nothing was changed")
 
 
 # addresses
