@@ -293,7 +293,7 @@ async def test_the_newest_whole_file_of_a_folder_and_a_url_are_sources(
             await office.read(str(place))
     assert [(one["source"], one["last"]["fault"]) for one in await office.sources()] == [("1c", "unfinished")]
     async with serving({"/people": web.Response(text=content), "/halved": web.Response(text=content[:60])}) as url:
-        for place, private, said in (
+        for address, private, said in (
             (f"{url}/people?token=s3cr3t", False, "not public; --private"),
             (f"{url}/gone?token=s3cr3t", True, "answered 404"),
             (f"{url}/s3cr3t", True, "answered 404"),
@@ -304,10 +304,10 @@ async def test_the_newest_whole_file_of_a_folder_and_a_url_are_sources(
             ("ldaps://cn=ada:s3cr3t@127.0.0.1", False, "--mapping"),
         ):
             with pytest.raises(CommandFailed, match=said) as refused:
-                await office.read(place, private=private)
+                await office.read(address, private=private)
             shown = [str(refused.value), str(await office.sources())]
             shown += [one.detail async for one in check_syncs(office.api.services.core.store)]
-            assert "s3cr3t" not in " ".join(shown), place
+            assert "s3cr3t" not in " ".join(shown), address
         with pytest.raises(CommandFailed, match="no user and password"):
             await office.read(url.replace("//", "//user:secret@") + "/people")
         (tmp_path / "secret").write_text("Basic abc\n")
