@@ -8,6 +8,7 @@ that it is given (docs/decisions/0118-couriers-and-bots-are-forked.md).
 import asyncio
 import multiprocessing
 import os
+import re
 import runpy
 import signal
 import sys
@@ -23,6 +24,9 @@ from setproctitle import setproctitle
 
 from cli.processes.data_directory import PRIVATE_UMASK
 from cli.settings.sources import PREFIX
+
+_URL = re.compile(r"://(?:\S*@\S*|([^\s/?#]+)[/?#]\S*)")
+"""With a name, or with anything behind the host."""
 
 PRELOADING, PRELOADED = "cli.processes.preloading", "cli.processes.preloaded"
 """The first and the last module that the fork server imports."""
@@ -113,9 +117,17 @@ def run_fork(command: Sequence[str], environment: Mapping[str, str], output: Con
         stream.reconfigure(line_buffering=True)
     output.close()
     sys.argv = list(command)
-    setproctitle(f"{sys.executable} -m {' '.join(command)}")
+    setproctitle(title_of(command))
     Thread(target=end_with_parent, daemon=True).start()
     runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+
+
+def title_of(command: Sequence[str]) -> str:
+    """Return what `ps` shows of a fork, to each user of the machine: of a URL only the host, because the rest may be a
+    secret.
+    """
+    words = [_URL.sub(lambda found: f"://{found[1] or ''}/…", word) for word in command]
+    return f"{sys.executable} -m {' '.join(words)}"
 
 
 def end_with_parent() -> None:

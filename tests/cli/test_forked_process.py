@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from importlib.util import find_spec
 import pytest
 
 from cli.commands.start.installation import libraries
+from cli.processes.forked_process import title_of
 from cli.settings.settings import load
 from tests.support.paths import ROOT
 from tests.support.waiting import until
@@ -104,3 +106,27 @@ def test_up_itself_imports_no_client_of_redis_and_no_web_server() -> None:
         subprocess.run(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True).stdout
         == b"\n"
     )
+
+
+def test_nothing_that_up_imports_is_a_library_of_an_extra() -> None:
+    """They are imported by the settings that need them alone, or need not be installed at all."""
+    extras = {"apprise", "ldap3", "joserfc", "scim2_models", "pywebpush", "py_vapid"}
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert known.keys() == {"apprise", "ldap", "oidc", "scim", "web-push"}, "name the modules of a new one here"
+    modules = [*libraries(load()), "cli.commands.start.up", "cli.commands.directory.sync", "couriers.apprise.courier"]
+    imports = f"[importlib.import_module(one) for one in {modules!r}]"
+    program = f"import importlib, sys; {imports}; print(*{extras!r} & {{*sys.modules}})"
+    words, environment = [sys.executable, "-P", "-c", program], {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, check=True).stdout == b"\n"
+
+
+def test_the_title_of_a_fork_has_no_secret_of_a_url() -> None:
+    for word, shown in {
+        "https://1c.example.org/s/s3cr3t/people.csv?token=s3cr3t": "https://1c.example.org/…",
+        "https://1c.example.org:8443?s3cr3t": "https://1c.example.org:8443/…",
+        "https://ada:s3cr3t/x@1c.example.org/x": "https:///…",
+        "ldaps://dc.example.org": "ldaps://dc.example.org",
+        "http://127.0.0.1:8080": "http://127.0.0.1:8080",
+        "/srv/exports": "/srv/exports",
+    }.items():
+        assert title_of(["cli", "sync", "1c", word]) == f"{sys.executable} -m cli sync 1c {shown}"

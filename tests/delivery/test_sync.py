@@ -436,6 +436,28 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
     assert (await api.call("DELETE", "/v1/syncs/1c")).code == "SYNC_NOT_FOUND"
 
 
+async def test_the_sources_of_another_tenant_are_unknown_and_a_report_is_limited(office: Office) -> None:
+    await office.sync(ANNA, BORIS)
+    await office.api.call("PUT", "/v1/syncs/1c", {"place": "x", "every": 3600})
+    _, secret = await office.api.services.api_keys.create("admin", ["admin"], "theirs")
+    theirs = office.api.as_key(secret)
+    assert (await theirs.call("GET", "/v1/syncs")).json["sources"] == []
+    assert (await theirs.call("POST", "/v1/syncs/1c/runs", {"dry_run": False})).code == "SYNC_NOT_FOUND"
+    assert (await theirs.call("DELETE", "/v1/syncs/1c")).code == "SYNC_NOT_FOUND"
+    assert (await theirs.call("PUT", "/v1/syncs/1c", {"place": "theirs"})).status == 200
+    (ours,) = await office.sources()
+    assert (ours["last"]["place"], ours["requested"]) == ("x", None)
+    oversized: list[dict[str, object]] = [
+        {"place": "x" * 513}, {"detail": "x" * 513}, {"groups": ["g"] * 5001}, {"columns": ["c"] * 501},
+        {"changes": [{"id": "1", "created": True}] * 21}, {"created": 250_001}, {"every": 2**40}, {"groups": ["a\x01"]},
+    ]  # fmt: skip
+    for more in oversized:
+        assert (await office.api.call("PUT", "/v1/syncs/1c", {"place": "x", **more})).status == 400, more
+    for number in range(49):
+        await theirs.call("PUT", f"/v1/syncs/s{number}", {"place": "x"})
+    assert (await theirs.call("PUT", "/v1/syncs/one_more", {"place": "x"})).code == "LIMIT_REACHED"
+
+
 def test_a_column_that_a_source_names_for_the_first_time_is_its_own_before_that_of_a_later_source() -> None:
     columns = {"1c": ["name"], "ad": ["email"]}
     assert [owner_of(["1c:1", "ad:2"], "email", source, columns) for source in ("1c", "ad")] == ["1c", "ad"]

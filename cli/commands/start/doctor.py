@@ -295,10 +295,13 @@ async def check_syncs(store: Store, file: Path | None = None, zone: tzinfo = UTC
     for one in sources:
         assert one.last
         if one.last.fault:
-            yield Finding(f"sync {one.source}", False, f"changed nothing: {one.last.detail or one.last.fault}")
+            again = "repair the source, then start it on the page Synchronisation, or repeat the command"
+            remedy = "" if one.last.fault == "leaving" else again  # its sentence says what to do
+            yield Finding(f"sync {one.source}", False, f"changed nothing: {one.last.detail or one.last.fault}", remedy)
         elif one.is_late(syncs.now()):
             since = shown_moment(from_ms(one.last.ended), zone)
-            yield Finding(f"sync {one.source}", False, f"the program is silent since {since}")
+            remedy = f"start ./ada sync {one.source} … --every again, or forget it on the page Synchronisation"
+            yield Finding(f"sync {one.source}", False, f"the program is silent since {since}", remedy)
         else:
             again = f", again each {one.last.every // 60} min" if one.last.every else ""
             by = " by `./ada up`" if again and one.source in repeated else ""
