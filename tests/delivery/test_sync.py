@@ -227,6 +227,36 @@ async def test_two_sources_share_a_person_and_an_account_of_a_provider_stays_bou
     assert (await office.people())["7"]["blocked"], "no source has the person any more"
 
 
+async def test_of_two_sources_that_name_a_group_the_first_one_of_a_person_says_whether_it_is_in(office: Office) -> None:
+    """Each run of one source undid what the other one had done, every hour."""
+    header = "id,email,groups"
+    first = ["1,anna@example.org,PHY-1", "2,boris@example.org,PHY-1", "3,vera@example.org,"]
+    other = ["a,anna@example.org,", "b,gleb@example.org,PHY-1", "c,vera@example.org,PHY-1"]
+    await office.sync(*first, header=header)
+    await office.sync(*other, source="dorm", header=header)
+    together = {"1c-1", "1c-2", "dorm-b"}
+    assert await office.group("PHY-1") == together
+    for source, rows in (("1c", first), ("dorm", other), ("1c", first)):
+        await office.sync(*rows, source=source, header=header)
+        assert await office.group("PHY-1") == together, source
+    (dorm,) = [one for one in await office.sources() if one["source"] == "dorm"]
+    assert dorm["last"]["disagreements"] == ["1c-1 groups", "1c-3 groups"]
+    await office.sync(*(row.replace("PHY-1", "PHY-2") for row in first), header=header)
+    assert (await office.group("PHY-1"), await office.group("PHY-2")) == ({"dorm-b"}, {"1c-1", "1c-2"})
+
+
+async def test_of_two_sources_that_name_a_group_the_first_one_of_a_person_says_whether_it_owns_it(
+    office: Office,
+) -> None:
+    header = "id,email,role,owns"
+    first = ["1,anna@example.org,trainer,PHY-1", "2,boris@example.org,trainer,"]
+    other = ["a,anna@example.org,trainer,", "b,boris@example.org,trainer,PHY-1"]
+    for source, rows in (("1c", first), ("dorm", other), ("1c", first), ("dorm", other)):
+        await office.sync(*rows, source=source, header=header)
+        owned = [(await office.api.call("GET", f"/v1/ownerships?user=1c-{n}")).json["ownerships"] for n in (1, 2)]
+        assert [[one["id"] for one in some] for some in owned] == [["PHY-1"], []], source
+
+
 async def test_the_ids_of_the_source_name_recipients_in_sending_and_cancelling(office: Office) -> None:
     await office.sync(ANNA, BORIS)
     given = {

@@ -20,11 +20,12 @@ from cli.commands.directory.sync_people import (
     check_cells,
     check_relations,
     groups_of,
+    groups_of_others,
     missing_of,
     owned,
     table_of,
     table_of_left,
-    without_groups,
+    with_groups,
 )
 from cli.commands.directory.sync_sources import OWNS, SourcePlace, SourceTable, SyncRefused, read_source
 from cli.processes.parts import UP_PART
@@ -137,6 +138,7 @@ class SyncRun:
     ) -> None:
         self._api, self._arguments, self._place = api, arguments, place
         self._dry_run = dry_run
+        self._differing: list[str] = []
         self._result: dict[str, Any] = {"place": place.shown[:512], "every": every, "dry_run": dry_run}
 
     async def report(self, answers: int = 0) -> int:
@@ -164,19 +166,23 @@ class SyncRun:
         sources = {one["source"]: one["last"] for one in await _sources(self._api) if one["last"]}
         columns = {name: last["columns"] for name, last in sources.items()}
         people = [one async for one in items(self._api, "/v1/users", "users", {})]
-        source = SyncSource.of(self._arguments.source, people, rows, columns)
+        named_by = {name: set(last["groups"]) for name, last in sources.items()}
+        source = SyncSource.of(self._arguments.source, people, rows, columns, named_by)
         missing = missing_of(source, rows, may_be_many=self._arguments.many_leave)
         named = self._named(rows)
-        groups = named | set(sources.get(source.name, {}).get("groups", ()))
+        groups = named | named_by.get(source.name, set())
         members, owns = await self._members(source, rows, groups), await self._owned(source, rows, groups)
+        self._differing = groups_of_others(source, members, groups_of(rows, "groups"))
+        table = with_groups(table, lambda row, group: source.puts_into(source.person_of(row), group))
+        members, wanted, owners = source.put_into(members), groups_of(table.rows, "groups"), dict(owned(source, rows))
         if not self._arguments.many_leave:
             check_cells(source, table)
-            check_relations("groups", members, groups_of(rows, "groups"))
-            check_relations(OWNS, owns, dict(owned(source, rows)))
+            check_relations("groups", members, wanted)
+            check_relations(OWNS, owns, owners)
         if not await self._import(source, table, missing):
             return FAILURE
-        await self._leave_groups(source, members, groups_of(rows, "groups"))
-        await self._own_groups(owns, dict(owned(source, rows)))
+        await self._leave_groups(source, members, wanted)
+        await self._own_groups(owns, owners)
         kept = [one for one in rows[0].cells if one not in ("id", OWNS)]
         self._result |= {"columns": kept, "groups": sorted(named)[:_MOST_GROUPS]}
         return SUCCESS
@@ -192,8 +198,9 @@ class SyncRun:
             if not await self._upload("groups", written_records([(1, ["id", "title"]), *titles])):
                 return False
         if self._dry_run and (new := await self._new_groups(table)):
-            table = without_groups(table, new)
+            table = with_groups(table, lambda row, group: group not in new)
         content, differing = table_of(source, table)
+        differing += self._differing
         creates = self._arguments.create_groups and not self._dry_run
         result = await self._upload("users", content, creates_groups=creates)
         if not result or (missing and not await self._upload("users", table_of_left(source, missing))):
@@ -265,13 +272,14 @@ class SyncRun:
         owners.
         """
         wanted = dict(owned(source, rows))
-        present = {str(one["id"]) for one in (*source.known.values(), *source.others.values())}
+        present = {str(one["id"]): one for one in (*source.known.values(), *source.others.values())}
         asked = {str(one["id"]) for one in source.known.values() if one["role"] in ("trainer", "staff", "admin")}
         asked |= {user for user, some in wanted.items() if some and user in present}
         found: dict[str, set[str]] = {}
         for user in sorted(asked) if wanted else ():
             owns = (await self._api.call("GET", "/v1/ownerships", query={"user": user}))["ownerships"]
-            found[user] = groups & {str(one["id"]) for one in owns if one["kind"] == "group"}
+            names = groups & {str(one["id"]) for one in owns if one["kind"] == "group"}
+            found[user] = {one for one in names if source.puts_into(present[user], one)}
         return found
 
     async def _leave_groups(self, source: SyncSource, members: Relations, wanted: Relations) -> None:

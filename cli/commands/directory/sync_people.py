@@ -5,7 +5,7 @@ somebody had blocked it before), by which it is known when it comes back; under 
 address. Of a person that several sources have, the first one owns the columns that it names.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from cli.commands.directory.sync_sources import OF_SYNC, OWNS, SourceTable, Sync
 from core.directory.csv_cells import CONTACTS, FIELDS, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, written_records
 from core.directory.importing.kinds import GUARDIANS
-from core.directory.syncs import is_in_another, owner_of
+from core.directory.syncs import is_in_another, owner_of, systems_of
 from core.model.people import canonical_email
 
 _LEFT = "-left"
@@ -36,7 +36,7 @@ class SyncSource:
     """The people of a source in the directory. `known`: by their ids in the source; `left`: those of them that have
     left it, `barred`: of those, who had been blocked before; `others`: people without an id of this source, by their
     e-mail addresses. `columns`: source → the columns that it names, of all sources. `former`: id → the one that the
-    source gave the person before.
+    source gave the person before. `groups`: source → the groups that it names, of all sources.
     """
 
     name: str
@@ -46,10 +46,16 @@ class SyncSource:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     barred: frozenset[str] = frozenset()
     former: Mapping[str, str] = field(default_factory=dict)
+    groups: Relations = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, name: str, people: Sequence[Item], rows: Sequence[CsvRow], columns: Mapping[str, Sequence[str]]
+        cls,
+        name: str,
+        people: Sequence[Item],
+        rows: Sequence[CsvRow],
+        columns: Mapping[str, Sequence[str]],
+        groups: Relations,
     ) -> "SyncSource":
         """Return the source whose file has these rows."""
         known: dict[str, Item] = {}
@@ -67,7 +73,7 @@ class SyncSource:
         for own, before in former.items():
             known[own] = known.pop(before)
         left, barred = (some | {own for own, before in former.items() if before in some} for some in (left, barred))
-        return cls(name, known, frozenset(left & known.keys()), others, columns, frozenset(barred), former)
+        return cls(name, known, frozenset(left & known.keys()), others, columns, frozenset(barred), former, groups)
 
     @property
     def present(self) -> set[str]:
@@ -86,6 +92,18 @@ class SyncSource:
         column.
         """
         return owner_of(person.get("external_ids", ()), column, self.name, self.columns)
+
+    def puts_into(self, person: Item, group: str) -> bool:
+        """Return whether this source says if a person is in a group or owns it: the first one that has the person and
+        names the group.
+        """
+        systems = systems_of(person.get("external_ids", ()))
+        first = next((one for one in systems if one == self.name or group in self.groups.get(one, ())), self.name)
+        return first == self.name
+
+    def put_into(self, members: Relations) -> Relations:
+        """Return those groups of people of this source about which it says if they are in it."""
+        return {own: {one for one in groups if self.puts_into(self.known[own], one)} for own, groups in members.items()}
 
     def is_in_another(self, person: Item) -> bool:
         """Return whether another source has this person."""
@@ -183,11 +201,23 @@ def table_of(source: SyncSource, table: SourceTable) -> tuple[str, list[str]]:
     return written_records(records), differing
 
 
-def without_groups(table: SourceTable, groups: Set[str]) -> SourceTable:
-    """Return a table with the column `groups` whose rows name none of these groups."""
-    kept = [joined(one for one in listed(row.cells["groups"]) if one not in groups) for row in table.rows]
+def with_groups(table: SourceTable, is_kept: Callable[[CsvRow, str], bool]) -> SourceTable:
+    """Return a table whose rows name only the groups that are kept."""
+    if "groups" not in table.rows[0].cells:
+        return table
+    kept = [joined(one for one in listed(row.cells["groups"]) if is_kept(row, one)) for row in table.rows]
     rows = [replace(row, cells={**row.cells, "groups": cell}) for row, cell in zip(table.rows, kept, strict=True)]
     return SourceTable(rows, table.titles, table.is_roster)
+
+
+def groups_of_others(source: SyncSource, members: Relations, wanted: Relations) -> list[str]:
+    """Return the people about whom another source says something else: `<person> groups`."""
+    differing = [
+        str(source.known[own]["id"])
+        for own in sorted(source.known.keys() & wanted.keys())
+        if any(not source.puts_into(source.known[own], one) for one in members.get(own, set()) ^ wanted[own])
+    ]
+    return [f"{person} groups" for person in differing]
 
 
 def _with_own_guardians(row: CsvRow, ids: Mapping[str, str]) -> CsvRow:
@@ -241,4 +271,5 @@ def owned(source: SyncSource, rows: Sequence[CsvRow]) -> Iterator[tuple[str, set
     """Emit people of the directory and the groups that the source lets them write to; of rows that say it."""
     for row in rows:
         if OWNS in row.cells:
-            yield source.id_of(row), set(listed(row.cells[OWNS]))
+            person, groups = source.person_of(row), listed(row.cells[OWNS])
+            yield source.id_of(row), {one for one in groups if source.puts_into(person, one)}
