@@ -97,7 +97,10 @@ class PushServer(HttpListener):
         if fault not in (201, "disconnect_after", "timeout"):
             headers = {"Retry-After": str(wait)} if wait else {}
             headers |= {"Location": "/elsewhere"} if fault in (301, 307) else {}
-            return html_page(502, "502") if isinstance(fault, str) else web.Response(status=fault, headers=headers)
+            if isinstance(fault, str):
+                return html_page(502, "502")
+            said = f"refused at {request.url}"  # a service may repeat the address, which is secret
+            return web.Response(status=fault, headers=headers, text=said)
         if browser is None:
             return web.Response(status=410)
         if len(body) > MOST_BYTES:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec import structs
 
 from core.model.people import faults_of_contacts
+from couriers.exchanges import noting_calls
 from couriers.sending import (
     Button,
     Content,
@@ -133,9 +134,12 @@ async def test_the_answer_of_the_push_service_decides(provider: PushProvider) ->
     broken: list[int | str] = ["bad_gateway", "disconnect_before", "disconnect_after"]
     faults: list[tuple[int | str, int]] = [*((one, 0) for one in (*statuses, *broken)), (429, 7200), (503, 30)]
     found = {}
-    for fault in faults:
-        provider.server.faults = [fault]
-        found[fault] = await push(courier, provider)
+    with noting_calls() as calls:
+        for fault in faults:
+            provider.server.faults = [fault]
+            found[fault] = await push(courier, provider)
+    assert "refused at …" in [one.words for one in calls], "the service repeats the address"
+    assert not any(provider.browsers[1].id in one.words for one in calls)
     wanted = {
         Sent: {(201, 0)},
         Rejected: {(status, 0) for status in (400, 403, 404, 410, 413, 307)},

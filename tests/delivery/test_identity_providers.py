@@ -326,6 +326,18 @@ class TestBadTimes:
             assert (await visitor.get(f"{PATH}/university")).headers["Location"] == problem("SIGN_IN_FAILED"), address
         assert not other.calls, "another service of this machine"
 
+    async def test_the_secret_follows_no_redirect_and_an_answer_is_not_read_without_end(
+        self, visitor: Visitor, provider: SigningProvider
+    ) -> None:
+        other: SigningProvider = provider.other  # type: ignore[attr-defined]
+        provider.answers = {"token": {"status": 307, "headers": {"Location": f"{other.url}/token"}}}
+        assert await visitor.signs_in(provider) == problem("SIGN_IN_FAILED")
+        assert not other.calls
+        keys = {"keys": [provider.key.as_dict(private=False)]}
+        for length, found in ((100_000, problem("SIGN_IN_FAILED")), (10_000, DONE)):
+            provider.answers = {"keys": {"text": json.dumps({**keys, "more": "x" * length})}}
+            assert await visitor.signs_in(provider) == found, length
+
     async def test_document_and_keys_are_cached_and_a_new_key_is_read_at_once_but_not_without_end(
         self, visitor: Visitor, provider: SigningProvider, monkeypatch: Any
     ) -> None:

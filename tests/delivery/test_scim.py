@@ -335,9 +335,13 @@ async def test_strangers_and_other_sources_see_nothing(api: Api, entra: Provider
                     400,
                     404,
                 )
-    assert (
-        await entra.call("POST", "/Groups", {"schemas": [GROUP], "displayName": "x", "members": [{"value": "42"}]})
-    ).status == 400
+    await api.call("POST", "/v1/users", {"id": 42, "name": "By hand"})
+    boris = await (await provider_of(api, "azure")).add("boris")
+    for stranger in ("42", "43", boris):
+        group = {"schemas": [GROUP], "displayName": "x", "members": [{"value": stranger}]}
+        assert (await entra.call("POST", "/Groups", group)).status == 400
+        joining = {"op": "add", "path": "members", "value": [{"value": stranger}]}
+        assert (await entra.patch("/Groups/entra-CHEM%201", joining)).status == 400
     assert (await entra.person(given)).name == "Anna Ivanova"
     for secret in ("ada_admin", "ada_unknown"):  # neither an operator nor a stranger is a source
         refused = await Provider(api.as_key(secret)).call("GET", "/Users")
