@@ -91,8 +91,7 @@ UNACKNOWLEDGED = frozenset(
         *("check_attempt", "end_attempt", "end_iteration", "count_loss", "drop_jobs", "take_signal"),
         *("write_step", "write_unit", "write_line", "write_own_state", "forget_intent"),
         *("take_slots", "extend_slots", "release_slots", "take_turn", "refuse_calls"),
-        *("begin_run", "save_run", "park_run", "drop_run", "drop_runs", "meet_person", "remember_step"),
-        *("set_state", "set_variables", "change_form_row", "store_request"),
+        *("begin_run", "save_run", "park_run", "drop_run", "drop_runs", "meet_person", "remember_step", "set_state"),
         # A person begins to sign in again.
         *("begin_sign_in", "request_sign_in", "confirm_sign_in", "request_link"),
         *("read_history", "read_quota", "find_recipient", "find_received", "view_tasks", "view_lanes", "read_events"),
