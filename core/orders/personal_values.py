@@ -14,7 +14,7 @@ from core.errors import Invalid, InvalidForRecipient, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient
 from core.model.text.characters import counted, is_blank
-from core.model.text.personal import LANGUAGE, Personal, PersonalTemplate, Values, values_in
+from core.model.text.personal import AS_WRITTEN, LANGUAGE, Personal, PersonalTemplate, Values, values_in
 from core.orders.content_rules import check_content
 
 LONGEST_TEXT = 4096
@@ -46,6 +46,17 @@ def make_personal(delivery: NewDelivery, titles: Mapping[str, str]) -> NewDelive
     _check_shapes(delivery, template, rows)
     _refuse(list(_unfit(template, delivery, rows)), "text", "not sendable")
     return replace(delivery, personal=Personal(template.fields, rows))
+
+
+def check_files(content: Content | None) -> None:
+    """Check that no file has a mark in its name or address: everybody gets the same files. Raises Invalid
+    FIELD_IN_FILE.
+    """
+    for one in content.attachments if content else ():
+        if found := next((text for text in (one.name, one.url) if AS_WRITTEN.search(text)), ""):
+            raise Invalid(
+                "FIELD_IN_FILE", f"Everybody gets the same file: {found!r} has a field.", "content.attachments"
+            )
 
 
 def neutral(given: NewDelivery) -> NewDelivery:

@@ -24,7 +24,7 @@ from core.orders.delivery_times import check_time
 from core.orders.follow_ups import FollowedPeople, FollowUps
 from core.orders.order import Caller, Order
 from core.orders.own_name import TRIAL, in_own_name, is_trial
-from core.orders.personal_values import as_typed, make_personal
+from core.orders.personal_values import as_typed, check_files, make_personal
 from core.orders.question_rules import check_guardians, check_people, check_question, with_escalation
 from core.orders.sending_policy import SendingPolicy
 from core.orders.tables.row_addressees import RowAddressees
@@ -107,6 +107,8 @@ class Preparation:
             unfilled=order.unfilled,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
+        if order.is_personal:
+            check_files(content)
         if order.is_personal or delivery.texts:
             titles = await self._titles_of_groups(delivery) if order.is_personal else {}
             delivery = make_personal(delivery if order.is_personal else as_typed(delivery), titles)

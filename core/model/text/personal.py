@@ -34,7 +34,7 @@ _MARK = r"\{\{([^{}]*)\}\}|(\{\{)"
 _IN_TEXT = re.compile(rf"\\(\{{\{{)|{_MARK}")
 _IN_MARKDOWN = re.compile(rf"\\(\{{\{{)|\\[\s\S]|{_MARK}")
 """There a backslash escapes every character, and `\\{\\{` is no mark."""
-_AS_WRITTEN = re.compile(r"\{\{[^{}]*\}\}")
+AS_WRITTEN = re.compile(r"\{\{[^{}]*\}\}")
 
 
 class Personal(Struct, frozen=True):
@@ -137,7 +137,7 @@ def field_name(written: str) -> str:
 def marks_in(text: str, content: Content | None) -> Sequence[str]:
     """Return the marks of a text and of its buttons as they are written, each once."""
     written = [text, *_labels(content), *_addresses(content)]
-    return list(dict.fromkeys(mark for one in written for mark in _AS_WRITTEN.findall(one)))
+    return list(dict.fromkeys(mark for one in written for mark in AS_WRITTEN.findall(one)))
 
 
 def _buttons(content: Content | None) -> Sequence[Button]:

@@ -129,11 +129,11 @@ def check_shape(sheet: Any) -> None:
     """Refuse what people see otherwise than it is stored: merged cells, whose value is in one of them, and hidden rows,
     to which a filter should perhaps not send.
     """
-    merged = [str(one) for one in sheet.merged_cells.ranges]
+    merged = sorted(sheet.merged_cells.ranges, key=lambda one: (one.min_row, one.min_col))
     if merged:
-        named = ", ".join(merged[:_NAMED])
+        named = ", ".join(map(str, merged[:_NAMED]))
         message = f"Cells are merged: {named}{' …' if len(merged) > _NAMED else ''}. Each row needs cells of its own."
-        raise SheetRefused("CELLS_MERGED", message, named)
+        raise SheetRefused("CELLS_MERGED", message, named, merged[0].min_row)
     hidden = sorted(number for number, row in sheet.row_dimensions.items() if row.hidden)
     if hidden:
         named = ", ".join(map(str, hidden[:_NAMED]))

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.errors import Invalid, InvalidMany
-from core.model.content import Content, ParseMode
+from core.model.content import Attachment, AttachmentType, Content, ParseMode
 from core.model.delivery import Accepted, Recipient, Sender
 from core.model.people import Group, User, UserChange
 from core.model.states import Reason, Status
@@ -97,6 +97,22 @@ async def test_a_text_whose_marks_a_value_would_make_or_break_is_refused(office:
         with pytest.raises(Invalid) as refusal:
             await send(office, text, *people, content=Content(ParseMode.HTML))
         assert refusal.value.code == "MARKS_BROKEN"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        Attachment(AttachmentType.DOCUMENT, url="https://school.example/{{a}}.pdf"),
+        Attachment(AttachmentType.DOCUMENT, url="https://school.example/1.pdf", name="{{ a|marks }}.pdf"),
+    ],
+    ids=["address", "name"],
+)
+async def test_everybody_gets_the_same_file_so_a_field_in_it_is_refused(office: Office, file: Attachment) -> None:
+    content = Content(attachments=[file])
+    with pytest.raises(Invalid) as refusal:
+        await send(office, "{{a}}", given(1, a="b"), content=content)
+    assert (refusal.value.code, refusal.value.path) == ("FIELD_IN_FILE", "content.attachments")
+    assert (await office.send(given(1), text="{{a}}", content=content)).recipients == 1
 
 
 async def test_marks_are_checked_with_and_without_a_value(office: Office) -> None:

@@ -200,6 +200,14 @@ def test_a_workbook_that_shows_something_else_or_is_too_large_is_refused(
     assert message in error[3]
 
 
+@pytest.mark.parametrize("change", [merged_cells, hidden_row])
+def test_what_people_see_otherwise_is_named_with_its_row(tmp_path: Path, change: Callable[[Any], None]) -> None:
+    file = tmp_path / "table.xlsx"
+    file.write_bytes(xlsx(HEADER, ANNA, BORIS, change=change))
+    ((row, *_),) = workbook_program.printed(str(file), "")["errors"]
+    assert row == 2
+
+
 def test_the_value_of_a_formula_may_be_an_empty_text(tmp_path: Path) -> None:
     file, made = tmp_path / "table.xlsx", zipfile.ZipFile(io.BytesIO(xlsx(HEADER, (*ANNA[:2], "=A9"))))
     with zipfile.ZipFile(file, "w") as archive:

@@ -334,7 +334,7 @@ async def test_a_sync_is_seen_asked_for_and_forgotten_on_a_phone_in_russian(pers
     bad = {"fault": "halved", "detail": detail, "place": "https://isu.example.org/people.csv"}
     await call("PUT", "/v1/syncs/isu", bad)
     await person.visit("sync", language="ru", width=390)
-    await person.sees("Не хватает половины людей")
+    await person.sees("Не хватает половины")
     await person.sees("1c-00042 Почта для входа")
     await person.browser.run("document.querySelector('summary').click()")
     await person.sees("Имя, Почта для входа")

@@ -3,7 +3,7 @@
 import { copy, field, h, newId, values } from "./dom.js";
 import { number, t } from "./words.js";
 import { inOneAction } from "./api.js";
-import { explain, submits, toast } from "./page.js";
+import { submits, toast, toastError } from "./page.js";
 
 const MANY = 100;
 /** From this number of things on, the number must be typed. */
@@ -63,6 +63,9 @@ export function ask({ title, text, fields, action, submit }) {
 const AT_ONCE = 10;
 /** So many things are changed at the same time. */
 
+/** Returns the field of a reason, which stands in the action log. */
+export const reasonField = (attributes = {}) => field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "reason", maxlength: 500, autocomplete: "off", ...attributes }));
+
 /** Returns the step of `bulk` that changes each of these alone: `call(id, options, given)`. */
 export const eachOf = (ids, call) => async (left, start = 0, options, given) => {
   const part = ids.slice(start, start + AT_ONCE);
@@ -80,7 +83,7 @@ export const eachOf = (ids, call) => async (left, start = 0, options, given) => 
  */
 export function bulk({ title, text, covers, until, action, danger = false, count, isMore = false, fields, step, changed, unchanged }) {
   const ends = { changed: 0, unchanged: 0, isStopped: false };
-  const reason = fields ?? [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "reason", maxlength: 500, autocomplete: "off" }))];
+  const reason = fields ?? [reasonField()];
   const work = async (given, place, close) => {
     const options = inOneAction(given.reason);
     const bar = h("progress", { "aria-label": title, max: count, ...(isMore ? {} : { value: 0 }) }), state = h("p", { role: "status" });
@@ -109,7 +112,7 @@ export function bulk({ title, text, covers, until, action, danger = false, count
       try {
         await work(values(place), place, close);
       } catch (error) {
-        toast(explain(error), "bad");
+        toastError(error);
         close(true);
       }
       toast(changed(ends.changed));

@@ -13,10 +13,13 @@ const KINDS = { completed: "good", failed: "bad", unknown: "warn", pending: "inf
  */
 export function graph({ nodes, edges, width, height }, { label, states = null, chosen, choose }) {
   const places = new Map(nodes.map((node) => [node.id, node]));
-  return h("div", { class: "graph", key: "graph", role: "group", tabindex: 0, "aria-label": label },
+  const drawn = h("div", { class: "graph", key: "graph", role: "group", tabindex: 0, "aria-label": label },
     svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` },
       edges.map((edge) => line(edge, places, states && isTaken(edge, states))),
       nodes.map((node) => box(node, states, chosen === node.id, choose))));
+  // On a phone the first box would be out of sight.
+  requestAnimationFrame(() => { drawn.scrollLeft = nodes[0]?.x - drawn.clientWidth / 2; });
+  return drawn;
 }
 
 /** Returns the states of the actions of a run, or of a dry run, by node. */

@@ -244,6 +244,9 @@ export function toast(text, kind = "good") {
   setTimeout(() => shown.remove(), kind === "bad" ? 12000 : 5000);
 }
 
+/** Says what has failed, unless the page was left meanwhile. */
+export const toastError = (error) => error.name !== "AbortError" && toast(explain(error), "bad");
+
 /**
  * Writes the errors of the API into a form: beside the field with the name in `path`, the others above the form. The first
  * wrong field gets the focus. Without an error clears them.

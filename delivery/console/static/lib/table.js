@@ -5,7 +5,7 @@
 
 import { field, h, paint, values } from "./dom.js";
 import { t } from "./words.js";
-import { empty, explain, failed, loading, toast } from "./page.js";
+import { empty, failed, loading, toastError } from "./page.js";
 import { markFresh } from "./live.js";
 
 const FEW_FILTERS = 2;
@@ -110,7 +110,7 @@ class List {
 
   showFailure(error) {
     this.failure = error;
-    if (this.isLoaded) toast(explain(error), "bad");
+    if (this.isLoaded) toastError(error);
     else paint(this.body, failed(error, () => { this.failure = null; this.reload(); }));
   }
 
@@ -139,7 +139,7 @@ class List {
       this.next = page.next;
       this.paint();
     } catch (error) {
-      if (error.name !== "AbortError") toast(explain(error), "bad");
+      toastError(error);
     }
   }
 
@@ -244,7 +244,7 @@ class List {
       this.chosen.clear();
       await this.reload();
     } catch (error) {
-      toast(explain(error), "bad");
+      toastError(error);
     }
   }
 }

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { currentZone, t, word } from "../lib/words.js";
-import { explain, fact, toast } from "../lib/page.js";
+import { fact, toastError } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { create, personalKeys } from "./keys.js";
 
@@ -15,7 +15,7 @@ export default {
   render(root, parameters, context) {
     const { me, signOut } = context;
     const keys = h("section");
-    const leave = (everywhere) => signOut(everywhere).catch((error) => toast(explain(error), "bad"));
+    const leave = (everywhere) => signOut(everywhere).catch(toastError);
     const leaveEverywhere = async () => {
       if (await confirm({ title: t("account.everywhere"), text: t("account.everywhere_text"), action: t("account.everywhere"), danger: true })) await leave(true);
     };

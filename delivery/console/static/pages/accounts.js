@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { ago, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, fact, notice, quoted, tag, toast, withStates } from "../lib/page.js";
+import { fact, notice, quoted, tag, toast, toastError, withStates } from "../lib/page.js";
 import { ask } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 
@@ -67,7 +67,7 @@ async function act(work, said) {
     await work();
     toast(t(said));
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }
 

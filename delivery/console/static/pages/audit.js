@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { ago, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, may, notice, tag, toast, withStates } from "../lib/page.js";
+import { empty, may, notice, tag, toastError, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 
 const AGAIN_MS = 2000;
@@ -34,7 +34,7 @@ async function attempt(work, again) {
   try {
     await work();
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
   again();
 }

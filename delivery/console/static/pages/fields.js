@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, toast, withStates } from "../lib/page.js";
+import { empty, toastError, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { choice, pathOf } from "../lib/directory.js";
 
@@ -54,6 +54,6 @@ async function undefine({ name }, again) {
     await api.del(pathOf("fields", name));
     again();
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { api, inOneAction } from "../lib/api.js";
-import { explain, tag, toast } from "../lib/page.js";
+import { tag, toast, toastError } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, bulk, confirm, eachOf } from "../lib/dialog.js";
 import { nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";
@@ -48,7 +48,7 @@ async function remove(group, context) {
     await api.del(pathOf("groups", group.id));
     context.go("groups", t("group.deleted", { title: titleOf(group) }));
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }
 
@@ -126,7 +126,7 @@ function drawOwners(place, group, signal, owners) {
     try {
       drawOwners(place, group, signal, await ownersOf(group, signal));
     } catch (error) {
-      if (error.name !== "AbortError") toast(explain(error), "bad");
+      toastError(error);
     }
   };
   paint(place,
@@ -153,6 +153,6 @@ async function withdraw(group, user, again) {
     await api.del(pathOf("ownerships", user, "group", group.id));
     again();
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, has, t, word } from "../lib/words.js";
 import { ApiError, address, api, randomKey } from "../lib/api.js";
-import { explain, explainOne, notice, submits, toast } from "../lib/page.js";
+import { explainOne, notice, submits, toast, toastError } from "../lib/page.js";
 import { choice, columnName, idOf } from "../lib/directory.js";
 
 const ENCODINGS = ["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"];
@@ -89,7 +89,7 @@ function fileOf({ header, wrong }, chosen) {
 }
 
 const checkAgain = (result, chosen, changes, signal, form) =>
-  showCheck(result, { ...chosen, ...changes, key: randomKey() }, signal, form).catch((error) => toast(explain(error), "bad"));
+  showCheck(result, { ...chosen, ...changes, key: randomKey() }, signal, form).catch(toastError);
 
 const isAboutRows = (error) => error instanceof ApiError && error.errors.some((one) => one.row);
 
@@ -110,7 +110,7 @@ function errors(error, chosen, again) {
     sheets && field({ label: t("write.sheet") }, h("select", { onchange: ({ target }) => again({ query: { ...chosen.query, sheet: target.value } }) },
       ["", ...sheets].map((one) => h("option", { value: one }, one || "–")))),
     groups.length > 0 && notice("warn", h("p", { dir: "auto" }, t("import.unknown_groups", { count: groups.length, groups: groups.join(", ") })),
-      h("button", { onclick: () => createGroups(groups).then(() => again({}), (problem) => toast(explain(problem), "bad")) }, t("import.create_groups", { count: groups.length }))),
+      h("button", { onclick: () => createGroups(groups).then(() => again({}), (problem) => toastError(problem)) }, t("import.create_groups", { count: groups.length }))),
     others.length > 0 && !sheets && [notice("bad", t("import.errors_text", { count: others.length })),
       grid(t("import.errors"), [t("import.row"), t("import.column"), t("import.error")], others.map((one) => [String(one.row ?? ""), one.column || "", [one.value && h("p", { dir: "auto" }, h("strong", {}, one.value)), reasonOf(one, chosen)]]))]);
 }

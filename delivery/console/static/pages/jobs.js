@@ -6,9 +6,9 @@
 import { field, h, paint } from "../lib/dom.js";
 import { moment, number, said, t, word } from "../lib/words.js";
 import { api, randomKey } from "../lib/api.js";
-import { explain, tag, toast } from "../lib/page.js";
+import { tag, toast, toastError } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { bulk, eachOf } from "../lib/dialog.js";
+import { bulk, eachOf, reasonField } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { outcomeFields, signalFields, typedValue } from "./job_stored.js";
 
@@ -86,7 +86,7 @@ const dialogOf = (verb, count) => ({
 });
 
 /** The field of the reason, which stands in the action log; that of a pause is also the job's own. */
-const reasonField = (isNeeded) => [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "reason", required: isNeeded, maxlength: LONGEST_REASON, autocomplete: "off" }))];
+const reason = (isNeeded) => [reasonField({ required: isNeeded, maxlength: LONGEST_REASON })];
 
 /** Counts first; jobs that change later are not touched. */
 async function changeAll(verb, filter, me, again) {
@@ -98,7 +98,7 @@ async function changeAll(verb, filter, me, again) {
     const id = randomKey();
     await bulk({ ...dialogOf(verb, count), covers, until: moment(before), isMore, fields: fieldsOf(verb), step: (expected, cursor, options, given) => changeSome(verb, { filter, before, expected, cursor, by: actorOf(me), ...orderOf(verb, given, id) }, options) });
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
   return again();
 }
@@ -106,10 +106,10 @@ async function changeAll(verb, filter, me, again) {
 const line = (name, label, hint) => field({ label, hint }, h("input", { name, required: true, maxlength: LONGEST_REASON, autocomplete: "off" }));
 
 function fieldsOf(verb) {
-  if (verb === "signal") return [...signalFields(), ...reasonField(false)];
-  if (verb === "reset") return [line("from", t("jobs.step"), t("jobs.step_hint")), ...reasonField(false)];
-  if (verb === "resolve") return [line("unit", t("jobs.unit"), t("jobs.unit_hint")), ...outcomeFields(), ...reasonField(false)];
-  return reasonField(verb !== "resume");
+  if (verb === "signal") return [...signalFields(), ...reason(false)];
+  if (verb === "reset") return [line("from", t("jobs.step"), t("jobs.step_hint")), ...reason(false)];
+  if (verb === "resolve") return [line("unit", t("jobs.unit"), t("jobs.unit_hint")), ...outcomeFields(), ...reason(false)];
+  return reason(verb !== "resume");
 }
 
 /** Returns what the API gets of what was written. `id`: a signal is not sent twice with it. */
@@ -149,7 +149,7 @@ export function why({ paused_by: by, reason }) {
 
 /** Asks for the reason and changes these jobs. Returns whether anything was begun. */
 export const change = (verb, ids, me) => bulk({
-  ...dialogOf(verb, ids.length), fields: reasonField(verb === "pause" || verb === "stop"),
+  ...dialogOf(verb, ids.length), fields: reason(verb === "pause" || verb === "stop"),
   step: eachOf(ids, (id, options, { reason }) => changeOne(verb, id, reason, me, options)),
 });
 

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { explain, tag, toast } from "../lib/page.js";
+import { tag, toast, toastError } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 
@@ -77,7 +77,7 @@ async function revoke(path, key, text) {
     await api.del(`${path}/${encodeURIComponent(key.id)}`);
     toast(t("keys.revoked", { name: key.name }));
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
   return true;
 }

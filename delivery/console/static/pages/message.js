@@ -3,9 +3,9 @@
 import { field, h, paint } from "../lib/dom.js";
 import { comingMoment, currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, fact, notice, plainOf, statusTag, tag, toast, verdict, withStates } from "../lib/page.js";
+import { explain, fact, notice, plainOf, statusTag, tag, toast, toastError, verdict, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { ask, confirm, open } from "../lib/dialog.js";
+import { ask, confirm, open, reasonField } from "../lib/dialog.js";
 import { inZone, LONGEST_TEXT, uninformed } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
 import { senderOf, whyNot, writeAfter, writeAgain } from "./messages.js";
@@ -156,7 +156,7 @@ const mayChange = ({ me }, message) => me.rights.includes("write") && !message.t
 /** Returns the text and content of somebody else's message, after a reason was given. */
 const askForText = (where) => ask({
   title: t("message.read"), action: t("message.read"),
-  fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "why", required: true, maxlength: 500, autocomplete: "off" }))],
+  fields: [reasonField({ name: "why", required: true })],
   submit: async ({ why }) => {
     const { text, content = null } = await api.get(where, { limit: 1 }, { headers: { "Ada-Reason": encodeURIComponent(why) } });
     return { text, content };
@@ -284,7 +284,7 @@ async function retry(where, count, reread) {
 }
 
 async function shown(work) {
-  await work().catch((error) => toast(explain(error), "bad"));
+  await work().catch(toastError);
 }
 
 async function moveTo(where, body) {

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { has, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { BY_ADA, explain, explainOne, plainOf, tag, textOf, toast, verdict } from "../lib/page.js";
+import { BY_ADA, explainOne, plainOf, tag, textOf, toast, toastError, verdict } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
@@ -58,7 +58,7 @@ async function opened({ query: { message }, signal }) {
 /** Shows the messages that are sent again and again, and what can be done with them. */
 async function drawSeries(place, context) {
   const { series } = context.me.rights.includes("write") ? await api.get("/v1/series", { limit: 1000 }, { signal: context.signal }).catch(() => ({ series: [] })) : { series: [] };
-  const after = (work) => work.then(() => drawSeries(place, context), (error) => toast(explain(error), "bad"));
+  const after = (work) => work.then(() => drawSeries(place, context), toastError);
   const change = (one, state) => after(api.patch(`/v1/series/${one.id}`, { state }));
   const remove = async (one) => await confirm({ title: t("series.remove_title"), action: t("series.remove"), danger: true }) && after(api.del(`/v1/series/${one.id}`));
   paint(place, series.length > 0 && h("details", { key: "series", class: "panel", open: true }, h("summary", {}, t("series.title", { count: series.length })),
@@ -84,7 +84,7 @@ export async function writeAgain(message, context) {
     await draftAgain(message, context.signal);
     context.go("write");
   } catch (error) {
-    if (error.name !== "AbortError") toast(explain(error), "bad");
+    toastError(error);
   }
 }
 

@@ -6,7 +6,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { LANGUAGES, dayName, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api, inOneAction } from "../lib/api.js";
-import { explain, fact, notice, statusTag, textOf, toast, withStates } from "../lib/page.js";
+import { fact, notice, statusTag, textOf, toast, toastError, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
@@ -90,7 +90,7 @@ async function attempt(work, done, again) {
     toast(done);
     again(done);
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }
 

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, duration, fullMoment, has, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, notice, quoted, tag, toast } from "../lib/page.js";
+import { notice, quoted, tag, toast, toastError } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
@@ -67,7 +67,7 @@ async function act(path, body, said) {
     await api.post(path, body);
     toast(t(said));
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }
 

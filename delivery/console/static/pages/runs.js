@@ -1,11 +1,11 @@
 /** Runs of scenarios: by scenario, state, person and day; one run with its path, why each step ran or not, as it goes on. */
 
-import { field, h, paint } from "../lib/dom.js";
+import { h, paint } from "../lib/dom.js";
 import { fullMoment, moment, said, t, translated, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, fact, notice, tag, toast, withStates } from "../lib/page.js";
+import { fact, notice, tag, toast, toastError, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { bulk, eachOf } from "../lib/dialog.js";
+import { bulk, eachOf, reasonField } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { graph, statesOf } from "../lib/graph.js";
 import { inZone } from "../lib/draft.js";
@@ -90,7 +90,7 @@ async function load({ channel, user, since, until, ...filters }, cursor, signal,
 /** Asks for the reason, which goes to the action log, and drops these runs. Returns whether anything was begun. */
 const drop = (ids) => bulk({
   title: t("runs.drop_title", { count: ids.length }), text: t("runs.drop_text"), action: t("runs.drop"), danger: true, count: ids.length,
-  fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "reason", required: true, maxlength: LONGEST_REASON, autocomplete: "off" }))],
+  fields: [reasonField({ required: true, maxlength: LONGEST_REASON })],
   changed: (count) => t("runs.dropped", { count }), unchanged: (count) => t("runs.not_dropped", { count }),
   step: eachOf(ids, (id, options) => api.post(`/v1/runs/${encodeURIComponent(id)}:drop`, undefined, options)),
 });
@@ -101,7 +101,7 @@ async function driveOn(id, again) {
     toast(t("runs.driven"));
     again();
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }
 

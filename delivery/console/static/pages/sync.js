@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { duration, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, fact, notice, quoted, tag, toast, withStates } from "../lib/page.js";
+import { empty, fact, notice, quoted, tag, toastError, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { columnName, pageOf, pathOf } from "../lib/directory.js";
 
@@ -63,6 +63,6 @@ async function act(call, again) {
     await call();
     again();
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }

@@ -1,9 +1,9 @@
 /** One task: state, place in its lane, why its last attempt failed, what happened when, what it belongs to; kick, bury, cancel. */
 
-import { h, paint } from "../lib/dom.js";
+import { h } from "../lib/dom.js";
 import { ago, fullMoment, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, fact, may, notice, quoted, toast, withStates } from "../lib/page.js";
+import { empty, fact, may, notice, quoted, toast, toastError, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { laneAddress } from "./lanes.js";
 import { stateTag } from "./tasks.js";
@@ -64,7 +64,7 @@ function button(verb, path, again) {
       await api.post(`${path}:${verb}`);
       toast(t("tasks.changed", { count: 1 }));
     } catch (error) {
-      toast(explain(error), "bad");
+      toastError(error);
     }
     again();
   };

@@ -6,7 +6,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, may, quoted, tag, toast } from "../lib/page.js";
+import { may, quoted, tag, toast, toastError } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { bulk, eachOf } from "../lib/dialog.js";
 
@@ -84,7 +84,7 @@ async function changeAll(verb, filters, again) {
     const covers = Object.fromEntries(Object.entries(filters).map(([name, value]) => [t(`tasks.${name}`), name === "state" ? word("task_state", value) : value]));
     await bulk({ ...dialogOf(verb, count), covers, until: moment(before), isMore, step: (expected, cursor, options) => api.post(`/v1/queue/tasks:${verb}`, { ...filters, before, expected, cursor }, options) });
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
   return again();
 }

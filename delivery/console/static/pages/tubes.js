@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { ago, duration, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, may, notice, tag, toast } from "../lib/page.js";
+import { may, notice, tag, toast, toastError } from "../lib/page.js";
 import { ask, open } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
@@ -153,6 +153,6 @@ async function resume(name, again) {
     toast(t("tubes.resumed", { tube: name }));
     again();
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
 }

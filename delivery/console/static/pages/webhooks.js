@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { empty, explain, fact, notice, tag, toast, withStates } from "../lib/page.js";
+import { empty, fact, notice, tag, toast, toastError, withStates } from "../lib/page.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 
 const EVENTS = ["outcome", "finished", "job"];
@@ -93,7 +93,7 @@ async function change(work, again) {
   try {
     toast(...[await work()].flat());
   } catch (error) {
-    toast(explain(error), "bad");
+    toastError(error);
   }
   again();
 }

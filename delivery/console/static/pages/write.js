@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { ApiError, NoResponse, api, watchConnection } from "../lib/api.js";
-import { clearToasts, explain, notice, toast } from "../lib/page.js";
+import { clearToasts, notice, toast, toastError } from "../lib/page.js";
 import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft, seriesOf } from "../lib/draft.js";
 import { findPeople } from "../lib/directory.js";
 import { isPast, timeField } from "../lib/when.js";
@@ -47,7 +47,7 @@ class Writing {
       this.channels = (await api.get("/v1/channels", {}, { signal })).channels;
       await Promise.all([this.readGroups(signal), readTemplates(this)]);
     } catch (error) {
-      if (error.name !== "AbortError") toast(explain(error), "bad");
+      toastError(error);
     }
     if (!this.isChecking) this.paintForm();
     if (this.context.parameters[0] === CHECK && this.isReady()) return this.check();

@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, toast } from "../lib/page.js";
+import { toast, toastError } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { bodyOf, contentOf, hasContent } from "../lib/draft.js";
 
@@ -38,7 +38,7 @@ async function save(writing) {
 
 async function remove(writing, one) {
   if (!await confirm({ title: t("templates.delete_one", one), action: t("templates.delete"), danger: true })) return;
-  await api.del(`/v1/templates/${encodeURIComponent(one.id)}`).catch((error) => toast(explain(error), "bad"));
+  await api.del(`/v1/templates/${encodeURIComponent(one.id)}`).catch(toastError);
   await again(writing);
 }
 
