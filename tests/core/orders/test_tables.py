@@ -81,6 +81,12 @@ async def test_rows_are_recipients_with_contacts_and_values(office: Office, cont
     assert await office.directory.users.lookup(TENANT, ["sms:+79990000001"]) == [None], "nobody is stored"
 
 
+async def test_a_table_of_ten_thousand_rows_is_sent_to(office: Office) -> None:
+    people = [(f"Person {number}", f"+7999{number:07}", number) for number in range(10_000)]
+    delivery = await prepared(office, csv(HEADER, *people))
+    assert texts(delivery) == [f"{name}: {mark}" for name, _, mark in people]
+
+
 async def test_a_cell_of_a_workbook_is_written_as_it_is_shown(office: Office) -> None:
     def change(sheet: Any) -> None:
         sheet["C2"].number_format, sheet["D2"].number_format = FORMAT_PERCENTAGE, "0.00"

@@ -33,8 +33,8 @@ export default {
       columns: [
         { title: t("messages.text"), width: "3fr", name: textOf, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], BY_ADA.includes(row.kind) && [tag("info", t("messages.by_ada")), " "], h("span", { class: "cut", dir: "auto" }, textOf(row))] },
         { title: t("messages.sender"), width: "2fr", cell: (row) => senderOf(row.sender) },
-        { title: t("messages.when"), width: "8.5rem", cell: (row) => moment(row.deliver_at) },
-        { title: t("messages.verdict"), width: "12rem", cell: verdict },
+        { title: t("messages.when"), width: "9.5rem", cell: (row) => moment(row.deliver_at) },
+        { title: t("messages.verdict"), width: "11.5rem", cell: verdict },
         { title: t("messages.repeat"), width: "7.5rem", cell: (row) => !row.text_hidden && !["reply", ...BY_ADA].includes(row.kind) && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
       ],
       load: async ({ cursor, signal, since, ...filters }) => {
