@@ -119,6 +119,8 @@ async def measure_load(env: Environment, load: EnqueueLoad, http_server: ChildPr
     before = cpu_seconds(http_server.pid), cpu_seconds(env.server.pid)
     facts = await generate(env, load, seconds)
     after = cpu_seconds(http_server.pid), cpu_seconds(env.server.pid)
+    if not facts["answers"]:
+        raise SystemExit(f"{load.name}: no request was answered within {seconds:g} s; give more --seconds")
     shares = [(late - early) / seconds for early, late in zip(before, after, strict=True)]
     return Measurement(facts["answers"] * load.deliveries / facts["seconds"], *shares)
 
