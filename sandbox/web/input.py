@@ -1,5 +1,6 @@
 """Reads the input of the sandbox's HTTP API; one problem lists all errors."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from sandbox.web.problems import FieldError, Problem, validation_failed
 MAX_INTEGER = 2**31 - 1
 MAX_MESSAGES = 10_000
 MAX_WAIT = 30
+_WHOLE_NUMBER = re.compile(r"-?\d{1,16}", re.ASCII)
 
 
 class Fields:
@@ -48,7 +50,7 @@ class Fields:
     def integer(self, name: str, minimum: int, maximum: int) -> int | None:
         """Take an integer, or None if the field is absent. A query has its digits as text."""
         value = self._remaining.pop(name, None)
-        if isinstance(value, str) and value.isdecimal() and len(value) < 12:
+        if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
             value = int(value)
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum):
             return value

@@ -218,3 +218,11 @@ known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2*
 )
 async def test_no_body_makes_the_sandbox_fail(web_client: WebClient, path: str, body: Any) -> None:
     assert (await web_client.call("POST", path, body))[0] < 500
+
+
+@pytest.mark.parametrize("chat", [-70001, -(2**52)])
+async def test_the_group_that_a_member_of_max_sees_is_named_in_the_query(web_client: WebClient, chat: int) -> None:
+    written = {"address": 300001, "text": "in the group", "chat": chat}
+    assert (await web_client.call("POST", "write/max", written))[0] == 200
+    shown = await web_client.get("chat/max", address="300001", chat=str(chat))
+    assert [one["text"] for one in shown["messages"]] == ["in the group"]
