@@ -32,6 +32,7 @@ from core.model.question import (
     AskedChild,
     GivenAnswer,
     Question,
+    Voice,
     asked_for,
     load_question,
     load_row,
@@ -154,19 +155,36 @@ class Answers:
 
     async def chosen(self, asked: AskedRecipient) -> Sequence[str]:
         """Return the keys of the options that a recipient has chosen for the children about whom it is asked."""
-        children = asked.recipient.asked_children
+        return chosen_keys(await self.said_for_children(asked))
+
+    async def said_for_children(self, asked: AskedRecipient) -> Sequence[tuple[AskedChild, Voice | None]]:
+        """Return what a recipient has said last for each child about whom it is asked; none if it answers for
+        itself.
+        """
+        children, who = asked.recipient.asked_children, id_text(asked.recipient.id)
         if not children:
             return []
         stored = await self._reader.read_fields(asked.key, [row_field(one.number) for one in children])
         rows = [(one, load_row(stored[row_field(one.number)])) for one in children]
-        who = id_text(asked.recipient.id)
-        return [f"{one.number}:{said.value}" for one, row in rows if row for said in row.voices if said.who == who]
+        return [
+            (one, next((said for said in (row.voices if row else ()) if said.who == who), None)) for one, row in rows
+        ]
 
     async def enter(
-        self, key: HistoryKey, tenant: str, recipient: str, value: str, who: str, event: str
+        self,
+        key: HistoryKey,
+        tenant: str,
+        recipient: str,
+        value: str,
+        who: str,
+        event: str,
+        *,
+        sees_hidden: bool = False,
     ) -> GivenAnswer:
-        """Count an answer that `who` enters on behalf of a recipient, which may still change it. Raises NotFound
-        HISTORY_NOT_FOUND, QUESTION_NOT_FOUND, RECIPIENT_NOT_FOUND, Conflict ANSWERS_ANONYMOUS, and as `entered`.
+        """Count an answer that `who` enters on behalf of a recipient, which may still change it. `sees_hidden`: it may
+        see a hidden answer, and so replace one. Raises NotFound HISTORY_NOT_FOUND, QUESTION_NOT_FOUND,
+        RECIPIENT_NOT_FOUND, Conflict ANSWERS_ANONYMOUS, ANSWER_OF_CHILDREN, Forbidden ANSWERS_HIDDEN,
+        ANSWER_PERSON_DELETED, and as `entered`.
         """
         fields = await self._reader.fields(key, tenant)
         question = load_question(fields["answer"])
@@ -174,10 +192,17 @@ class Answers:
             raise no_question()
         if question.is_anonymous:
             raise Conflict("ANSWERS_ANONYMOUS", "An anonymous question is answered only by its people.")
-        value, text = await self.entered(question, tenant, value)
         found = await self._recipient(key, fields, recipient)
         if found.asked_children and not found.is_own_child:
             raise Conflict("ANSWER_OF_CHILDREN", "A guardian answers for its children: name the child.", "recipient")
+        if await self._is_deleted(key, fields, found):
+            raise _person_deleted()
+        if question.is_hidden and not sees_hidden and await self._row(key, fields, found):
+            detail = (
+                "This person has answered. Only an administrator changes it, with a reason in the header Ada-Reason."
+            )
+            raise Forbidden("ANSWERS_HIDDEN", detail, "recipient")
+        value, text = await self.entered(question, tenant, value)
         found = replace(found, children=())
         asked = AskedRecipient(key, tenant, question, found, channels_of(fields), None, fields)
         return await self.record(asked, event, value, ON_BEHALF, text=text, who=who)
@@ -202,8 +227,7 @@ class Answers:
         """
         fields = await self._reader.fields(key, tenant)
         found = await self._recipient(key, fields, recipient)
-        row = load_row((await self._reader.answers(key, fields, [found]))[row_field(found.number)])
-        question = load_question(fields["answer"])
+        row, question = await self._row(key, fields, found), load_question(fields["answer"])
         if row is None or question is None or question.kind is not AnswerKind.FILE:
             raise NotFound("ANSWER_WITHOUT_FILE", f"The recipient {recipient!r} has sent no file.")
         return row.value, row.text
@@ -223,6 +247,22 @@ class Answers:
         if found is None:
             raise NotFound("RECIPIENT_NOT_FOUND", f"The delivery has no recipient {recipient!r}.")
         return found
+
+    async def _row(self, key: HistoryKey, fields: HistoryFields, recipient: StoredRecipient) -> AnswerRow | None:
+        return load_row((await self._reader.answers(key, fields, [recipient]))[row_field(recipient.number)])
+
+    async def _is_deleted(self, key: HistoryKey, fields: HistoryFields, recipient: StoredRecipient) -> bool:
+        """Return whether the data of a recipient were deleted, and with them its addresses. Members of group chats and
+        children have none here, and are people of the directory.
+        """
+        if recipient.number >= int(fields["recipients"] or 0):
+            (user,) = await self._users.lookup(fields["tenant"] or "", [recipient.id])
+            return user is None
+        async for parcel in self._reader.parcels(key, fields):
+            for entry in parcel.entries:
+                if entry.number == recipient.number:
+                    return not entry.address
+        return False
 
     async def _people(self, key: HistoryKey, fields: HistoryFields) -> Sequence[StoredRecipient]:
         """Return the recipients, and the members of group chats who have answered."""
@@ -341,7 +381,7 @@ class Answers:
         given = (event, value, text, by, who, channel, parcel, compact_json(item), place)
         reply = await self._store.run("answer", asked.key.shard, asked.key.suffix, asked.tenant, name, number, *given)
         if reply[0] == "deleted":
-            raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
+            raise _person_deleted()
         row = load_row(reply[1]) if len(reply) > 1 else None
         if row is None:
             raise no_question()
@@ -373,6 +413,11 @@ class Answers:
         return AskedRecipient(key, fields["tenant"] or "", asked, recipient, channels_of(fields), content, fields)
 
 
+def chosen_keys(said: Sequence[tuple[AskedChild, Voice | None]]) -> Sequence[str]:
+    """Return what was said for children as keys of the question that a recipient is asked."""
+    return [f"{child.number}:{voice.value}" for child, voice in said if voice]
+
+
 def written_value(question: Question, text: str) -> tuple[str, str]:
     """Return the value and the words of a written answer. Raises Invalid ANSWER_MALFORMED."""
     found = read_value(question.kind, text)
@@ -392,6 +437,10 @@ def _said_by(row: AnswerRow, who: str, child: AskedChild) -> AnswerRow:
     """
     said = next((one.value for one in row.voices if one.who == who), "")
     return with_fields(row, value=f"{child.number}:{said}" if said else "", text="", voices=(), conflict=False)
+
+
+def _person_deleted() -> Forbidden:
+    return Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.", "recipient")
 
 
 def no_question() -> NotFound:

@@ -9,13 +9,13 @@ this person. Opening it changes nothing.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.answers.answers import AnsweredMessage, Answers, AskedRecipient, no_question
+from core.answers.answers import AnsweredMessage, Answers, AskedRecipient, chosen_keys, no_question
 from core.answers.tokens import AnswerTokens
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden
 from core.model.clock import to_ms
-from core.model.question import AnswerRow, GivenAnswer, Question, channel_code, load_row, row_field
+from core.model.question import AnswerRow, GivenAnswer, Question, Voice, channel_code, load_row, row_field
 from core.redis.store import Store
 
 LINK = "link"
@@ -24,8 +24,8 @@ CORRECTION_MS = 60_000
 
 
 class LinkedQuestion(NamedTuple):
-    """The content of the page. `row`: None before an answer. `may_answer`: until an answer is final. `chosen`: the keys
-    of the options that a guardian has chosen for its children.
+    """The content of the page. `row`: None before an answer. `may_answer`: until an answer is final, of a guardian
+    until all of its answers are. `chosen`: the keys of the options that a guardian has chosen for its children.
     """
 
     asked: AskedRecipient
@@ -64,9 +64,11 @@ class AnswerLinks:
         if await self._is_deleted(asked, message):
             raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
         now = to_ms(self._store.now())
-        row = None if asked.recipient.asked_children else load_row(asked.fields[row_name])
-        may_answer = row is None or _may_change(asked.question, row, now)
-        return LinkedQuestion(asked, message, row, asked.is_closed(now), may_answer, await self._answers.chosen(asked))
+        said = await self._answers.said_for_children(asked)
+        row = None if said else load_row(asked.fields[row_name])
+        before: Sequence[AnswerRow | Voice | None] = [voice for _, voice in said] or [row]
+        may_answer = any(one is None or _may_change(asked.question, one, now) for one in before)
+        return LinkedQuestion(asked, message, row, asked.is_closed(now), may_answer, chosen_keys(said))
 
     async def answer(self, token: str, given: str, event: str) -> GivenAnswer:
         """Count an answer; after the closing it is late. `given`: as `Answers.entered`. Raises as it does, and as
@@ -85,5 +87,5 @@ class AnswerLinks:
         return any(not one.address for one in entries if (one.number, one.contact) == place)
 
 
-def _may_change(question: Question, row: AnswerRow, now: int) -> bool:
-    return not question.is_anonymous and (question.change or now < row.at + CORRECTION_MS)
+def _may_change(question: Question, before: AnswerRow | Voice, now: int) -> bool:
+    return not question.is_anonymous and (question.change or now < before.at + CORRECTION_MS)

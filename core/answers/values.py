@@ -21,8 +21,8 @@ from core.sentence import say
 
 MOST_CHARACTERS = 4096
 _NUMBER = re.compile(r"([+\-−–]?)(\d{1,12}|\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,3})(?:[.,](\d{1,2}))?", re.ASCII)
-_ISO_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
-_DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}|\d{2})", re.ASCII)
+_ISO_DATE = re.compile(r"([1-9]\d{3})-(\d{1,2})-(\d{1,2})", re.ASCII)
+_DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./]([1-9]\d{3}|\d{2})", re.ASCII)
 
 _NUMBERED = re.compile(r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
 _AFTER_WORDS = re.compile("[.,;:!–—-]+")

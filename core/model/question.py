@@ -125,6 +125,10 @@ class Question(Struct, frozen=True, omit_defaults=False):
         return self.visible is AnswerVisibility.ANONYMOUS
 
     @property
+    def is_hidden(self) -> bool:
+        return self.visible is AnswerVisibility.HIDDEN
+
+    @property
     def has_options(self) -> bool:
         """Return whether an answer is one of the options; otherwise people write it."""
         return self.kind in (AnswerKind.CONFIRM, AnswerKind.CHOICE)
@@ -206,7 +210,7 @@ class AnswerRow(Struct, frozen=True):
 
 def shown_row(question: Question | None, row: AnswerRow | None) -> AnswerRow | None:
     """Return the row that everybody may see who sees the delivery."""
-    if row is None or question is None or question.visible is not AnswerVisibility.HIDDEN:
+    if row is None or question is None or not question.is_hidden:
         return row
     return AnswerRow(row.state, "", row.at, row.by, row.version, row.channel)
 

@@ -147,6 +147,8 @@ class ReplyWorker:
         """
         way = way_of(event)
         author = person_of(await self._incoming.author(tenant, way), str(event["user_id"]), None)
+        if event.get("callback_id"):  # a message of its own has the reason
+            await BotCalls(self._client, tenant, way.channel).answer_press(event)
         await self._note_refused(tenant, event)
         with suppress(Refused):  # the author cannot be written to either
             if wait:

@@ -17,10 +17,22 @@ _SHORT = 100
 _TITLE = 40
 """Characters of a question in a list."""
 _MOST_LISTED = 5
+_UNSAID = "…"
+"""In place of a hidden answer."""
 
 
-def result_text(given: GivenAnswer) -> str:
-    """Return what a press has led to, in the language of the question."""
+def kept_text(given: GivenAnswer) -> str:
+    """Return what an answer in words has led to, for a message that has a history: without a hidden answer."""
+    question = given.question
+    if not question.is_hidden:
+        return result_text(given)
+    if given.result in ("answered", "changed", "same") and not given.row.waiting:
+        return say("answer_hidden", question.locale)
+    return result_text(given, _UNSAID)
+
+
+def result_text(given: GivenAnswer, answer: str = "") -> str:
+    """Return what a press has led to, in the language of the question. `answer`: in place of what was answered."""
     question, name = given.question, given.result
     if question.is_anonymous:
         return anonymous_text(name, question.locale)
@@ -32,7 +44,7 @@ def result_text(given: GivenAnswer) -> str:
         name = "closed_unanswered"
     if given.row.waiting and name in ("answered", "changed", "same"):
         name = "waiting"
-    return say(f"answer_{name}", question.locale, answer=_shortened(answer_text(question, given.row)))
+    return say(f"answer_{name}", question.locale, answer=answer or _shortened(answer_text(question, given.row)))
 
 
 def anonymous_text(result: str, locale: str) -> str:
@@ -101,9 +113,11 @@ def _counted(option: Option, totals: AnswerTotals, language: str) -> str:
 
 
 def place_text(text: str, question: Question, key: str) -> str:
-    """Return the text for a person that has got a place."""
+    """Return the text for a person that has got a place. `key`: of the option, "" if the answer is hidden."""
     option = question.option(key)
-    return say("place_given", question.locale, option=option.text if option else key, text=_shortened(text))
+    if option is None:
+        return say("place_given_hidden", question.locale, text=_shortened(text))
+    return say("place_given", question.locale, option=option.text, text=_shortened(text))
 
 
 def _shortened(text: str) -> str:

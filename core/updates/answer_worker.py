@@ -31,7 +31,7 @@ from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
-from core.updates.answer_words import anonymous_text, is_alert, refusal_text, result_text, which_question
+from core.updates.answer_words import anonymous_text, is_alert, kept_text, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 from core.updates.events import ANSWER_RESULT, ANSWER_TO, ANSWERS_TUBE, MAIL, AnonymousPress, Event, decode, identity
 from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
@@ -205,7 +205,7 @@ class AnswerWorker:
             await self._reply(tenant, event, refusal_text(refusal.code, event))
             return
         if is_alert(answer) or given.is_free_to_reply:
-            await self._reply(tenant, event, result_text(answer))
+            await self._reply(tenant, event, kept_text(answer))
 
     async def _reply(self, tenant: str, event: Event, text: str) -> None:
         """Send a text back, once for each event, and not without end: a machine may answer."""

@@ -253,6 +253,45 @@ async def test_hidden_answers_are_opened_by_an_administrator_with_a_reason(api: 
     assert [one["why"] for one in logged if "hidden answers" in one["what"]] == ["a complaint of a student"] * 2
 
 
+async def test_who_enters_an_answer_learns_no_hidden_one(api: Api, courier: Couriers) -> None:
+    """The response had the earlier answer of the person among the revisions, and `same` said what it was."""
+    await courier("telegram")
+    made = await api.call("POST", "/v1/deliveries", asking(**CHOICE, visible="hidden"))
+    where = made.headers["Location"]
+    _, secret = await api.services.api_keys.create("a program", ["send", "read"])
+    other = api.as_key(secret)
+    entered = await other.call("POST", f"{where}/answers", {"recipient": 1, "value": "no"})
+    assert (entered.status, entered.json["result"], entered.json["answer"]["value"]) == (200, "answered", None)
+    for caller, headers in ((other, {}), (other, {"Ada-Reason": "curious"}), (api, {})):
+        for value in ("yes", "no"):
+            body = {"recipient": 1, "value": value}
+            refused = await caller.call("POST", f"{where}/answers", body, headers=headers)
+            assert (refused.status, refused.code, refused.json.get("answer")) == (403, "ANSWERS_HIDDEN", None)
+    reason, body = {"Ada-Reason": "she has asked for it"}, {"recipient": 1, "value": "yes"}
+    changed = (await api.call("POST", f"{where}/answers", body, headers=reason)).json
+    assert (changed["result"], [one["value"] for one in changed["answer"]["revisions"]]) == ("changed", ["no"])
+    logged = (await api.call("GET", "/v1/actions")).json["actions"]
+    assert [one["why"] for one in logged if "hidden answers" in one["what"]] == ["she has asked for it"]
+
+
+@pytest.mark.parametrize("kind", ["confirm", "file"])
+async def test_nothing_is_entered_on_behalf_of_a_deleted_person(api: Api, courier: Couriers, kind: str) -> None:
+    await courier("telegram")
+    nowhere = {"id": 3, "contacts": {}}
+    body = delivery_body(recipients=[*PEOPLE, nowhere], channels=["telegram"], answer={"kind": kind})
+    where = (await api.call("POST", "/v1/deliveries", body)).headers["Location"]
+    await finished(api, where)
+    await api.services.core.deliveries.of_person.erase("default", "1")
+    refused = await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "read"})
+    assert (refused.status, refused.code) == (403, "ANSWER_PERSON_DELETED")
+    if kind == "confirm":
+        for number in (2, 3):
+            entered = await api.call("POST", f"{where}/answers", {"recipient": number, "value": "read"})
+            assert entered.status == 200
+    found = (await api.call("GET", f"{where}/answers?q=1")).json["recipients"]
+    assert [(one["id"], one["answer"]["state"]) for one in found] == [(1, "open")]
+
+
 async def test_an_anonymous_question_is_answered_by_nobody_else(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     made = await api.call("POST", "/v1/deliveries", asking(**CHOICE, visible="anonymous"))

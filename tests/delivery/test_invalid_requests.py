@@ -293,7 +293,7 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         *("CLUSTER_DISABLED", "CLUSTER_REFUSES", "CLUSTER_UNREACHABLE"),
         *("ADDRESS_INVALID", "ANSWER_INVALID", "KEY_REFUSED", "PROGRAM_FAILED", "REQUEST_REFUSED"),
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),
-        *("ANSWER_NOT_YOURS", "ANSWER_PERSON_DELETED", "ANSWER_STRANGER", "ANSWER_TOKEN_WRONG"),
+        *("ANSWER_NOT_YOURS", "ANSWER_STRANGER", "ANSWER_TOKEN_WRONG"),
         *("PREFERENCES_TOKEN_WRONG", "PREFERENCES_UNKNOWN"),
     }  # not as problems: raised for pages, presses, commands, the code of jobs, own mails, models and topologies
     assert codes_in_source() - problem_types.CODES.keys() - elsewhere == set()

@@ -22,9 +22,9 @@ from core.model.people import id_text
 from core.model.question import (
     AnswerRow,
     AnswerState,
-    AnswerVisibility,
     Question,
     RecipientAnswer,
+    shown_row,
 )
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import beginning_of
@@ -208,7 +208,7 @@ async def export(request: Request[None, AnswerExportQuery]) -> web.StreamRespons
 
 async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
     """Enter an answer on behalf of a recipient."""
-    body = request.body
+    body, sees_hidden = request.body, _sees_hidden(request)
     given = await request.services.core.answers.enter(
         request.senders_history_key,
         request.tenant,
@@ -216,16 +216,20 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
         body.value,
         _who(request),
         secrets.token_hex(9),
+        sees_hidden=sees_hidden,
     )
-    view = AnswerView.of_row(given.row, given.question)
-    return Response(AnswerCounted(given.result, view))
+    if given.question.is_hidden and sees_hidden:
+        await write_reading(f"read hidden answers of {request.history_key.id}", request)
+    row = given.row if sees_hidden else shown_row(given.question, given.row)
+    assert row
+    return Response(AnswerCounted(given.result, AnswerView.of_row(row, given.question)))
 
 
 async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamResponse:
     """Return the file that a recipient has answered with."""
     key, answers = request.senders_history_key, request.services.core.answers
     _, question = await _asked(request)
-    if question.visible is AnswerVisibility.HIDDEN and not await _opened(request, question):
+    if question.is_hidden and not await _opened(request, question):
         raise Forbidden("ANSWERS_HIDDEN", "Only an administrator sees them, with a reason in the header Ada-Reason.")
     return await send_content(request, *await answers.file(key, request.tenant, request.query.recipient))
 
@@ -273,12 +277,17 @@ async def _opened(request: ApiRequest, question: Question | None) -> Mapping[str
     """Return the answers to a hidden question, by recipient, for an administrator who gives a reason, which is written
     down; for others none. Raises StoreError.
     """
-    person, key = request.identity.person, request.key
-    is_admin = person.role == ADMIN if person else key.permits("admin")
-    if not (question and question.visible is AnswerVisibility.HIDDEN and is_admin and reason_of(request.http)):
+    if not (question and question.is_hidden and _sees_hidden(request)):
         return {}
     await write_reading(f"read hidden answers of {request.history_key.id}", request)
     return await request.services.core.answers.rows(request.history_key, request.tenant)
+
+
+def _sees_hidden(request: ApiRequest) -> bool:
+    """Return whether an administrator asks, and gives a reason."""
+    person, key = request.identity.person, request.key
+    is_admin = person.role == ADMIN if person else key.permits("admin")
+    return is_admin and bool(reason_of(request.http))
 
 
 def _with_row(record: RecipientRecord, opened: Mapping[str, AnswerRow]) -> RecipientRecord:

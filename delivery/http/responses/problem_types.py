@@ -167,6 +167,7 @@ CODES = {
     "ANONYMOUS_NOT_ALLOWED": ProblemType(400, "Such a question cannot be anonymous"),
     "ANSWERS_ANONYMOUS": ProblemType(409, "An anonymous question is answered only by its people"),
     "ANSWERS_HIDDEN": ProblemType(403, "The answers are hidden"),
+    "ANSWER_PERSON_DELETED": ProblemType(403, "The data of this person were deleted"),
     "NEED_NOT_ALLOWED": ProblemType(400, "Such a question cannot be asked wave by wave"),
     "QUESTION_NOT_FOR_GUARDIANS": ProblemType(400, "Guardians cannot answer such a question for each child"),
     "TOO_MANY_CHILDREN": ProblemType(400, "The question is about too many children"),

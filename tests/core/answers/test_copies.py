@@ -127,12 +127,16 @@ async def test_the_copy_of_one_of_many_is_found(screens: Screens) -> None:
 
 
 async def test_a_deleted_person_has_no_copy(screens: Screens) -> None:
-    accepted = await screens.ask(people=2)
+    accepted, answers = await screens.ask(people=2), Answers(screens.stack.store)
+    for number in (1, 2):
+        await answers.enter(accepted.key, TENANT, str(number), "no", "dean", f"e{number}")
+    await screens.show(*((channel, f"p{n}", f"ref-p{n}", NO) for channel in (BOT, VK) for n in (1, 2)))
     await screens.stack.deliveries.of_person.erase(TENANT, "1")
-    answers = Answers(screens.stack.store)
-    await answers.enter(accepted.key, TENANT, "1", "no", "dean", "e1")
-    await answers.enter(accepted.key, TENANT, "2", "no", "dean", "e2")
-    await screens.show(*((channel, "p2", "ref-p2", NO) for channel in (BOT, VK)))
+    copies = Copies(screens.stack.store, answers)
+    assert [[one.address for one in await copies.of(accepted.key, number, "")] for number in (0, 1)] == [
+        [],
+        ["p2", "p2"],
+    ]
 
 
 async def test_a_question_that_is_opened_again_shows_its_buttons_and_takes_answers(screens: Screens) -> None:

@@ -14,7 +14,7 @@ from core.answers.values import answer_text
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.directory import Directory
-from core.errors import Conflict
+from core.errors import Conflict, Forbidden
 from core.model.delivery import Accepted, GuardedChild, Recipient
 from core.model.history import RecipientRecord
 from core.model.people import User, UserChange
@@ -102,8 +102,12 @@ async def test_two_answers_for_a_child_are_a_conflict_and_of_a_consent_no_counts
     await asked.press("pavel", asked.button("pavel", YES))
     assert (await states(asked, accepted))[161] == "answered yes"
     assert await totals(asked, accepted) == {"answered": 1, "open": 1, "yes": 1}
-    answers = Answers(asked.stack.store)
+    answers, users = Answers(asked.stack.store), Directory(asked.stack.store).users
     await asked.press("olga", asked.button("olga", NO))
+    with pytest.raises(Forbidden) as deleted:
+        await answers.enter(accepted.key, TENANT, "161", "yes", "office", "e0")
+    assert deleted.value.code == "ANSWER_PERSON_DELETED", "the directory has no such child"
+    await users.create(TENANT, User(161))
     await answers.enter(accepted.key, TENANT, "161", "yes", "office", "e1")
     assert (await states(asked, accepted))[161] == "answered yes", "what the office enters settles it"
     with pytest.raises(Conflict) as refused:
@@ -177,6 +181,23 @@ async def test_the_words_of_an_answer_go_with_the_person_and_the_figures_stay(as
     assert stored
     assert words not in stored
     assert await totals(asked, accepted) == {"answered": 2, "yes": 2}
+
+
+async def test_the_page_of_a_final_question_is_open_until_the_last_answer_of_a_guardian_is_final(asked: Asked) -> None:
+    """It offered to answer for ever, and each answer was refused."""
+    accepted = await asked.ask(replace(COMING, change=False), OLGA, PAVEL, LOST)
+    links = AnswerLinks(asked.stack.store, Answers(asked.stack.store))
+    place = LinkPlace.of(accepted.key, BOT, 0, 0, 0)
+    token = await AnswerTokens(asked.stack.store).sign_link(place)
+    a_minute = timedelta(minutes=1, seconds=1)
+    for number, option in enumerate((YES, VERA_NO), 1):
+        linked = await links.open(token)
+        assert linked.is_open
+        await links.answer(token, linked.asked.question.options[option].key, f"e{number}")
+        assert (await links.open(token)).is_open, "a wrong button can be corrected"
+        asked.stack.advance_clock(a_minute)
+        await asked.press("pavel", asked.button("pavel", NO))  # another guardian's answer is its own
+    assert not (await links.open(token)).is_open
 
 
 async def test_a_child_that_is_asked_too_is_one_of_the_voices_and_a_link_answers_for_each_child(asked: Asked) -> None:

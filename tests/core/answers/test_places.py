@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from itertools import count
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_fields
 
 from core.answers import Answers
 from core.model.delivery import Accepted
-from core.model.question import AnswerKind, Option, Question
+from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker
 from tests.support.audited import violations_in
@@ -26,7 +28,8 @@ Book = dict[str, list[int]]
 async def choose(stack: Stack, accepted: Accepted, recipient: int, value: str, event: str = "") -> bool:
     """Answer for a recipient; return whether it has a place."""
     name = event or f"e{next(_EVENTS)}"
-    given = await Answers(stack.store).enter(accepted.key, TENANT, str(recipient), value, "anna", name)
+    entered = accepted.key, TENANT, str(recipient), value, "anna", name
+    given = await Answers(stack.store).enter(*entered, sees_hidden=True)
     return given.row.waiting == 0
 
 
@@ -82,10 +85,11 @@ async def test_every_order_of_answers_leads_to_the_line_of_the_book(
     assert await violations_in(stack.store) == []
 
 
-async def test_who_gets_a_free_place_is_told_once(stack: Stack) -> None:
+@pytest.mark.parametrize("visible", [AnswerVisibility.NAMED, AnswerVisibility.HIDDEN])
+async def test_who_gets_a_free_place_is_told_once(stack: Stack, visible: AnswerVisibility) -> None:
     courier = FakeCourier()
     await stack.courier(courier)
-    accepted = await stack.deliver(*people(4), question=FEW)
+    accepted = await stack.deliver(*people(4), question=with_fields(FEW, visible=visible))
     await stack.finished(accepted.key)
     for number in (1, 2, 3, 4):
         assert await choose(stack, accepted, number, "yes") == (number < 3)
@@ -97,7 +101,8 @@ async def test_who_gets_a_free_place_is_told_once(stack: Stack) -> None:
     await choose(stack, accepted, 1, "no")
     await until(lambda: len(courier.attempted) == 5)
     assert courier.attempted[-1].address == "p3"
-    assert courier.attempted[-1].text == "Место освободилось и теперь ваше: Приду.\n«hello»"
+    option = ": Приду" if visible is AnswerVisibility.NAMED else ""
+    assert courier.attempted[-1].text == f"Место освободилось и теперь ваше{option}.\n«hello»"
     worker.stop()
     await running
     await stack.audit()

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from core.answers import AnswerNumbers
+from core.answers import AnswerNumbers, Answers
 from core.answers.values import read_value
 from core.deliveries.received import ReceivedMessages
 from core.model.content import Feature
 from core.model.delivery import Accepted
 from core.model.history import History
-from core.model.question import AnswerKind, Late, Question
+from core.model.question import AnswerKind, AnswerVisibility, Late, Question
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker
 from core.updates.events import Events
@@ -110,6 +110,17 @@ async def test_a_number_has_one_form_and_what_is_none_is_said(writers: Writers) 
     assert await writers.write("какие люди?") == "events"
 
 
+async def test_a_hidden_answer_stands_in_no_reply_to_it(writers: Writers) -> None:
+    """A reply has a history, which more people read than may see the answer."""
+    accepted = await writers.ask(NUMBER, visible=AnswerVisibility.HIDDEN, change=False)
+    await writers.write("4711")
+    await writers.is_told("Ответ записан. Отправитель его не видит.")
+    await Answers(writers.stack.store).close(accepted.key, TENANT)
+    await writers.write("12", quotes="ref-p1")
+    await writers.is_told("Приём ответов закончен. Записано: …")
+    assert "4711" not in "".join(one.text for one in writers.couriers[BOT].attempted)
+
+
 async def test_a_date_is_read_with_the_day_first(writers: Writers) -> None:
     accepted = await writers.ask(DATE)
     await writers.write("31.02.2027")
@@ -189,7 +200,8 @@ async def test_a_file_is_not_asked_for_where_there_is_no_page(stack: Stack) -> N
         (NUMBER, "-0", "0"), (NUMBER, "1e5", None), (NUMBER, "1,234", None), (NUMBER, "1 2", None), (NUMBER, "٣", None),
         (NUMBER, "1234567890123", None), (DATE, "2026-12-31", "2026-12-31"), (DATE, "31/12/26", "2026-12-31"),
         (DATE, "12.31.2026", None), (DATE, "1.3.00", "2000-03-01"), (DATE, "1.3.0000", None),
-        (DATE, "1.3.0026", "0026-03-01"), (DATE, "завтра", None), (TEXT, "  ", None), (TEXT, "a" * 4097, None),
+        (DATE, "1.3.0026", None), (DATE, "0026-03-01", None), (DATE, "1.3.1000", "1000-03-01"),
+        (DATE, "завтра", None), (TEXT, "  ", None), (TEXT, "a" * 4097, None),
         (FILE, "a", None),
     ],
 )  # fmt: skip

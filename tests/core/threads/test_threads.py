@@ -45,6 +45,7 @@ from core.threads.limits import ReplyLimits
 from core.threads.metadata import without_metadata
 from core.threads.relay import Written
 from core.threads.threads import ThreadMessage
+from core.updates.bot_calls import calls_tube
 from core.updates.events import Event, Events, encode
 from core.updates.reachability import OptOuts
 from core.uploads import Uploads
@@ -308,6 +309,7 @@ async def test_who_reads_an_office_no_longer_answers_neither_by_a_quote_nor_by_a
     await school.press(OLGA, held)
     assert [text.endswith(refusal) for text in school.got(OLGA)[-4:]] == [False, True, True, True]
     assert (await school.said(thread), school.got(MARIA)) == (said, got)
+    assert len(await school.stack.take(calls_tube(BOT), 9)) == 1, "the client of the press no longer waits"
 
 
 async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(school: School) -> None:
