@@ -18,6 +18,7 @@ from core.updates.bot_calls import ButtonChange, PressAnswer
 from core.updates.events import Events
 from tests.core.answers.test_anonymous import ANONYMOUS
 from tests.core.answers.test_answers import BOT, COMING, READ, SHOWS, Asked, asking, respond
+from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
 
@@ -167,3 +168,24 @@ async def test_a_group_with_a_name_is_asked_nothing_as_its_presses_have_another_
     accepted = await asked.ask(READ, Recipient("named", contacts={BOT: ["@class"]}))
     (record,) = (await asked.history(accepted)).recipients
     assert record.outcomes[BOT].not_shown == ("answer",)
+
+
+async def test_the_audit_finds_a_member_that_counts_twice_and_an_answer_of_nobody(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, GROUP)
+    for number in (1, 2):
+        await press(asked, f"10000{number}", 0, f"e{number}")
+    history, command = str(accepted.key), asked.stack.store.command
+    fields = await command("HGETALL", history)
+    for name, damaged, words in (
+        ("answers_member:2", fields["answers_member:1"], "2 members of chats: "),
+        ("answers_members", "3", "3 members of chats: "),
+        ("answer:9", fields["answer:1"], "answers of recipients [9]"),
+        ("answer", None, "2 answers without a question"),
+    ):
+        await (command("HSET", history, name, damaged) if damaged else command("HDEL", history, name))
+        found = await violations_in(asked.stack.store)
+        assert {one.rule for one in found} == {"I26"}, name
+        assert any(one.found.startswith(words) for one in found), found
+        known = fields.get(name)
+        await (command("HSET", history, name, known) if known else command("HDEL", history, name))
+        assert await violations_in(asked.stack.store) == []

@@ -117,11 +117,13 @@ async def test_a_question_with_final_answers_closes_when_all_places_are_taken(st
     assert (await stack.history(accepted.key)).answers.closed_at  # type: ignore[union-attr]
 
 
-async def test_the_audit_finds_more_people_than_places(stack: Stack) -> None:
-    accepted = await stack.deliver(*people(2, "nobody"), channels=("nobody",), question=FEW)
-    for number in (1, 2):
+@pytest.mark.parametrize("places", [1, 3])
+async def test_the_audit_finds_more_people_than_places_and_who_waits_for_a_free_one(stack: Stack, places: int) -> None:
+    accepted = await stack.deliver(*people(3, "nobody"), channels=("nobody",), question=FEW)
+    for number in (1, 2, 3):
         await choose(stack, accepted, number, "yes")
-    one_place = await stack.store.command("HGET", str(accepted.key), "answer")
-    await stack.store.command("HSET", str(accepted.key), "answer", one_place.replace('"places":2', '"places":1'))
+    two_places = await stack.store.command("HGET", str(accepted.key), "answer")
+    damaged = two_places.replace('"places":2', f'"places":{places}')
+    await stack.store.command("HSET", str(accepted.key), "answer", damaged)
     assert [one.rule for one in await violations_in(stack.store)] == ["I28"]
-    await stack.store.command("HSET", str(accepted.key), "answer", one_place)
+    await stack.store.command("HSET", str(accepted.key), "answer", two_places)

@@ -10,6 +10,8 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.answers import Answers
+from core.deliveries.histories.parcels import outcome_field
+from core.deliveries.histories.projection import waves_of
 from core.directory import Directory
 from core.model.delivery import Accepted, Strategy
 from core.model.history_key import Id
@@ -17,8 +19,10 @@ from core.model.people import User, UserChange
 from core.model.question import AnswerKind, Escalate, Option, Question, Remind
 from core.model.states import Reason, Status
 from core.queue import QueueClient
+from core.redis.keys import KEYS
 from core.updates.answer_worker import AnswerWorker
 from couriers.sending.interface import NEVER, Deferred, Message, Outcome
+from tests.support.audited import violations_in
 from tests.support.stack import QUICK, TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
 
@@ -240,6 +244,28 @@ async def test_a_deleted_person_gets_no_reminder(stack: Stack) -> None:
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SKIPPED, Reason.OPTED_OUT)]}))
     assert again.attempted == []
     await stack.audit()
+
+
+async def test_the_audit_finds_a_reminder_of_who_had_answered_and_one_too_many(stack: Stack) -> None:
+    await stack.courier(FakeCourier())
+    accepted = await stack.deliver(person(1), person(2), question=PLAIN)
+    await stack.finished(accepted.key)
+    await answer(stack, accepted, 1)
+    stack.advance_clock(timedelta(minutes=1))
+    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    await until(lambda: is_reminded(stack, accepted, {2: [(1, Status.SENT, None)]}))
+    history, command = str(accepted.key), stack.store.command
+    outcomes = KEYS["outcomes"].at(accepted.key.shard, accepted.key.suffix)
+    wave = await command("HGET", history, "answers_reminders")
+    (label,) = waves_of(wave)[0].labels
+    sent_to_other = await command("HGET", outcomes, outcome_field(2, label, 0))
+    await command("HSET", outcomes, outcome_field(1, label, 0), sent_to_other)
+    assert "I27" in {one.rule for one in await violations_in(stack.store)}
+    await command("HDEL", outcomes, outcome_field(1, label, 0))
+    await stack.audit()
+    await command("HSET", history, "answers_reminders", "\n".join([wave] * 4))
+    assert "I27" in {one.rule for one in await violations_in(stack.store)}
+    await command("HSET", history, "answers_reminders", wave)
 
 
 @pytest.mark.parametrize("strategy", Strategy)
