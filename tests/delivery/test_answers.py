@@ -16,6 +16,7 @@ from core.deliveries.channels import ChannelFacts
 from core.deliveries.histories.encoding import StoredRecipient
 from core.model.clock import write_time
 from core.model.history_key import HistoryKey, code_of
+from core.model.people import User
 from core.model.question import LinkPlace
 from couriers.sending.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
@@ -272,6 +273,10 @@ async def test_who_enters_an_answer_learns_no_hidden_one(api: Api, courier: Cour
     assert (changed["result"], [one["value"] for one in changed["answer"]["revisions"]]) == ("changed", ["no"])
     logged = (await api.call("GET", "/v1/actions")).json["actions"]
     assert [one["why"] for one in logged if "hidden answers" in one["what"]] == ["she has asked for it"]
+    await api.services.core.directory.users.create("default", User(1, "Anna"))
+    exported = (await api.call("GET", "/v1/users/1/export", headers=reason)).body
+    (given,) = [one["answer"] for one in map(json.loads, exported.splitlines()) if "delivery" in one]
+    assert (given["value"], given["text"]) == ("yes", "Yes"), "all that is stored of the person"
 
 
 @pytest.mark.parametrize("kind", ["confirm", "file"])

@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from core.deliveries.of_person import ChildAnswer, PersonDelivery
 from core.errors import Forbidden, NotFound
 from core.model.clock import from_ms, write_time
 from core.model.history_key import Id
 from core.model.people import User, id_text
-from core.model.question import Question
+from core.model.question import Question, RecipientAnswer
 from core.threads import Inbox, Thread
 from core.threads.threads import USER
 from delivery.api.deliveries.of_person import PersonDeliveryView
@@ -93,9 +94,18 @@ async def _deliveries(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
     while True:
         found, cursor = await page(request.tenant, person, cursor, _AT_ONCE, lambda _: True)
         for one in found:
-            yield PersonExportLine.of_delivery(one)
+            yield PersonExportLine.of_delivery(await _with_hidden_answer(request, one))
         if cursor is None:
             return
+
+
+async def _with_hidden_answer(request: ApiRequest, one: PersonDelivery) -> PersonDelivery:
+    """Return a delivery with what its person has answered to a hidden question, too."""
+    question, record = one.history.question, one.recipient
+    if question is None or not question.is_hidden:
+        return one
+    row = (await request.services.core.answers.rows(one.history.key, request.tenant)).get(id_text(record.id))
+    return one._replace(recipient=replace(record, answer=RecipientAnswer(row.state, row))) if row else one
 
 
 async def _threads(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
