@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Any, cast
@@ -49,21 +50,29 @@ async def test_an_unsupported_method_is_refused_with_the_allowed_ones(
 
 
 NO_HEAD = {
-    "/v1/actions.csv", "/v1/costs.csv", "/v1/import/sample", "/v1/inbound/sms", "/v1/live", "/v1/receipts/sms",
-    "/v1/sign-in/callback",
+    "/v1/actions.csv", "/v1/costs.csv", "/v1/deliveries/{id}/answers.csv", "/v1/deliveries/{id}/events",
+    "/v1/deliveries/{id}/recipients.csv", "/v1/export/{kind}", "/v1/forms/{name}/answers.csv", "/v1/import/sample",
+    "/v1/inbound/sms", "/v1/jobs/{job_id}/log", "/v1/live", "/v1/receipts/sms", "/v1/receipts/sms/{profile}",
+    "/v1/sessions/providers/{provider}", "/v1/sessions/providers/{provider}/callback",
+    "/v1/sessions/providers/{provider}/sign-out", "/v1/sign-in/callback", "/v1/users/{id}/export",
 }  # fmt: skip
 """Streams, and addresses that others call with GET to change something."""
 
 
 async def test_head_gets_the_headers_of_get_and_no_body(api: Api) -> None:
-    paths = {route.path for route in EVERY_ROUTE if route.method == "GET" and "{" not in route.path}
+    paths = {route.path for route in EVERY_ROUTE if route.method == "GET"}
     assert paths >= NO_HEAD
     wrong = []
-    for path in sorted(paths - NO_HEAD):
+    for path in map(filled, sorted(paths - NO_HEAD)):
         head, got = await api.call("HEAD", path), await api.call("GET", path)
         if head.body or signs_of(head) != signs_of(got):
             wrong.append((path, head, got))
     assert wrong == []
+
+
+def filled(path: str) -> str:
+    """Return the path with an id of nothing in place of each parameter."""
+    return re.sub(r"\{\w+\}", "1", path)
 
 
 def signs_of(response: ApiResponse) -> tuple[int, str | None]:
@@ -72,7 +81,7 @@ def signs_of(response: ApiResponse) -> tuple[int, str | None]:
 
 async def test_head_is_refused_where_get_streams_or_changes_something(api: Api) -> None:
     wrong = []
-    for path in sorted(NO_HEAD):
+    for path in map(filled, sorted(NO_HEAD)):
         head = await api.call("HEAD", path)
         if head.body or head.status != 405 or "HEAD" in head.headers["Allow"]:
             wrong.append((path, head))
