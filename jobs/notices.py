@@ -40,7 +40,8 @@ KIND = "job-notice"
 """The kind of the deliveries."""
 
 _SENDER = Sender("jobs")
-_DAY = timedelta(days=1)
+_DAY = LINK_LIFETIME = timedelta(days=1)
+"""A notice is for a day, and the address to sign in that it has is valid for a day."""
 _SHORT = timedelta(hours=1)
 
 
@@ -124,7 +125,7 @@ class Notifier:
             return ""
         try:
             name = person.recipient.name or ""
-            return await self._sign_in.begin(notice.tenant, notice.service, notice.user, name, _DAY)
+            return await self._sign_in.begin(notice.tenant, notice.service, notice.user, name, LINK_LIFETIME)
         except Refused:
             return ""
 

@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -30,7 +31,8 @@ from core.redis.store import Store
 log = logging.getLogger(__name__)
 
 MOST_FINDINGS = 1000
-_KEPT_MS = 24 * 3600 * 1000
+REPORT_KEPT = timedelta(days=1)
+_KEPT_MS = REPORT_KEPT // timedelta(milliseconds=1)
 _SILENCE_MS = 30_000
 _BEAT = 2.0
 _RUN, _FINDINGS, _LOCK = (KEYS[name].at(0) for name in ("audit", "audit_findings", "audit_lock"))
