@@ -6,7 +6,7 @@ of a secret, or stands under such a name in settings.yaml, in the event, in a fi
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from core.model.json_form import JsonObject
 from scenarios.bot.data import Data
@@ -19,7 +19,9 @@ SHORTEST = 4
 SHORTEST_OF_A_PROCESS = 8
 """Of a variable that no file of the bot names."""
 
-_NAMES = "token|secret|password|passphrase|authorization|api_?key|sign_in_url|settings_url"
+_NAMES = "token|secret|passwo?r?d|passphrase|authorization|cookie|(?:api|private|access)_?key|sign_in_url|settings_url"
+_WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^\w]+")
+"""Names of headers and of JSON have `X-Api-Key` and `accessToken`: read as X_Api_Key and access_Token."""
 _SECRET = re.compile(rf"(?:^|_)(?:{_NAMES})$", re.IGNORECASE)
 _VARIABLE = re.compile(rf"(?:^|_)(?:{_NAMES}|key|pass)$|_pwd$", re.IGNORECASE)
 
@@ -66,24 +68,30 @@ def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that have the name of a secret, and the passwords in addresses."""
     found = {}
     for name, value in environment.items():
-        secret = _password(value) or (value if _VARIABLE.search(name) else "")
+        secret = next(_of_address(value), "") or (value if _VARIABLE.search(name) else "")
         if len(secret) >= SHORTEST_OF_A_PROCESS:
             found[name] = secret
     return found
 
 
-def _password(value: str) -> str:
+def _of_address(value: str) -> Iterator[str]:
+    """Emit the password of an address and its options with names of secrets, as they stand in it and decoded."""
+    if "://" not in value:
+        return
     try:
-        return urlsplit(value).password or "" if "@" in value else ""
+        parts = urlsplit(value)
     except ValueError:  # it looks like an address and is none
-        return ""
+        return
+    options = (option.partition("=")[::2] for option in parts.query.split("&"))
+    for secret in (parts.password or "", *(value for name, value in options if is_secret(name))):
+        if secret:
+            yield from (secret, unquote_plus(secret))
 
 
 def _secrets_in(value: Data, name: str = "") -> Iterator[str]:
-    """Emit the texts under names of secrets, at any depth."""
+    """Emit the texts under names of secrets, and the secrets of addresses, at any depth."""
     if isinstance(value, str):
-        if is_secret(name):
-            yield value
+        yield from (value,) if is_secret(name) else _of_address(value)
     elif isinstance(value, Mapping):
         for key, one in value.items():
             yield from _secrets_in(one, str(key))
@@ -94,4 +102,4 @@ def _secrets_in(value: Data, name: str = "") -> Iterator[str]:
 
 def is_secret(name: str) -> bool:
     """Return whether a field of this name has a secret."""
-    return _SECRET.search(name) is not None
+    return _SECRET.search(_WORD_ENDS.sub("_", name)) is not None

@@ -13,7 +13,7 @@ from couriers.sending.interface import Rejected
 from scenarios.actions import own_actions
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.execution.secrets import HIDDEN, secret_variables
+from scenarios.execution.secrets import HIDDEN, Secrets, secret_variables
 from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
 from scenarios.schema import ActionType, Attributes
@@ -199,6 +199,35 @@ def test_the_secrets_of_a_process_are_known_by_their_names_and_in_addresses() ->
     environment = {"WEATHER_KEY": "12345678", "X_TOKEN": "short", "HOME": "/home/anna", "PWD": "/home/anna/my-bot"}
     addresses = {"ADA_REDIS_URL": "rediss://u:pa55w0rd@host:1/0", "Y": "http://[a:b@c"}
     assert secret_variables({**environment, **addresses}) == {"WEATHER_KEY": "12345678", "ADA_REDIS_URL": "pa55w0rd"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("token", "X-Api-Key", "x-auth-token", "accessToken", "Private-Token", "myApiKey", "Authorization"),
+        *("Cookie", "passwd", "client_secret", "private_key", "PASSWORD"),
+    ],
+)
+def test_secrets_have_names_of_headers_of_json_and_of_variables(name: str) -> None:
+    """A header X-Api-Key with a literal was shown to all that may read the runs."""
+    shown = Secrets({}, [{"headers": {name: "d0nt-show"}}])
+    assert shown.hidden({"headers": {name: "d0nt-show"}, "error": "got d0nt-show"}) == {
+        "headers": {name: HIDDEN},
+        "error": f"got {HIDDEN}",
+    }
+
+
+@pytest.mark.parametrize("name", ["monkey", "max_tokens", "passport", "pass", "key", "tokenizer", "secretary"])
+def test_what_is_no_name_of_a_secret_is_shown(name: str) -> None:
+    assert Secrets({}, [{name: "show-this"}]).hidden({name: "show-this"}) == {name: "show-this"}
+
+
+def test_secrets_in_addresses_are_hidden_as_they_stand_there_and_decoded() -> None:
+    url = "https://anna:pa%2F55@a.example/x?api_key=abcd%201234&city=Moscow"
+    shown = Secrets({}, [{"url": url}])
+    assert shown.in_text(f"{url}: pa/55, abcd 1234") == (
+        f"https://anna:{HIDDEN}@a.example/x?api_key={HIDDEN}&city=Moscow: {HIDDEN}, {HIDDEN}"
+    )
 
 
 async def test_a_run_of_another_tenant_does_not_exist(installation: Installation) -> None:
