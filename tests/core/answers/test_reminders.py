@@ -21,7 +21,7 @@ from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from core.updates.answer_worker import AnswerWorker
-from couriers.sending.interface import NEVER, Deferred, Message, Outcome
+from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Unknown
 from tests.support.audited import violations_in
 from tests.support.stack import QUICK, TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
@@ -158,6 +158,32 @@ async def test_a_reminder_that_is_tried_again_does_not_reach_who_has_answered_me
     await Answers(stack.store).remind(accepted.key, TENANT)
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SKIPPED, Reason.ANSWERED)]}))
     assert len(texts(courier, "p1")) == 2
+    await stack.audit()
+
+
+async def test_a_reminder_without_a_reply_is_no_crash_although_its_person_answers_before_it_is_tried_again(
+    stack: Stack,
+) -> None:
+    """It may have arrived, and no process has died. The answer comes when the courier tries the first one again."""
+    accepted: Accepted
+    reminders: list[str] = []
+
+    async def respond(message: Message) -> Outcome:
+        if not message.text.startswith("Напоминание"):
+            return sent(message)
+        reminders.append(message.address)
+        if reminders == ["p1", "p2", "p1"]:
+            await answer(stack, accepted, 2)
+            return sent(message)
+        return Unknown("no reply")
+
+    await stack.courier(FakeCourier(respond=respond), replace(QUICK, concurrency=1))
+    accepted = await stack.deliver(person(1), person(2), question=PLAIN)
+    await stack.finished(accepted.key)
+    await Answers(stack.store).remind(accepted.key, TENANT)
+    unknown = [(1, Status.UNKNOWN, Reason.ANSWER_LOST)]
+    await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: unknown}))
+    assert reminders == ["p1", "p2", "p1"]
     await stack.audit()
 
 
