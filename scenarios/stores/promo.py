@@ -6,7 +6,7 @@ the same code. A code is never given to a second promo. An expired one is kept f
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
 
@@ -29,6 +29,8 @@ LENGTH = 8
 FORGOTTEN = timedelta(days=30)
 _PAGE = 200
 _MOST_READ = 5000
+MOST_LISTED = 50
+"""Codes of one list; a message has room for about as many."""
 """Codes that one list reads at most, to find those that match."""
 LETTERS, DIGITS = "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789"
 """Without letters and digits that look alike. 32 of them, so each is five bits of a hash."""
@@ -151,9 +153,10 @@ def _record(promo: Promo) -> str:
     return compact_json(structs.replace(promo, id=0))
 
 
-def listed(promos: Iterable[Promo], zone: tzinfo) -> str:
-    """Return a readable list in HTML, one line for each code."""
-    return "\n".join(shown(promo, zone) for promo in promos)
+def listed(promos: Sequence[Promo], zone: tzinfo, most: int = MOST_LISTED) -> str:
+    """Return a readable list in HTML, one line for each code; … in place of those beyond `most`."""
+    more = ["…"] if len(promos) > most else []
+    return "\n".join([*(shown(promo, zone) for promo in promos[:most]), *more])
 
 
 def shown(promo: Promo, zone: tzinfo) -> str:

@@ -4,7 +4,7 @@ Guarantees: a step stores one request, however often it is repeated. A request h
 is kept for 400 days.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain
 
@@ -64,13 +64,12 @@ class Requests:
         return found[0] if found else None
 
     async def newest(
-        self, names: Sequence[str] = (), since: datetime | None = None, limit: int = 0
+        self, names: Sequence[str] = (), since: datetime | None = None, limit: int = MOST_LISTED
     ) -> list[PersonRequest]:
-        """Return the newest requests, newest first; of these names, if any are given; at most 100."""
-        most = min(limit, MOST_LISTED) if limit > 0 else MOST_LISTED
+        """Return the newest requests, newest first; of these names, if any are given."""
         lists = [f"name:{name}" for name in names] or ["all"]
-        found = [await self._ids(of, since, most) for of in lists]
-        newest = sorted(set(chain.from_iterable(found)), key=int, reverse=True)[:most]
+        found = [await self._ids(of, since, limit) for of in lists]
+        newest = sorted(set(chain.from_iterable(found)), key=int, reverse=True)[:limit]
         return await self._read(newest)
 
     async def _ids(self, of: str, since: datetime | None, most: int) -> list[str]:
@@ -88,9 +87,10 @@ class Requests:
         return [msgspec.json.decode(record, type=PersonRequest) for record in records if record]
 
 
-def listed(requests: Iterable[PersonRequest], zone: tzinfo) -> str:
-    """Return a readable list in HTML, one paragraph for each request."""
-    return "\n\n".join(shown(request, zone, 200) for request in requests)
+def listed(requests: Sequence[PersonRequest], zone: tzinfo, most: int = MOST_LISTED) -> str:
+    """Return a readable list in HTML, one paragraph for each request; … in place of those beyond `most`."""
+    more = ["…"] if len(requests) > most else []
+    return "\n\n".join([*(shown(request, zone, 200) for request in requests[:most]), *more])
 
 
 def shown(request: PersonRequest, zone: tzinfo, longest: int = 3000) -> str:

@@ -12,11 +12,10 @@ from scenarios.engine.results import completed, failed
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
 from scenarios.schema.attributes import Moment, Text, TextOrEmpty, Whole
-from scenarios.stores.promo import Promo, Promos, listed
+from scenarios.stores.promo import MOST_LISTED, Promo, Promos, listed
 from scenarios.words import sentence
 
 NOTHING = "—"
-MOST_LISTED = 50
 _OPERATIONS = ("list", "details")
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
@@ -33,7 +32,9 @@ class PromoManagementAttributes(Attributes, frozen=True):
     user_filter: Annotated[Text, Own(alias_of="user_id")] = ""
     expired_before: Annotated[Moment, Own("Only codes that expire before this date.")] = None
     expired_after: Annotated[Moment, Own("Only codes that are valid beyond this date.")] = None
-    limit: Annotated[Whole, Own(f"At most so many codes, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
+    limit: Annotated[
+        Whole, Own(f"At most so many codes, up to {MOST_LISTED}; `…` at the end: there are more.", default=MOST_LISTED)
+    ] = None
     empty_text: Annotated[
         TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.', may_be_empty=True)
     ] = NOTHING
@@ -56,14 +57,14 @@ class PromoManagementAttributes(Attributes, frozen=True):
 async def execute(context: Context, written: PromoManagementAttributes) -> Ending:
     """Execute an operation on promo codes. Raises Refused."""
     promos = Promos(context.services.core.store, context.services.tenant)
+    most = min(max(written.limit or MOST_LISTED, 1), MOST_LISTED)
     if written.operation == "details":
         found = await _details(promos, written)
         if not found:
             return failed(sentence("no_such_promo_code"))
     else:
-        limit = min(max(written.limit or MOST_LISTED, 1), MOST_LISTED)
-        found = await promos.newest(limit, written.matches)
-    return _shown(listed(found, context.services.timezone) or written.empty_text)
+        found = await promos.newest(most + 1, written.matches)
+    return _shown(listed(found, context.services.timezone, most) or written.empty_text)
 
 
 def rehearse(step: RehearsedStep, written: PromoManagementAttributes) -> Ending:

@@ -26,7 +26,10 @@ class RequestManagementAttributes(Attributes, frozen=True):
     from_date: Annotated[Moment, Seen("Only requests since this date.")] = None
     unexpired: Annotated[Duration, Seen("Only requests that are not older.")] = None
     time_before: Annotated[Duration, Seen(alias_of="unexpired")] = None
-    limit: Annotated[Whole, Seen(f"At most so many requests, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
+    limit: Annotated[
+        Whole,
+        Seen(f"At most so many requests, up to {MOST_LISTED}; `…` at the end: there are more.", default=MOST_LISTED),
+    ] = None
     event_text: Annotated[Text, Seen("The id of the request to show, instead of the text of the event.")] = ""
     empty_text: Annotated[
         TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.', may_be_empty=True)
@@ -52,8 +55,9 @@ async def execute(context: Context, written: RequestManagementAttributes) -> End
     if written.operation == "details":
         request = None if written.number is None else await requests.find(written.number)
         return _found(shown(request, zone)) if request else _missing(written)
-    found = await requests.newest(written.request_name, written.since(context.services.now()), written.limit or 0)
-    return _found(listed(found, zone) if found else written.empty_text)
+    since, most = written.since(context.services.now()), min(max(written.limit or MOST_LISTED, 1), MOST_LISTED)
+    found = await requests.newest(written.request_name, since, most + 1)
+    return _found(listed(found, zone, most) if found else written.empty_text)
 
 
 def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Ending:

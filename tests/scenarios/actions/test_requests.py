@@ -34,7 +34,7 @@ async def ask(bench: Bench, text: str, name: str = "feedback", **more: str) -> i
 async def listed(bench: Bench, **fields: object) -> list[str]:
     """The texts of the requests that an action lists, in its order."""
     text = (await bench.results({**LIST, **fields}, PRIVATE))["text"]
-    return [paragraph.split("\n")[2] for paragraph in text.split("\n\n")]
+    return [paragraph.split("\n")[-1 if paragraph == "…" else 2] for paragraph in text.split("\n\n")]
 
 
 async def test_a_request_stores_person_name_text_attachments_and_note(bench: Bench, store: Store) -> None:
@@ -71,8 +71,9 @@ async def test_requests_are_listed_by_name_and_number_newest_first(bench: Bench)
     assert await listed(bench) == ["4", "3", "2", "1"]
     assert await listed(bench, request_name="a") == ["3", "1"]
     assert await listed(bench, request_name=["c", "a"]) == ["4", "3", "1"]
-    assert await listed(bench, request_name="c, b", limit=1) == ["4"]
-    assert await listed(bench, limit="2") == ["4", "3"]
+    assert await listed(bench, request_name="c, b", limit=1) == ["4", "…"]
+    assert await listed(bench, limit="2") == ["4", "3", "…"]
+    assert await listed(bench, limit=4) == ["4", "3", "2", "1"]
 
 
 async def test_more_than_ten_requests_are_listed_newest_first(bench: Bench) -> None:
@@ -81,7 +82,7 @@ async def test_more_than_ten_requests_are_listed_newest_first(bench: Bench) -> N
     for text in texts:
         await ask(bench, text, "even" if int(text) % 2 == 0 else "odd")
     assert await listed(bench) == texts[::-1]
-    assert await listed(bench, request_name="even, odd", limit=3) == ["12", "11", "10"]
+    assert await listed(bench, request_name="even, odd", limit=3) == ["12", "11", "10", "…"]
     assert await listed(bench, request_name="even") == ["12", "10", "8", "6", "4", "2"]
 
 
