@@ -7,8 +7,10 @@ the same code. A code is never given to a second promo. An expired one is kept f
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
+from itertools import count
 
 import msgspec
 from msgspec import Struct, structs
@@ -28,10 +30,12 @@ MOST = 100_000
 LENGTH = 8
 FORGOTTEN = timedelta(days=30)
 _PAGE = 200
+_DELETED = "deleted"
+"""The owner of the codes of a person that was deleted."""
 _MOST_READ = 5000
+"""Codes that one list reads at most, to find those that match."""
 MOST_LISTED = 50
 """Codes of one list; a message has room for about as many."""
-"""Codes that one list reads at most, to find those that match."""
 LETTERS, DIGITS = "ABCDEFGHJKLMNPQRSTUVWXYZ", "23456789"
 """Without letters and digits that look alike. 32 of them, so each is five bits of a hash."""
 
@@ -128,6 +132,22 @@ class Promos:
         """Return the promo with this code, in capitals or not."""
         found = await self._read([code.strip().upper()])
         return found[0] if found else None
+
+    async def forget(self, user_id: str) -> None:
+        """Take a person that is deleted out of its codes: nobody can use them any more."""
+        key = KEYS["promolist"].at(self._shard, self._tenant)
+        for first in count(0, _PAGE):
+            codes = await self._store.command("ZREVRANGE", key, first, first + _PAGE - 1)
+            for promo in await self._read(codes):
+                await self._disown(promo, user_id)
+            if len(codes) < _PAGE:
+                return
+
+    async def _disown(self, promo: Promo | None, user_id: str) -> None:
+        while promo and promo.user_id == user_id:
+            with suppress(Conflict):  # a bot has changed it meanwhile
+                await self.change(promo, structs.replace(promo, user_id=_DELETED))
+            promo = await self.with_id(promo.id)
 
     async def newest(self, limit: int, matches: Callable[[Promo], bool] = lambda promo: True) -> list[Promo]:
         """Return the newest codes that match, newest first."""

@@ -18,6 +18,7 @@ from scenarios.execution.runs import run_id
 from scenarios.schema.variables import Change
 from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.people import People
+from scenarios.stores.promo import Promo, Promos
 from scenarios.stores.questions import AskedBy, Questions
 from scenarios.stores.requests import NewRequest, Requests
 from scenarios.stores.variables import Variables
@@ -76,6 +77,7 @@ async def people_writes(api: Api) -> None:
     for scope in ("person", "chat"):
         event = {**EVENT, "chat_id": CHAT}
         await Variables(store, TENANT).change("run:1", event, [Change(scope, "name", "set", "Zaphoda", 0)])
+    await Promos(store, TENANT).store(Promo("ZAPHOD42", "winter", CHAT, 0, step="step of a promo"))
     await Forms(store).note(TENANT, "signup", f"telegram-bot:{CHAT}", {"name": FormAnswer(1, "Zaphoda", 1)})
     requests = Requests(store, TENANT)
     for number in range(450):
@@ -116,7 +118,7 @@ async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
         return bool((await api.call("GET", f"/v1/deliveries/{sent.json['id']}")).json["state"] == "finished")
 
     await until(is_over)
-    assert {"username", "question", "request", "run", "person"} <= (await kinds_with(server)).keys()
+    assert {"username", "promos", "question", "request", "run", "person"} <= (await kinds_with(server)).keys()
     assert (await api.call("DELETE", f"/v1/users/{ID}")).status == 204
     left = await kinds_with(server)
     left.pop("by", None)  # until the task is claimed: the index of the kept task by its lane
@@ -126,4 +128,6 @@ async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
     job = await api.services.core.jobs.find(JobId(TENANT, "hunt", str(ID)))
     assert (job.record.state, job.record.parameters) == (JobState.STOPPED, {})
     assert await People(api.store, TENANT).named("telegram-bot", "@zaphoda_b") is None
+    (promo,) = await Promos(api.store, TENANT).newest(2)
+    assert (promo.code, promo.name, promo.user_id) == ("ZAPHOD42", "winter", "deleted"), "nobody can use it"
     assert len(await Requests(api.store, TENANT).newest(["help"])) == 100, "those of others stay"

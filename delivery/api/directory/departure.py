@@ -24,6 +24,7 @@ from core.threads.threads import ReplyRoute
 from core.threads.typed_addresses import HeldReplies
 from delivery.http.services import ApiServices
 from providers.sign_in.sign_in import sign_out
+from scenarios.stores.promo import Promos
 
 _MERGED = "the person was merged with another"
 _OVERLAP_MS = 60_000
@@ -75,7 +76,7 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
 async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
     """Delete what the bots have stored of a person: record, @name, dialog, variables, open questions, runs, answers to
     forms, requests; which messages it could reply to, and what it has written and not confirmed; its message of the
-    day.
+    day. Nobody can use its promo codes any more.
     """
     for channel, addresses in user.contacts.items():
         for address in addresses:
@@ -83,6 +84,7 @@ async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
             while int(await store.run("forget_person", shard, *about)):
                 pass
             await store.run("forget_forms", shard, *about)
+            await Promos(store, tenant).forget(address)
             await ReceivedMessages(store).forget(*about)
             await HeldReplies(store).forget(tenant, ReplyRoute(channel, address))
             await store.command("DEL", KEYS["day_message"].at(shard, *about), KEYS["fetched_files"].at(shard, *about))
