@@ -10,6 +10,7 @@ from cli.commands.start.store_findings import check_named_groups
 from cli.settings.settings import load
 from core.directory import Directory
 from core.model.people import Group, User
+from couriers.channel import channels
 from sandbox.sms.providers import PASSWORD, SmsProvidersServer
 from sandbox.state import SandboxState
 from tests.support.stack import Stack
@@ -47,6 +48,19 @@ async def test_the_doctor_names_the_library_of_an_extra_that_is_missing(
         finding = await check_channel(load({**settings, "ADA_DATA": str(tmp_path)}, tmp_path), channel, sign_in=False)
         assert (finding.is_good, finding.detail) == (False, f"the library {library} is missing")
         assert finding.repair == f"pip install 'ada[{channel}]'"
+
+
+@pytest.mark.parametrize("name", [name for name, one in channels().items() if one.no_account])
+async def test_settings_of_a_channel_without_its_account_are_named(tmp_path: Path, name: str) -> None:
+    """A price alone changes nothing, and nothing said so (39.33)."""
+    unused = sorted(channels()[name].no_account)
+    environment = {"ADA_DATA": str(tmp_path), **dict.fromkeys(unused, "1")}
+    finding = await check_channel(load(environment, tmp_path), name, sign_in=False)
+    assert finding.is_good is None
+    assert finding.detail.startswith("not set up; without ADA_")
+    assert finding.detail.endswith(f" nothing is done with {', '.join(unused)}")
+    without = await check_channel(load({"ADA_DATA": str(tmp_path)}, tmp_path), name, sign_in=False)
+    assert without.detail == "not set up"
 
 
 @pytest.mark.parametrize(("threads", "is_good"), [("400d", True), ("36h", None)])

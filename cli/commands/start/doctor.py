@@ -39,7 +39,7 @@ from core.redis.store import Store
 from core.sessions import Sessions
 from core.sessions.sessions import PersonalKey
 from core.webhooks.registry import stored_webhooks
-from couriers.channel import channels
+from couriers.channel import Channel, channels
 from couriers.email.mailbox import (
     ACCOUNT_REMEDY,
     CERTIFICATE_REMEDY,
@@ -393,7 +393,7 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
     if not configuration.has_channel(channel):
         if part_that_runs(configuration.settings.data, f"courier {channel}"):
             return Finding(channel, True, "runs under `./ada up`, with the settings that `up` was given")
-        return Finding(channel, None, "not set up")
+        return Finding(channel, None, "not set up" + _unused(configuration, channels()[channel]))
     library = channels()[channel].library
     if library and find_spec(library) is None:
         return Finding(channel, False, f"the library {library} is missing", f"pip install 'ada[{channel}]'")
@@ -412,6 +412,13 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
         return Finding(channel, True, f"signed in as {courier.account}")
     detail = f"signed in as {courier.account}, balance {balance:.2f}"
     return Finding(channel, balance >= least or None, detail, "" if balance >= least else "the money is running out")
+
+
+def _unused(configuration: Configuration, channel: Channel) -> str:
+    """Return which settings do nothing because the account is missing, as the end of a sentence, or ""."""
+    unused = sorted(configuration.raw.keys() & channel.no_account)
+    account = ", ".join(one for one in channel.account_settings or (channel.account,) if one not in unused)
+    return f"; without {account} nothing is done with {', '.join(unused)}" if unused else ""
 
 
 async def check_mailbox(settings: Settings, sign_in: bool) -> Finding:
