@@ -181,7 +181,7 @@ async def test_a_reminder_without_a_reply_is_no_crash_although_its_person_answer
     accepted = await stack.deliver(person(1), person(2), question=PLAIN)
     await stack.finished(accepted.key)
     await Answers(stack.store).remind(accepted.key, TENANT)
-    unknown = [(1, Status.UNKNOWN, Reason.ANSWER_LOST)]
+    unknown: list[tuple[int, Status, str | None]] = [(1, Status.UNKNOWN, Reason.ANSWER_LOST)]
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: unknown}))
     assert reminders == ["p1", "p2", "p1"]
     await stack.audit()
