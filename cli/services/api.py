@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -13,7 +12,7 @@ from cli.processes.part_of_up import start_verb
 from cli.processes.ports import cannot_listen
 from cli.services.accounts import AccountWriter, ConsoleAccounts
 from cli.services.core import open_linking, open_sign_in_codes, sending_policy_of
-from cli.services.scenarios import open_ingress
+from cli.services.scenarios import known_secrets, open_ingress
 from cli.services.sign_in import open_identity_providers, open_sign_in
 from cli.settings.bot_folders import bot_folder
 from cli.settings.settings import Configuration, Settings
@@ -48,7 +47,6 @@ from couriers.receiving.poller import Poller
 from delivery.api.deliveries.series import order_of
 from delivery.http.options import MiB, Options
 from delivery.http.services import ApiServices
-from scenarios.execution.secrets import secret_variables
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
 from scenarios.stores.forms import Forms
@@ -75,13 +73,13 @@ async def open_accounted_services(
         settings = (await accounts.added_to(configuration)).settings
     except SetupError as fault:
         log.error("%s", fault)
-    async with open_api_services(store, settings, process.mark, options) as services:
+    async with open_api_services(store, settings, process.mark, options, known_secrets(configuration)) as services:
         yield services
 
 
 @asynccontextmanager
 async def open_api_services(
-    store: Store, settings: Settings, mark: InstallationMark, options: Options
+    store: Store, settings: Settings, mark: InstallationMark, options: Options, secrets: Mapping[str, str]
 ) -> AsyncIterator[ApiServices]:
     """Open the services of one process, and create the API key that is set."""
     api_keys = ApiKeys(store)
@@ -110,8 +108,8 @@ async def open_api_services(
             uploads=Uploads(store, settings.files_total_mb * MiB),
             ingress=await opened_ingress(core, settings),
             events=partial(events_of, core, settings),
-            runs=RunReader(store, secret_variables(os.environ)),
-            bots=BotReader(store, secret_variables(os.environ)),
+            runs=RunReader(store, secrets),
+            bots=BotReader(store, secrets),
             forms=Forms(store),
             sign_in=await open_sign_in(store, settings),
             identity_providers=open_identity_providers(store, settings),

@@ -1,21 +1,29 @@
 """Reads the bot for processes other than the one that runs its scenarios."""
 
 import logging
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 from cli.settings.bot_folders import bot_folder
-from cli.settings.settings import Settings
+from cli.settings.settings import Configuration, Settings
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.ingress import MAX_AGE, Ingress
 from couriers.inbound import events_ingress
 from scenarios.bot.durations import read_duration
 from scenarios.bot.foreign_settings import EVENTS_SECTIONS, MAX_EVENT_AGE
+from scenarios.execution.secrets import secret_variables
 from scenarios.loader import load
 
 log = logging.getLogger(__name__)
+
+
+def known_secrets(configuration: Configuration) -> Mapping[str, str]:
+    """Return the secrets of this process that must not be shown, also those of settings.yaml, .env and files."""
+    own = {name: setting.text for name, setting in configuration.raw.items()}
+    return secret_variables({**os.environ, **own})
 
 
 def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mapping[str, Ingress]:

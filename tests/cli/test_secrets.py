@@ -14,6 +14,7 @@ from redis import Redis
 from cli.commands.start.installation import COURIERS, ada_child, simulated_channels
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import last_port_and_password, prepare
+from cli.services.scenarios import known_secrets
 from cli.settings.secrets import may_receive, receiver, secret_readers
 from cli.settings.settings import Settings, load, setting_name
 from core.errors import SetupError
@@ -80,6 +81,15 @@ def test_the_address_of_the_store_with_its_password_is_printed_for_programs_of_o
     done = subprocess.run([*ADA, "redis-url"], cwd=running.directory, env=own, capture_output=True, text=True)
     assert done.stdout == "redis://:secret@example.test:1/2\n"
     assert str(urlsplit(url).password) not in running.log.read_text()
+
+
+def test_secrets_of_files_are_known_as_those_of_the_environment(tmp_path: Path) -> None:
+    """What is known is hidden in the runs of bots that the console shows (39.25)."""
+    (tmp_path / "token").write_text("12345678:of-a-file\n")
+    (tmp_path / ".env").write_text("ADA_API_KEY=ada_of-dotenv\n")
+    (tmp_path / "settings.yaml").write_text("vk: {token: vk-of-settings}\n")
+    known = known_secrets(load({"ADA_BOT_TOKEN_FILE": str(tmp_path / "token")}, tmp_path))
+    assert {"12345678:of-a-file", "ada_of-dotenv", "vk-of-settings"} <= set(known.values())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")

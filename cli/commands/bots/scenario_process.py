@@ -5,7 +5,6 @@ Exit codes: 0 after a request to stop, 2 for wrong settings.
 """
 
 import asyncio
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -31,6 +30,7 @@ from cli.processes.supervisor import announce
 from cli.services.accounts import ConsoleAccounts
 from cli.services.core import open_linking, sending_policy_of
 from cli.services.models import open_models
+from cli.services.scenarios import known_secrets
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder
@@ -48,7 +48,6 @@ from scenarios.context import ScenarioServices, Telegram
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions
-from scenarios.execution.secrets import secret_variables
 from scenarios.execution.versions import Versions
 from scenarios.plugins import started
 
@@ -89,7 +88,9 @@ async def run_bots(configuration: Configuration, folder: Path, store: Store, not
         open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,
     ):
-        options = ProcessOptions(lease=min(settings.lease, ProcessOptions().lease), secrets=_secrets(configuration))
+        options = ProcessOptions(
+            lease=min(settings.lease, ProcessOptions().lease), secrets=known_secrets(configuration)
+        )
         process = Process(core, options=options)
         bots = Bots(process, core, models, await open_sign_in(store, settings), linking)
         folders = BotFolders(configuration, store, "scenarios", bots.start, bots.stop)
@@ -157,11 +158,6 @@ class Bots:
         """Close what the bots have opened."""
         for opened in self._opened.values():
             await opened.aclose()
-
-
-def _secrets(configuration: Configuration) -> Mapping[str, str]:
-    own = {name: setting.text for name, setting in configuration.raw.items()}
-    return secret_variables({**os.environ, **own})
 
 
 async def _in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:
