@@ -103,7 +103,9 @@ class Iteration:
             if known is not None:
                 return returned_form(name, msgspec.Raw(known.encode()), returns)
             self._guard.check()
-            limited = self._calls.limited(f"{STEP}{name}", call, timeout, heartbeat)
+            limited = self._calls.limited(
+                f"{STEP}{name}", self._outside.call(self._job, name, call), timeout, heartbeat
+            )
             await self._turns.take(limit)
             stored = stored_form(name, await self._retried(f"{STEP}{name}", retry, limit, limited(*arguments)))
             result = returned_form(name, stored, returns)
@@ -167,7 +169,9 @@ class Iteration:
         RESULT_NOT_STORED if it took place and its result could not be stored.
         """
         with self._names.used("effect", name):
-            limited = self._calls.limited(f"effect:{name}", call, timeout, heartbeat)
+            limited = self._calls.limited(
+                f"effect:{name}", self._outside.call(self._job, name, call), timeout, heartbeat
+            )
             how = (exists, per_iteration, idempotent_for, returns, idempotency_key)
             doing = self._effects.do(Effect(name, limited, arguments, *how, turn=lambda: self._turns.take(limit)))
             return await self._retried(f"effect:{name}", retry, limit, doing)

@@ -8,7 +8,7 @@ unit in hand and gives the rest to another process at once, without a change of 
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 
 from core.jobs import Jobs
@@ -117,6 +117,10 @@ class JobWorker:
         paces = {tube_of(kind.name): kind.pace for kind in self.registry.kinds.values()}
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS, pace=paces.get(tube)))
+
+    def workers(self) -> Collection[Worker]:
+        """Return the workers of the queue: for tests that work step by step."""
+        return self._workers.values()
 
     def stop(self, grace: timedelta) -> None:
         """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""

@@ -12,7 +12,7 @@ from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_compared, check_names, check_variables
 from scenarios.check.paths.events import check_event, starts_of
-from scenarios.check.paths.order import check_late_answers, check_order
+from scenarios.check.paths.order import check_late_answers, check_order, check_replaced_texts
 from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
 from scenarios.check.paths.references import References
 from scenarios.check.paths.starts import check_starts, check_triggers
@@ -74,6 +74,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     check_sizes(loaded.bot, problems)
     check_order(loaded.bot, problems)
     check_late_answers(loaded.bot, actions.types, problems)
+    check_replaced_texts(loaded.bot, actions.types, problems)
     check_starts(loaded.bot, actions.types, problems)
     check_loops(loaded.bot, references.splices, problems)
     return Checked(loaded.bot, tuple(problems.in_order()))

@@ -20,6 +20,7 @@ from core.errors import Refused
 from core.model.text.text_marks import plain_text
 from core.redis.store import Store
 from core.updates.events import person_of
+from jobs.registry import Registry
 from scenarios.bot import Bot, Place
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
@@ -38,14 +39,14 @@ from scenarios.schema.variables import VariableFault, change_of
 from scenarios.stores.forms import ROW, Forms
 from scenarios.stores.variables import Variables
 from scenarios.testing.conversation import ACTS, Conversation, NoSuchButton
-from scenarios.testing.played_bot import TENANT, PlayedBot, Prepare, SaidMessage, open_store, unprepared
+from scenarios.testing.played_bot import NO_JOBS, TENANT, PlayedBot, SaidMessage, open_store
 from scenarios.words import SentenceError, Text
 
 FOLDER = "tests"
 PERSON = "7"
 FIRST_MOMENT = datetime(2026, 1, 1, 9, tzinfo=UTC)
-FIELDS = ("at", "channel", "variables", "fail", "unknown", "returns", "steps")
-STEPS = (*ACTS, "bot", "wait", "variables", "form", "fail", "returns")
+FIELDS = ("at", "channel", "variables", "fail", "unknown", "returns", "jobs", "steps")
+STEPS = (*ACTS, "bot", "wait", "variables", "form", "fail", "returns", "jobs")
 _EXPECTED = {"contains": "contains", "matches": "regex", "starts_with": "starts_with"}
 
 
@@ -65,10 +66,10 @@ class _Failed(SentenceError):
 
 
 async def run_tests(
-    folder: Path, bot: Bot, prepare: Prepare = unprepared
+    folder: Path, bot: Bot, registry: Registry = NO_JOBS
 ) -> tuple[list[BotTestVerdict], list[Problem]]:
-    """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `prepare`: of
-    `PlayedBot.open`.
+    """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `registry`:
+    the kinds of jobs that the bot may start.
     """
     problems, verdicts = Problems(), []
     active = ActiveBot(folder, loaded=Checked(bot, ()))
@@ -78,7 +79,7 @@ async def run_tests(
             root = compose(decoded(path, folder), file, problems, lambda text, place: text)
             for name, node in root.pairs if isinstance(root, MapNode) else ():
                 if isinstance(node, MapNode):
-                    verdicts.append(await _Test(active, name.text, file, node).verdict(store, prepare))
+                    verdicts.append(await _Test(active, name.text, file, node, registry).verdict(store))
                 else:
                     at = Place(file, name.line, name.column)
                     verdicts.append(BotTestVerdict(name.text, at, "a test is a mapping"))
@@ -90,7 +91,10 @@ class _Test:
 
     _talk: Conversation
 
-    def __init__(self, active: ActiveBot, name: str, file: str, node: MapNode) -> None:
+    def __init__(
+        self, active: ActiveBot, name: str, file: str, node: MapNode, registry: Registry
+    ) -> None:
+        self._registry = registry
         self._name = name
         self._file = file
         self._node = node
@@ -99,11 +103,11 @@ class _Test:
         self._at = Place(file, node.line, node.column)
         self._heard = 0
 
-    async def verdict(self, store: Store, prepare: Prepare) -> BotTestVerdict:
+    async def verdict(self, store: Store) -> BotTestVerdict:
         try:
             given = plain_mapping(self._node)
             _known(given, FIELDS, "a test")
-            async with PlayedBot.open(store, self._active, self._begin(given), self._zone, prepare) as bot:
+            async with PlayedBot.open(store, self._active, self._begin(given), self._zone, self._registry) as bot:
                 self._talk = Conversation(bot)
                 problem = await self._problem(given)
                 failures = await bot.new_failures() if problem else ()
@@ -131,6 +135,7 @@ class _Test:
     async def _prepare(self, given: Mapping[str, Data]) -> None:
         self._talk.channel = str(given.get("channel") or self._talk.channel)
         self._bot.outcomes = _outcomes(given)
+        await self._play_jobs(given.get("jobs"), PERSON)
         variables, about = Variables(self._bot.services.core.store, TENANT), self._talk.about(PERSON)
         for name, value in _mapping(given.get("variables"), "variables").items():
             change = change_of(name, value, self._active.bot.declared, self._zone)
@@ -162,6 +167,7 @@ class _Test:
         return {
             "fail": self._fail,
             "returns": self._return,
+            "jobs": self._play_jobs,
             **{what: partial(self._do, what) for what in ACTS},
             "wait": self._wait,
             "bot": self._expect,
@@ -185,6 +191,13 @@ class _Test:
 
     async def _return(self, results: Data, _: str) -> None:
         self._bot.outcomes = Outcomes(self._bot.outcomes.fail, self._bot.outcomes.unclear, _returns(results))
+
+    async def _play_jobs(self, kinds: Data, _: str) -> None:
+        """Have steps and effects of jobs return what the test says, in place of their calls."""
+        for kind, results in _mapping(kinds, "jobs").items():
+            if kind not in self._registry.kinds:
+                raise _Failed(did_you_mean(f"ADA_JOBS has no job {kind!r}", kind, self._registry.kinds))
+            self._bot.of_jobs[kind] = _mapping(results, f"what the job {kind} does")
 
     async def _expect(self, expected: Data, _: str) -> None:
         for one in _listed(expected):

@@ -78,7 +78,7 @@ class Conversation:
     def _said_to(self, person: str) -> list[SaidMessage]:
         """Return the messages in the chat of a person."""
         chat = f"{self.channel}:{self.group or person}"
-        return [one for one in self.bot.said if one.chat == chat]
+        return [one for one in self.bot.delivered if one.place == chat]
 
     async def variables(self, person: str) -> dict[str, dict[str, Data]]:
         """Return the variables that an event of a person would see."""

@@ -6,7 +6,7 @@ Guarantee: engine, actions, stores, queue and pipeline are those of the running 
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -17,11 +17,13 @@ from core.model.content import Button, Content, ParseMode
 from core.model.display import Limits
 from core.queue.workers.stepping import SteppedQueue, server_url
 from core.redis.store import Store
-from core.services import Services
 from core.updates.events import Events
 from couriers.channel import Channel, channels
 from couriers.sending.interface import FOREVER, Message, Outcome, Sent
 from couriers.sending.runtime import EVERY_TENANT, Runtime
+from jobs.external_services import Outside
+from jobs.registry import Registry
+from jobs.worker import JobWorker
 from providers.models import FileCache
 from scenarios.actions import Actions, installed_actions, own_actions
 from scenarios.bot import Place
@@ -45,24 +47,21 @@ from scenarios.testing.played_directory import PlayedDirectory
 from scenarios.words import Text, sentence
 
 TENANT = "played"
-Prepare = Callable[[Services], Awaitable[None]]
+NO_JOBS = Registry(())
 _PUBLIC_URL = "https://ada.example.org"
 _OPTIONS = ProcessOptions(lease=timedelta(seconds=30), patience=0, is_stepped=True)
 
 
-async def unprepared(core: Services) -> None:
-    """Store nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class SaidMessage:
-    """A message of the bot, as it was delivered. `id`: by which an event names it. `chat`: CHANNEL:CHAT, "" for one
-    with `to`.
+    """A message of the bot, as it was delivered. `id`: by which an event names it. `place`: the chat in which it is,
+    CHANNEL:CHAT. `chat`: the same, "" for one with `to`.
     """
 
     message: BotMessage
     at: datetime
     id: str
+    place: str
     chat: str = ""
     to: Data = None
     channels: Data = None
@@ -102,20 +101,24 @@ class PlayedCourier:
 
 
 class PlayedBot:
-    """`active`: the bot. `platform`: what packages and files add to it. `said`: all that it has said. `outcomes`: of
-    its actions, as far as they are set. `samples`: which actions have returned a sample, by their place.
+    """`active`: the bot. `platform`: what packages and files add to it. `registry`: the kinds of jobs that work.
+    `said`: all that it has said, `delivered`: the same for each chat. `outcomes`: of its actions, as far as they are
+    set. `of_jobs`: as `Outside.played`. `samples`: which actions have returned a sample, by their place.
     """
 
-    def __init__(self, active: ActiveBot, platform: Platform, queue: SteppedQueue) -> None:
+    def __init__(self, active: ActiveBot, platform: Platform, queue: SteppedQueue, registry: Registry) -> None:
         services = platform.services
         core = services.core
         self.active = active
         self.services = services
         self.outcomes = Outcomes()
         self.said: list[SaidMessage] = []
+        self.delivered: list[SaidMessage] = []
+        self.of_jobs: dict[str, Mapping[str, Data]] = {}
         self.samples: dict[Place, Text] = {}
         self._queue = queue
         self._process = Process(core, PlayedTypes(self, platform.types), _OPTIONS)
+        self._jobs = JobWorker(core.store, core.client, registry, outside=Outside(core.store, played=self.of_jobs))
         self._couriers = {channel: Runtime(core.store, channel) for channel in channels()}
         self._events = Events(core.client, TENANT, Choices(core.store))
         self._directory = PlayedDirectory(core.directory, TENANT, active.bot)
@@ -128,11 +131,9 @@ class PlayedBot:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo, prepare: Prepare = unprepared
+        cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo, registry: Registry = NO_JOBS
     ) -> AsyncIterator["PlayedBot"]:
-        """Open a bot on a store, which is emptied. `at`: when its clock begins; `zone`: unless the bot has its own.
-        `prepare`: stores what the bot needs beside its files, such as the kinds of jobs.
-        """
+        """Open a bot on a store, which is emptied. `at`: when its clock begins; `zone`: unless the bot has its own."""
         await store.command("FLUSHALL")
         with tempfile.TemporaryDirectory(prefix="ada-played-") as folder:
             pictures = FileCache(Path(folder), 10**8, timedelta(days=1))
@@ -140,9 +141,8 @@ class PlayedBot:
             async with open_services(store, options) as services, AsyncExitStack() as stack:
                 queue = SteppedQueue(store, services.core.queue)
                 queue.begin_at(at)
-                await prepare(services.core)
                 platform = await stack.enter_async_context(started(services, active.bot.settings, _added()))
-                bot = cls(active, platform, queue)
+                bot = cls(active, platform, queue, registry)
                 await bot._start()
                 try:
                     yield bot
@@ -151,10 +151,12 @@ class PlayedBot:
 
     async def _start(self) -> None:
         await self._process.open()
+        await self._jobs.publish()
         await asyncio.gather(*(one.add(PlayedCourier(channels()[name], self)) for name, one in self._couriers.items()))
         await self._process.add(self.services, self.active)
         couriers = {name: one.step for name, one in self._couriers.items()}
-        self._queue.steps = couriers | {worker.tube: worker.step for worker in self._process.workers()}
+        workers = (*self._process.workers(), *self._jobs.workers())
+        self._queue.steps = couriers | {worker.tube: worker.step for worker in workers}
         self._queue.wake = self._process.wake_ended
 
     async def _stop(self) -> None:
@@ -219,8 +221,9 @@ class PlayedBot:
         """Take a message that was delivered; return its id."""
         known = (one for delivery, one in self._broadcasts.items() if message.seed.startswith(f"{delivery}:"))
         broadcast, number = next(known, None), self.new_id()
-        chat = f"{channel}:{self._people.get((channel, message.address), message.address)}"
-        said = SaidMessage(_shown(message), self.now, number, chat)
+        place = f"{channel}:{self._people.get((channel, message.address), message.address)}"
+        said = SaidMessage(_shown(message), self.now, number, place, place)
+        self.delivered.append(said)
         if broadcast is None:
             self.said.append(said)
         elif broadcast.is_for_people:

@@ -77,6 +77,11 @@ desk:
     - {type: ask, text: A photo?, answer: photo}
     - {type: ask, text: A phone?, answer: contact, chain: completed}
     - {type: send, text: "{answer}", chain: completed}
+team:
+  actions:
+    - {type: send, to: "telegram-bot:8", text: New work, inline: [[{Take: taken}]]}
+    - {type: send, to: "telegram-bot:-1001", text: "#{user_id}", chain: completed}
+taken: {actions: [{type: send, text: Taken}]}
 in_group: {actions: [{type: send, text: "{chat_id} {reply_message_text|fallback:-}"}]}
 later: {actions: [{type: send, text: Later, delay: 1d, tag: later}, {type: send, text: Much later, delay: 2d}]}
 off: {actions: [{type: cancel, tag: later}]}
@@ -228,6 +233,12 @@ what is for nobody goes to nobody, and what has no time is not sent now:
         - contains: "FIELD_EMPTY: `to`"
         - contains: "FIELD_EMPTY: `delay`"
         - contains: "FIELD_EMPTY: `deliver_at`"
+what was sent with `to` is in the chat of whoever got it:
+  steps:
+    - user: /team
+    - bot: [{text: New work, to: "telegram-bot:8", buttons: [Take]}, {text: "#7", to: "telegram-bot:-1001"}]
+    - {press: Take, as: 8, bot: {text: Taken, chat: "telegram-bot:8"}}
+    - {reply: done, as: 50, in: -1001, bot: "-1001 #7"}
 a person keeps its name and language:
   steps:
     - {user: {event_text: /hello, first_name: Boris, language: en}, bot: Boris en}
@@ -255,7 +266,7 @@ def folder(tmp_path: Path) -> BotFolder:
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken, /later: s.later,"
         " /off: s.off, /web: s.web,"
-        " /boss: s.boss, /hello: s.hello},"
+        " /boss: s.boss, /team: s.team, /hello: s.hello},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
@@ -263,7 +274,7 @@ def folder(tmp_path: Path) -> BotFolder:
 async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = await run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (15, [])
+    assert (len(verdicts), problems) == (16, [])
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,13 @@ from cli.command import FAILURE, SUCCESS
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.characters import counted
-from core.services import Services
-from jobs.registry import installed
+from jobs.registry import Registry, installed
 from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check
 from scenarios.check.reloading import ActiveBot, Fingerprint, fingerprint
 from scenarios.testing.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
 from scenarios.testing.conversation import Conversation, NoSuchButton
-from scenarios.testing.played_bot import PlayedBot, Prepare, open_store
+from scenarios.testing.played_bot import PlayedBot, open_store
 
 _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D ends. More:
 :as 8           another person writes from now on      :in -1001       in a group; :in alone ends it
@@ -34,7 +33,7 @@ _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D en
 def test_bot(arguments: Namespace) -> int:
     """Play the tests of a bot; fail if one of them does."""
     bot = load_bot(arguments.folder)
-    verdicts, problems = asyncio.run(run_tests(arguments.folder, bot, prepare=_with_jobs()))
+    verdicts, problems = asyncio.run(run_tests(arguments.folder, bot, registry=_jobs()))
     for problem in problems:
         print_warning(f"{arguments.folder / problem.file}:{problem.line}:{problem.column}: {problem.message}")
     for place, said in {place: said for one in verdicts for place, said in one.samples.items()}.items():
@@ -48,16 +47,9 @@ def test_bot(arguments: Namespace) -> int:
     return FAILURE if failed or problems else SUCCESS
 
 
-def _with_jobs() -> Prepare:
-    """Return what stores the kinds of jobs of packages and of ADA_JOBS, so that a bot can start them. Raises
-    SetupError.
-    """
-    registry = installed(os.environ.get("ADA_JOBS", "").replace(",", " ").split())
-
-    async def prepare(core: Services) -> None:
-        await core.jobs.kinds.publish(registry.schedules, registry.queries, registry.signals)
-
-    return prepare
+def _jobs() -> Registry:
+    """Return the kinds of jobs of packages and of ADA_JOBS. Raises SetupError."""
+    return installed(os.environ.get("ADA_JOBS", "").replace(",", " ").split())
 
 
 def _as_text(folder: Path, one: BotTestVerdict) -> str:
@@ -79,7 +71,7 @@ def chat(arguments: Namespace) -> int:
 async def _chat(folder: Path) -> int:
     active = ActiveBot(folder, loaded=_checked(folder))
     seen = fingerprint(active.folder)
-    async with open_store() as store, PlayedBot.open(store, active, datetime.now(UTC), UTC, _with_jobs()) as bot:
+    async with open_store() as store, PlayedBot.open(store, active, datetime.now(UTC), UTC, _jobs()) as bot:
         terminal = _Terminal(Conversation(bot))
         print(_HELP)
         for line in _lines():

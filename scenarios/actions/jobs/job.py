@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import tzinfo
 from typing import Annotated
 
+import msgspec
+
 from core.errors import Conflict, Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
 from scenarios.actions.jobs import job_texts
@@ -211,7 +213,8 @@ def _shown(job: StoredJob, text: str = "") -> Ending:
     """Return a job and a text about it, by default its status."""
     record, by = job.record, str(job.record.paused_by or "")
     about = {"job_user": job.id.user, "job_state": str(record.state), "job_paused_by": by, "job_reason": record.reason}
-    return completed({**about, "text": text or job_texts.status(job)}, from_person=["job_reason"])
+    found = {**about, "job_result": msgspec.json.decode(record.result), "text": text or job_texts.status(job)}
+    return completed(found, from_person=["job_reason", "job_result"])
 
 
 def _counted(counts: Mapping[JobState, int]) -> Ending:
@@ -248,6 +251,7 @@ ACTION = ActionType(
         "job_state": "`running`, `paused`, `stopping`, `stopped`, `finished` or `failed`",
         "job_paused_by": "`limit`, `sign_in`, `user` or `admin`, if it is paused",
         "job_reason": "why it does not run",
+        "job_result": "what a job that has finished has returned",
         "job_refusal": "the code of the error, for example `JOB_NOT_FOUND`",
         **{f"jobs_{state}": f"`statistics`: how many jobs are {state}" for state in JobState},
         "jobs_listed": "`list`: how many jobs are listed",

@@ -9,9 +9,11 @@ from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
 from core.jobs.record import zone_of
 from core.jobs.views import view_of
+from scenarios.placeholders.values import as_text
 
 NOTHING_TODAY = "Nothing was done today."
 NO_JOBS = "There are no such jobs."
+_LONGEST_RESULT = 1000
 NOT_STARTED = "This job was not started yet."
 
 
@@ -23,6 +25,7 @@ def status(job: StoredJob) -> str:
         escape(view.reason or ""),
         *(f"{escape(name)}: {escape(str(value))}" for name, value in sorted(view.parameters.items())),
         f"Iterations: {view.iterations}",
+        f"Result: {escape(as_text(view.result)[:_LONGEST_RESULT])}" if view.result is not None else "",
         _at("Next iteration", view.next_run, job),
         _at("Resumes", view.resumes_at, job),
     ]

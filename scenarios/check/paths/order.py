@@ -1,8 +1,9 @@
 """Finds chains that do otherwise than they read: questions that are asked at once, failures that nothing reports,
-answers to a press that come too late (C-102).
+answers to a press that come too late, texts that are never shown (C-102).
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from scenarios.bot import NAMED, Action, Bot, Place, Scenario
 from scenarios.engine.graph import SPLICING, spliced_names
@@ -15,6 +16,9 @@ Types = Mapping[str, ActionType]
 
 _SAYING = ("send", "remove", "typing", "answer_press")
 """Actions whose failure is seldom reported to the person: the report would take the same way."""
+
+_WITHOUT_TEXT = ("sign_in", "sign_out")
+"""Operations of `job` that return no text."""
 
 
 def check_order(bot: Bot, problems: Problems) -> None:
@@ -62,6 +66,17 @@ def untold(actions: tuple[Action, ...]) -> Iterator[tuple[Action, Place]]:
         is_told = "drop" in (after or ()) or first.type in (*_SAYING, *SPLICING) or second.chain_drop
         if is_else and not is_told:
             yield action, first.place
+
+
+def check_replaced_texts(bot: Bot, types: Types, problems: Problems) -> None:
+    """Warns of each text that the result `text` of the action before always replaces (C-32)."""
+    for scenario in bot.scenarios.values():
+        for before, action in pairwise(scenario.actions):
+            kind = types.get(before.type)
+            returns = kind and "text" in kind.returns and before.fields.get("operation") not in _WITHOUT_TEXT
+            is_replaced = returns and action.chain == NAMED["completed"] and not action.after
+            if is_replaced and action.type in ("send", *ASKING) and action.fields.get("text"):
+                problems.warning(action.place, "TEXT_REPLACED", sentence("text_is_replaced", action=before.type))
 
 
 def check_late_answers(bot: Bot, types: Types, problems: Problems) -> None:

@@ -136,6 +136,18 @@ def test_a_result_that_is_there_is_no_warning(tmp_path: Path, actions: list[str]
     assert [one for one in of_actions(tmp_path, *actions) if one.code == "RESULT_MAY_BE_MISSING"] == []
 
 
+@pytest.mark.parametrize("kind", ["job, operation: start, kind: x", "request_management", "promo_management"])
+@pytest.mark.parametrize("said", ["send", "ask"])
+def test_a_text_that_is_never_shown_is_a_warning(tmp_path: Path, kind: str, said: str) -> None:
+    """An author wrote "The watch is on." after a job, and people read the job's state."""
+    (problem,) = of_actions(tmp_path, f"{{type: {kind}}}", f"{{type: {said}, text: On., chain: completed}}")
+    assert (problem.line, problem.code) == (4, "TEXT_REPLACED")
+    for chain in ("chain: true", "chain: failed"):
+        assert of_actions(tmp_path, f"{{type: {kind}}}", f"{{type: {said}, text: No., {chain}}}") == ()
+    added = "{type: send, additional_text: On., chain: completed}"
+    assert of_actions(tmp_path, f"{{type: {kind}}}", added) == ()
+
+
 VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first_name}'}"
 
 
