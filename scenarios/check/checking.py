@@ -10,7 +10,7 @@ from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot, Place
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.messages import check_message
-from scenarios.check.names import check_compared, check_names, check_variables
+from scenarios.check.names import check_compared, check_names, check_reserved, check_variables
 from scenarios.check.paths.events import check_event, starts_of
 from scenarios.check.paths.order import check_late_answers, check_order, check_replaced_texts
 from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
@@ -64,6 +64,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_names(step, kind, loaded.bot.settings, problems)
             check_variables(step, kind, loaded.bot, problems)
             check_compared(step, loaded.bot, problems)
+            check_reserved(step, loaded.bot, problems)
             check_sending(step, loaded.bot, problems, tags)
             check_event(step, kind, loaded.bot, starts, problems)
         if step.action.type == "send":

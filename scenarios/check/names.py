@@ -7,6 +7,7 @@ name is a warning: braces may be meant as they are written.
 
 from collections.abc import Iterator, Mapping
 
+from scenarios.actions.memory.reserve import lists_of
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
@@ -43,6 +44,16 @@ def check_variables(step: CheckedStep, kind: ActionType, bot: Bot, problems: Pro
                 change_of(name.text, plain(value), bot.declared, None)
             except VariableFault as fault:
                 reader.error(value, "WRONG_TYPE", placed(name.text, fault.said))
+
+
+def check_reserved(step: CheckedStep, bot: Bot, problems: Problems) -> None:
+    """Report a kind of places of which variables.yaml does not have both lists."""
+    kind = step.node.get("kind")
+    if step.action.type != "reserve" or not isinstance(kind, Scalar) or has_placeholder(kind):
+        return
+    for name in lists_of(kind.text):
+        if name not in bot.declared or bot.declared[name].type != "list":
+            Reader(step.action.place.file, problems).error(kind, UNKNOWN, sentence("no_list_variables_yaml", name=name))
 
 
 def check_compared(step: CheckedStep, bot: Bot, problems: Problems) -> None:

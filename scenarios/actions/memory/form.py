@@ -1,13 +1,14 @@
 """Reads, writes and deletes rows of a form (C-105)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Annotated
 
 from core.errors import Invalid, NotFound
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
+from scenarios.engine import Ending, Values
 from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
@@ -42,7 +43,7 @@ async def execute(context: Context, written: FormAttributes) -> Ending:
         answers = {str(name): FormAnswer(next(numbers), value, at) for name, value in written.values.items()}
         await forms.note(tenant, written.form, person, answers, written.row, context.identity)
     if written.everybody:
-        return _ending((await forms.table(tenant, written.form, limit=PAGE)).rows)
+        return await _ending_of_all(forms, tenant, written.form)
     return _ending(await forms.rows_of(tenant, written.form, person))
 
 
@@ -56,6 +57,17 @@ def rehearse(step: RehearsedStep, written: FormAttributes) -> Ending:
 
 def no_row(written: FormAttributes) -> NotFound:
     return NotFound("NO_ROW", sentence("form_has_no_row", form=written.form, row=written.row))
+
+
+async def _ending_of_all(forms: Forms, tenant: str, form: str) -> Ending:
+    """Return the first page of rows, and how many there are in all."""
+    page = await forms.table(tenant, form, limit=PAGE)
+    total, rows = len(page.rows), page.rows
+    while page.next:
+        page = await forms.table(tenant, form, page.next, PAGE)
+        total += len(page.rows)
+    ending = _ending(rows)
+    return replace(ending, returned=ending.returned.and_then(Values({"count": total})))
 
 
 def _ending(rows: Sequence[FormRow]) -> Ending:
@@ -74,7 +86,7 @@ ACTION = ActionType(
     returns={
         "rows": "the rows: of each `person`, `row` if it has a name, and the answers",
         "row_names": "their names, such as for the `options` of a question",
-        "count": "how many they are",
+        "count": f"how many they are; with `everybody` all, also those after the {PAGE} that `rows` has",
     },
     execute=execute,
     rehearse=rehearse,

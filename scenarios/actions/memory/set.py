@@ -1,17 +1,20 @@
 """Changes variables of the person, of the chat, of the run and of the bot (C-93, C-105)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Annotated
 
+from scenarios.bot.data import Data
 from scenarios.bot.variables import STORED_SCOPES
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
+from scenarios.placeholders.values import as_text, is_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion
 from scenarios.schema.attributes import Duration
 from scenarios.schema.variables import (
+    REMOVE,
     VARIABLES,
     Change,
     NewValues,
@@ -20,6 +23,7 @@ from scenarios.schema.variables import (
     ending_of_changes,
 )
 from scenarios.stores.variables import Variables
+from scenarios.words import sentence
 
 
 class SetAttributes(Attributes, frozen=True):
@@ -60,12 +64,20 @@ def rehearse(step: RehearsedStep, written: SetAttributes) -> Ending:
 
 async def change(context: Context, changes: Sequence[Change]) -> Ending:
     """Return the ending of a step that has made these changes. Raises Refused."""
+    for one in changes:
+        if one.verb == REMOVE and one.value not in ("", *_elements(context.prepared.seen.get(one.scope), one.name)):
+            context.warn(sentence("nothing_to_remove", name=f"{one.scope}.{one.name}", value=as_text(one.value)))
     variables = Variables(context.services.core.store, context.services.tenant)
     stored = {}
     for scope, of_scope in groupby(sorted(changes, key=lambda one: one.scope), lambda one: one.scope):
         if scope in STORED_SCOPES:
             stored[scope] = await variables.change(context.identity, context.event, list(of_scope))
     return ending_of_changes(changes, context.prepared.seen, stored)
+
+
+def _elements(variables: Data, name: str) -> list[Data]:
+    found = variables.get(name) if isinstance(variables, Mapping) else None
+    return list(found) if is_list(found) else []
 
 
 ACTION = ActionType(

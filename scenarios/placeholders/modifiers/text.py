@@ -5,8 +5,8 @@ from functools import partial
 
 from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternTimeout
-from scenarios.placeholders.modifiers.table import ModifierError, count_from, modifier, one_of, pattern_from
-from scenarios.placeholders.values import as_text, is_empty, is_list
+from scenarios.placeholders.modifiers.table import ModifierError, count_from, modifier, one_of, pattern_from, words_from
+from scenarios.placeholders.values import as_number, as_text, is_empty, is_list
 from scenarios.words import sentence
 
 
@@ -88,6 +88,29 @@ def comma(value: Data) -> str:
     return ", ".join(_elements(value))
 
 
+@modifier("sort", "f")
+def sort(value: Data, field: str) -> list[Data]:
+    """The elements in the order of their field `f`, from the largest with `-f`: `{rows|sort:-points}`. Numbers come in
+    their order and before texts, elements without the field last.
+    """
+    name = field.strip().removeprefix("-")
+    there = [one for one in _list(value) if not is_empty(_field(one, name))]
+    ordered = sorted(there, key=lambda one: _order(_field(one, name)), reverse=field.strip().startswith("-"))
+    return [*ordered, *(one for one in _list(value) if is_empty(_field(one, name)))]
+
+
+@modifier("first", "n", count_from)
+def first(value: Data, most: int) -> list[Data]:
+    """The first `n` elements of a list."""
+    return _list(value)[:most]
+
+
+@modifier("columns", "a,b", words_from)
+def columns(value: Data, names: tuple[str, ...]) -> list[Data]:
+    """Of each element its fields `a,b` as a text, `Anna, 3`: `{rows|columns:name,points|list}`."""
+    return [", ".join(as_text(_field(one, name)) for name in names) for one in _list(value)]
+
+
 @modifier("keys")
 def keys(value: Data) -> list[Data]:
     """The keys of a mapping, as a list."""
@@ -102,6 +125,21 @@ def expand(value: Data) -> Data:
     has the rows of a keyboard that a value brings. Elsewhere the value stays as it is.
     """
     return value  # `rendering.render_all` puts the lists in
+
+
+def _list(value: Data) -> list[Data]:
+    if not is_list(value):
+        raise ModifierError(sentence("is_not", name=repr(as_text(value)), text=sentence("list")))
+    return list(value)
+
+
+def _field(element: Data, name: str) -> Data:
+    return element.get(name, "") if isinstance(element, Mapping) else ""
+
+
+def _order(value: Data) -> tuple[bool, float, str]:
+    number = as_number(value)
+    return number is None, 0.0 if number is None else float(number), as_text(value).casefold()
 
 
 def _elements(value: Data) -> list[str]:

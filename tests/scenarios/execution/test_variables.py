@@ -124,3 +124,20 @@ async def test_an_element_is_added_to_a_variable_that_was_a_text_before(installa
     variables = Variables(installation.stack.store, TENANT)
     await variables.change("run:4", EVENT, [Change("person", "l", "set", "old", 0)])
     assert await variables.change("run:5", EVENT, [Change("person", "l", "append", "x", 0)]) == {"l": ["x"]}
+
+
+async def test_an_element_that_is_not_there_is_named_in_the_log(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A slot that was kept as a date never left the list, and nobody saw it."""
+    installation.write("variables.yaml", "{person: {seat: text}, bot: {taken: list}}")
+    installation.actions("""
+    - {type: set, variables: {bot.taken: {append: "2026-12-03 10:00"}}}
+    - {type: set, variables: {bot.taken: {remove: "2026-12-03T10:00"}}, chain: true}
+    - {type: set, variables: {bot.taken: {remove: "{person.seat}"}}, chain: true}
+    - {type: set, variables: {bot.taken: {remove: "2026-12-03 10:00"}}, chain: true}
+""")
+    await installation.start()
+    await installation.play()
+    (said,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert "bot.taken has no element 2026-12-03T10:00" in said

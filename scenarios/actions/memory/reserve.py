@@ -1,0 +1,176 @@
+"""Reserves a place for the person of the event, with a limit and a way back (C-105).
+
+A place stands in two lists of one name that variables.yaml declares: that of the bot has the places of all people, that
+of the person its own. Guarantees: of many people at the same moment no more get a place than it has room for; a repeat
+of the step changes nothing twice; only the person that has a place gives it back.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Annotated
+
+import msgspec
+from msgspec import Struct
+
+from core.errors import Conflict, Invalid, NotFound
+from core.model.clock import from_ms
+from scenarios.bot.data import Data
+from scenarios.context import Context
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Count, Flag, Text
+from scenarios.schema.variables import APPEND, REMOVE, Change, Declared
+from scenarios.stores import step_results
+from scenarios.stores.variables import Variables
+from scenarios.words import sentence
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST_OVER = 50
+"""Places whose day is over, that one step takes out of a list."""
+
+
+class ReserveAttributes(Attributes, frozen=True):
+    kind: Annotated[
+        Text,
+        Own("The name of two lists of variables.yaml, that of the bot and that of the person: `bot: {washes: list}`."),
+    ] = ""
+    place: Annotated[
+        Text,
+        Own(
+            "What is reserved. One that begins with a day, `2026-12-03 10:00`, leaves the lists when that day is over."
+            " With `release` it may be missing: then all places of the person are given back."
+        ),
+    ] = ""
+    limit: Annotated[Count, Own("How many people may have the place.", default=1)] = None
+    most: Annotated[Count, Own("How many places of the kind a person may have.", default=1)] = None
+    release: Annotated[Flag, Own("Whether the person gives the place back.")] = False
+
+
+class _Plan(Struct, frozen=True):
+    """What a step does, as its first attempt has found it. `over`: the places of the bot whose day is over; `gone`:
+    those that leave the list of the person.
+    """
+
+    over: Sequence[str]
+    gone: Sequence[str]
+
+
+async def execute(context: Context, written: ReserveAttributes) -> Ending:
+    """Reserve the place, or give it back, once, however often it is executed. Raises Conflict PLACE_TAKEN, PLACES_FULL;
+    NotFound PLACE_NOT_HELD.
+    """
+    _check(written, context.bot.declared)
+    variables = Variables(context.services.core.store, context.services.tenant)
+    known = await step_results.recall(context)
+    plan = msgspec.json.decode(known, type=_Plan) if known else await _plan(context, variables, written)
+    taken_out = [*plan.over, *(plan.gone if written.release else ())]
+    of_bot = await _change(context, variables, "bot", written, taken_out)
+    of_person = await _change(context, variables, "person", written, plan.gone)
+    return _ending(context.prepared.seen, written, of_bot, of_person)
+
+
+def _check(written: ReserveAttributes, declared: Declared) -> None:
+    """Raises Invalid FIELD_INVALID."""
+    for name in lists_of(written.kind):
+        if name not in declared or declared[name].type != "list":
+            raise Invalid("FIELD_INVALID", sentence("no_list_variables_yaml", name=name), "kind")
+    if not written.place and not written.release:
+        raise Invalid("FIELD_INVALID", sentence("place_is_missing"), "place")
+
+
+def lists_of(kind: str) -> tuple[str, str]:
+    """Return the names of the variables with the places of a kind."""
+    return f"bot.{kind}", f"person.{kind}"
+
+
+async def _plan(context: Context, variables: Variables, written: ReserveAttributes) -> _Plan:
+    now, zone = context.services.now_ms(), context.services.timezone
+    today = from_ms(now).astimezone(zone).date()
+    places = {
+        scope: [str(one) for one in _listed((await variables.stored(scope, context.event, now)).get(written.kind))]
+        for scope in ("bot", "person")
+    }
+    over, own_over = (tuple(one for one in of_scope if _is_over(one, today)) for of_scope in places.values())
+    own = [one for one in places["person"] if one not in own_over]
+    gone = own_over
+    if written.release:
+        given_back = [one for one in own if one == written.place] if written.place else own
+        if not given_back:
+            raise NotFound("PLACE_NOT_HELD", sentence("place_not_held", place=written.place or written.kind))
+        gone = (*own_over, *given_back)
+    elif len(own) >= (written.most or 1):
+        raise Conflict("PLACES_FULL", sentence("places_full", places=", ".join(own)))
+    plan = _Plan(over[:_MOST_OVER], gone)
+    return msgspec.json.decode(await step_results.remember(context, msgspec.json.encode(plan).decode()), type=_Plan)
+
+
+async def _change(
+    context: Context, variables: Variables, scope: str, written: ReserveAttributes, gone: Sequence[str]
+) -> list[Data]:
+    """Change the list of a scope; return it. The bot's is changed first: that of the person has always room."""
+    expire = context.bot.declared[f"{scope}.{written.kind}"].expire
+    changes = [Change(scope, written.kind, REMOVE, one, expire, []) for one in dict.fromkeys(gone)]
+    if not written.release:
+        limit = (written.limit or 1) if scope == "bot" else 0
+        changes.append(Change(scope, written.kind, APPEND, written.place, expire, [], limit))
+    try:
+        found = await variables.change(context.identity, context.event, changes)
+    except Conflict as conflict:
+        said = sentence("place_taken", place=written.place)
+        raise Conflict("PLACE_TAKEN", said) from conflict
+    return _listed(found[written.kind])
+
+
+def rehearse(step: RehearsedStep, written: ReserveAttributes) -> Ending:
+    """The place is free, or the person's."""
+    _check(written, step.bot.declared)
+    places: list[Data] = [] if written.release else [written.place]
+    return _ending(step.prepared.seen, written, places, places)
+
+
+def _ending(
+    seen: Mapping[str, Data], written: ReserveAttributes, of_bot: Sequence[Data], of_person: Sequence[Data]
+) -> Ending:
+    """Return the ending with both scopes, as `set` returns them."""
+    lists = {"bot": of_bot, "person": of_person}
+    scopes = {scope: {**_mapping(seen.get(scope)), written.kind: found} for scope, found in lists.items()}
+    left = max((written.limit or 1) - list(of_bot).count(written.place), 0)
+    return completed({**scopes, "place": written.place, "places": of_person, "left": left}, from_person=scopes)
+
+
+def _mapping(value: Data) -> Mapping[str, Data]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_over(place: str, today: date) -> bool:
+    try:
+        return bool(_DAY.match(place)) and date.fromisoformat(place[:10]) < today
+    except ValueError:  # 2026-13-40 is a name
+        return False
+
+
+def _listed(value: Data) -> list[Data]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+ACTION = ActionType(
+    name="reserve",
+    help="Reserves a place for the person of the event, or gives it back. Fails with `PLACE_TAKEN` if it has no room,"
+    " with `PLACES_FULL` if the person has as many places as it may, with `PLACE_NOT_HELD` if there is none to give"
+    " back. A place stays reserved when its person is deleted: `set` with `remove` takes it out of the bot's list.",
+    attributes=ReserveAttributes,
+    placeholder=True,
+    one_of=("kind",),
+    returns={
+        "place": "the place",
+        "places": "the places of the kind that the person has now",
+        "left": "how many people may still have the place",
+        "person": "the variables of the person",
+        "bot": "the variables of the bot",
+    },
+    execute=execute,
+    rehearse=rehearse,
+)
