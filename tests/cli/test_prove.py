@@ -1,8 +1,10 @@
 """`./ada prove` with the options of the part `mutation`; the parts themselves are in docs/proof.md."""
 
 import json
+import re
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,19 @@ def test_the_mutation_accepts_these_options(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.splitlines()[-1] == "jobs, seed 7: 0 of 0 killed (0%)"
     assert (done.returncode, done.stderr) == (1, "")
+
+
+SLOW = "import time; print('[ 45%]', flush=True); time.sleep(60)"
+
+
+def test_a_long_part_shows_how_far_it_is_and_ends_at_its_bound(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A part of twenty minutes printed nothing until it ended, and one that waited for ever was not ended."""
+    monkeypatch.setattr(prove, "PARTS", {"scenarios": ("a part", ("-c", SLOW))})
+    monkeypatch.setattr(prove, "BOUNDS", {"scenarios": timedelta(seconds=3)})
+    monkeypatch.setattr(prove, "EVERY", 0.5)
+    assert main(["prove"]) == 1
+    shown = capsys.readouterr()
+    assert re.search(r"^scenarios: \d+ s: \[ 45%\]$", shown.err, re.MULTILINE)
+    assert "(not over after 0:00:03)" in shown.out

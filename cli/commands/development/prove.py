@@ -4,13 +4,18 @@
 """
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import IO
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.development.checks import ROOT, WORKERS, need_clone
@@ -93,6 +98,13 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 
 
+BOUNDS: Mapping[str, timedelta] = {"scenarios": timedelta(hours=1), "jobs": timedelta(minutes=15)}
+"""After this time a part has failed: on a quiet machine it takes less than half of it."""
+EVERY = 30.0
+"""Seconds between two lines of progress."""
+_WIDTH = 80
+_CLEANUP = 30.0
+"""Seconds that a part has to end its processes when its time is over."""
 MEASURED = re.compile(r", seed \d+$")
 _BLOWS = {"seed": "--seed", "seconds": "--seconds"}
 OPTIONS: Mapping[str, Mapping[str, str]] = {
@@ -160,14 +172,15 @@ def _as_list(value: object) -> Sequence[object]:
 
 
 def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
-    """Run one part. Prints the lines that end in a seed: what a storm measures. Shows a failure's output on stderr."""
+    """Run one part. Prints the lines that end in a seed: what a storm measures. Shows a failure's output on stderr, and
+    there every half minute how far the part is.
+    """
     meaning, words = PARTS[part]
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
-        ended = subprocess.run([sys.executable, *words, *options], cwd=ROOT, stdout=output, stderr=output, check=False)
-        output.seek(0)
-        lines = output.read().decode(errors="replace").splitlines()
-    passed, seconds = ended.returncode == 0, round(time.monotonic() - began)
+        code = _run(part, [sys.executable, *words, *options], output)
+        lines = _lines(output)
+    passed, seconds = code == 0, round(time.monotonic() - began)
     if not passed:
         print("\n".join(lines), file=sys.stderr)
     measured = [line.lstrip(".") for line in lines if MEASURED.search(line)] if passed else []
@@ -179,6 +192,44 @@ def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
         print("".join(f"  {line}\n" for line in measured), end="")
         print(f"{part}: {'passed' if passed else 'FAILED'} in {seconds} s: {meaning} ({summary})", flush=True)
     return passed
+
+
+def _run(part: str, words: Sequence[str], output: IO[bytes]) -> int:
+    """Return the exit code of a part, 1 if its time is over. It has a session of its own, so that all its processes end
+    with it, also after Ctrl-C.
+    """
+    bound, began = BOUNDS.get(part), time.monotonic()
+    running = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output, start_new_session=True)
+    try:
+        while True:
+            try:
+                return running.wait(EVERY)
+            except subprocess.TimeoutExpired:
+                seconds = time.monotonic() - began
+                last = next((line.strip() for line in reversed(_lines(output)) if line.strip()), "no output yet")
+                print(f"{part}: {seconds:.0f} s: {last}"[:_WIDTH], file=sys.stderr, flush=True)
+                if bound is not None and seconds > bound.total_seconds():
+                    _end(running)
+                    output.write(f"\nnot over after {bound}\n".encode())
+                    output.flush()
+                    return FAILURE
+    finally:
+        _end(running)
+
+
+def _end(running: subprocess.Popen[bytes]) -> None:
+    """End the session of a part: its processes may clean up, then they are killed."""
+    for sign in (signal.SIGTERM, signal.SIGKILL) if running.poll() is None else ():
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, sign)
+        with suppress(subprocess.TimeoutExpired):
+            running.wait(_CLEANUP)
+
+
+def _lines(output: IO[bytes]) -> list[str]:
+    """Return what a part has written so far. The place in the file is that of the part, too, and stays where it is."""
+    file = output.fileno()
+    return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace").splitlines()
 
 
 COMMANDS = {"prove": Command(declare, prove)}
