@@ -47,7 +47,8 @@ FIELDS: Mapping[str, str] = {
     "attachments": "files: `type`, `file_id`, `mime_type`, `file_name`; of a photo only the largest size; of a contact"
     " `phone`, and `is_own` if it is that of the sender",
     "callback_id": "the press of a button",
-    "callback_data": "the text of the button, or its goal",
+    "callback_data": "the text of the button in small Latin letters, digits, `_` and `-` (`Да: 1` is `da_1`), or its"
+    " goal",
     "is_reply": "whether the message replies to another one",
     "reply_message_id": "the message to which it replies",
     "reply_message_text": "its text or caption",
