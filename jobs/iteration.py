@@ -13,7 +13,7 @@ import msgspec
 
 from core.jobs import Jobs
 from core.jobs.record import OwnState, zone_of
-from core.jobs.units import NULL, STEP
+from core.jobs.units import NULL, STEP, UnitRecord
 from core.model.clock import to_ms
 from core.queue.checks import check_spans, check_type
 from jobs.external_services import Outside
@@ -120,7 +120,8 @@ class Iteration:
         key: Callable[[Item], Any],
         name: str = "",
     ) -> int:
-        """Handle the items one by one, those that are not recorded yet. Returns how many were handled now.
+        """Handle the items one by one, those that are not recorded yet. Returns how many were handled in this
+        iteration, also before a crash.
 
         `key`: what names an item for ever, among those of an `each` of this `name`. A handler that raises UnitFailed or
         Unclear records that, also in the live log; anything else ends the iteration, which is tried again. The live log
@@ -128,7 +129,7 @@ class Iteration:
         NAME_MALFORMED.
         """
         self._names.handles(name, handle)
-        units, handled, place = units_of(items, key, name), 0, self._restored()
+        units, handled, skipped, place = units_of(items, key, name), 0, 0, self._restored()
         for page in pages(units):
             known = await self._guard.units([unit for unit, _ in page])
             await self._guard.check_job()
@@ -136,8 +137,10 @@ class Iteration:
                 if recorded is None:
                     self._guard.check()
                     await self._handle(unit, handle, item, place)
-                    handled += 1
-        if skipped := len(units) - handled:
+                else:
+                    skipped += 1
+                handled += recorded is None or msgspec.json.decode(recorded, type=UnitRecord).iteration == self.number
+        if skipped:
             await self.log(f"{skipped} of {len(units)} items were handled before, and skipped")
         return handled
 

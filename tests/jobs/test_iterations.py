@@ -7,9 +7,21 @@ from typing import Any
 
 from core.errors import Invalid
 from core.jobs import Actor, JobState
-from jobs import Finished, Iteration, Pause, Unclear, UnitFailed
+from jobs import Finished, Iteration, Job, Pause, Schedule, Unclear, UnitFailed
+from jobs.testing import JobTest, try_every_crash
 from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
+
+
+class Count(Job):
+    name = "count"
+    schedule = Schedule()
+
+    async def run(self, iteration: Iteration) -> int:
+        async def handle(item: int) -> None:
+            await iteration.log(f"{item}")
+
+        return await iteration.each([1, 2, 3], handle, key=str)
 
 
 async def test_an_item_is_done_once_also_in_later_iterations(playground: Playground) -> None:
@@ -65,6 +77,16 @@ async def test_each_returns_how_many_items_it_has_handled(playground: Playground
     await playground.jobs.start(ANNA)
     await playground.iterations(1)
     assert counts == [2]
+
+
+async def test_a_crash_does_not_change_how_many_items_an_iteration_has_handled() -> None:
+    """`each` counted only the items of the last attempt, so what `run` returned depended on crashes."""
+
+    async def story(test: JobTest) -> None:
+        await test.start("count.1")
+        assert (await test.job("count.1")).result == 3
+
+    assert await try_every_crash(story, Count) > 5
 
 
 async def test_a_result_may_have_a_mebibyte_as_json_and_not_a_byte_more(playground: Playground) -> None:

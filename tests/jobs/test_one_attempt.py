@@ -157,7 +157,7 @@ async def test_items_are_handled_once_and_counted(playground: Playground, name: 
 
     guard = await attempt_of(playground)
     assert await iteration_of(playground, guard).each([1, 2, 2], handle, key=str, name=name) == 2
-    assert await iteration_of(playground, guard).each([1, 2, 3], handle, key=str, name=name) == 1
+    assert await iteration_of(playground, guard).each([1, 2, 3], handle, key=str, name=name) == 3, "of this iteration"
     assert handled == [1, 2, 3]
     unit = f"unit {name}:3" if name else "unit:3"
     assert (await playground.jobs.storage.units(ANNA, [unit]))[0]
