@@ -35,13 +35,14 @@ class Product:
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
+        self.group = ""
         self._events = count()
 
     async def act(self, what: str, given: Any, person: str) -> None:
         fields = {
             "channel": CHANNEL,
             "user_id": person,
-            "chat_id": person,
+            **({"chat_id": self.group, "chat_type": "supergroup"} if self.group else {"chat_id": person}),
             "first_name": "Anna",
             "event_date": f"{MOMENT:%FT%T%z}",
         }
@@ -50,7 +51,14 @@ class Product:
             await self.installation.put(kind="callback", event_text=None, callback_data=data, message_id=1, **fields)
         else:
             written = given if isinstance(given, Mapping) else {"event_text": given}
+            if what == "reply":
+                written = {**written, "reply_message_id": "1", "reply_message_text": self._last_text(person)}
             await self.installation.put_event({"id": f"t{next(self._events)}", "kind": "text", **fields, **written})
+
+    def _last_text(self, person: str) -> str:
+        """Returns the last text in the chat."""
+        attempted = reversed(self.installation.courier.attempted)
+        return next(one.text for one in attempted if one.address == (self.group or person))
 
     def _button(self, label: str, person: str) -> str:
         """Returns what a button of the last message that has it sends."""
@@ -90,6 +98,7 @@ async def test_the_product_says_what_a_test_says(bare: Installation, name: str) 
         for step in steps_of(bare.folder):
             for what in (one for one in ACTS if one in step):
                 person, before = str(step.get("as", PERSON)), len(said)
+                talk.group = product.group = str(step.get("in") or "")
                 await talk.act(what, step[what], person)
                 await product.act(what, step[what], person)
                 await until(lambda: len(bare.texts) >= len(said))
