@@ -1,7 +1,7 @@
 """Outside services for iterations: the tokens of sign-ins, and language models within a budget."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,6 @@ from core.jobs import Actor, StoredJob
 from core.jobs.record import zone_of
 from core.redis.store import Store
 from core.sentence import sentence
-from jobs.recording.effects import Call
 from jobs.signals import Pause
 from providers.models import Models, Prompt
 from providers.sign_in import KeyLost, SignInExpired, Tokens
@@ -35,7 +34,7 @@ class Outside:
     budget: int = 0
     played: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def call(self, job: StoredJob, name: str, call: Call) -> Call:
+    def call(self, job: StoredJob, name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         """Return the call of a step or an effect, or one that returns what a test says."""
         answers = self.played.get(job.id.kind, {})
         if name not in answers:
