@@ -20,7 +20,6 @@ from core.errors import Refused
 from core.model.text.text_marks import plain_text
 from core.redis.store import Store
 from core.updates.events import person_of
-from jobs.registry import Registry
 from scenarios.bot import Bot, Place
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
@@ -39,7 +38,7 @@ from scenarios.schema.variables import VariableFault, change_of
 from scenarios.stores.forms import ROW, Forms
 from scenarios.stores.variables import Variables
 from scenarios.testing.conversation import ACTS, Conversation, NoSuchButton
-from scenarios.testing.played_bot import NO_JOBS, TENANT, PlayedBot, SaidMessage, open_store
+from scenarios.testing.played_bot import NO_JOBS, TENANT, JobsOfBot, PlayedBot, SaidMessage, open_store
 from scenarios.words import SentenceError, Text
 
 FOLDER = "tests"
@@ -66,10 +65,10 @@ class _Failed(SentenceError):
 
 
 async def run_tests(
-    folder: Path, bot: Bot, registry: Registry = NO_JOBS
+    folder: Path, bot: Bot, jobs: JobsOfBot = NO_JOBS
 ) -> tuple[list[BotTestVerdict], list[Problem]]:
-    """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `registry`:
-    the kinds of jobs that the bot may start.
+    """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `jobs`:
+    those that the bot may start.
     """
     problems, verdicts = Problems(), []
     active = ActiveBot(folder, loaded=Checked(bot, ()))
@@ -79,7 +78,7 @@ async def run_tests(
             root = compose(decoded(path, folder), file, problems, lambda text, place: text)
             for name, node in root.pairs if isinstance(root, MapNode) else ():
                 if isinstance(node, MapNode):
-                    verdicts.append(await _Test(active, name.text, file, node, registry).verdict(store))
+                    verdicts.append(await _Test(active, name.text, file, node, jobs).verdict(store))
                 else:
                     at = Place(file, name.line, name.column)
                     verdicts.append(BotTestVerdict(name.text, at, "a test is a mapping"))
@@ -91,10 +90,8 @@ class _Test:
 
     _talk: Conversation
 
-    def __init__(
-        self, active: ActiveBot, name: str, file: str, node: MapNode, registry: Registry
-    ) -> None:
-        self._registry = registry
+    def __init__(self, active: ActiveBot, name: str, file: str, node: MapNode, jobs: JobsOfBot) -> None:
+        self._jobs = jobs
         self._name = name
         self._file = file
         self._node = node
@@ -107,7 +104,7 @@ class _Test:
         try:
             given = plain_mapping(self._node)
             _known(given, FIELDS, "a test")
-            async with PlayedBot.open(store, self._active, self._begin(given), self._zone, self._registry) as bot:
+            async with PlayedBot.open(store, self._active, self._begin(given), self._zone, self._jobs) as bot:
                 self._talk = Conversation(bot)
                 problem = await self._problem(given)
                 failures = await bot.new_failures() if problem else ()
@@ -195,8 +192,8 @@ class _Test:
     async def _play_jobs(self, kinds: Data, _: str) -> None:
         """Have steps and effects of jobs return what the test says, in place of their calls."""
         for kind, results in _mapping(kinds, "jobs").items():
-            if kind not in self._registry.kinds:
-                raise _Failed(did_you_mean(f"ADA_JOBS has no job {kind!r}", kind, self._registry.kinds))
+            if kind not in self._jobs.kinds:
+                raise _Failed(did_you_mean(f"ADA_JOBS has no job {kind!r}", kind, self._jobs.kinds))
             self._bot.of_jobs[kind] = _mapping(results, f"what the job {kind} does")
 
     async def _expect(self, expected: Data, _: str) -> None:

@@ -6,24 +6,24 @@ Guarantee: engine, actions, stores, queue and pipeline are those of the running 
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Protocol
 
 from core.deliveries.numbered_choices import Choices
 from core.model.content import Button, Content, ParseMode
 from core.model.display import Limits
+from core.queue import Worker
 from core.queue.workers.stepping import SteppedQueue, server_url
 from core.redis.store import Store
+from core.services import Services
 from core.updates.events import Events
 from couriers.channel import Channel, channels
 from couriers.sending.interface import FOREVER, Message, Outcome, Sent
 from couriers.sending.runtime import EVERY_TENANT, Runtime
-from jobs.external_services import Outside
-from jobs.registry import Registry
-from jobs.worker import JobWorker
 from providers.models import FileCache
 from scenarios.actions import Actions, installed_actions, own_actions
 from scenarios.bot import Place
@@ -47,9 +47,31 @@ from scenarios.testing.played_directory import PlayedDirectory
 from scenarios.words import Text, sentence
 
 TENANT = "played"
-NO_JOBS = Registry(())
 _PUBLIC_URL = "https://ada.example.org"
 _OPTIONS = ProcessOptions(lease=timedelta(seconds=30), patience=0, is_stepped=True)
+
+
+class JobsOfBot(Protocol):
+    """The long-running jobs that a played bot may start; scenarios know only their records. `kinds`: their names."""
+
+    kinds: Collection[str]
+
+    async def workers(self, core: Services, played: Mapping[str, Mapping[str, Data]]) -> Collection[Worker]:
+        """Publish the kinds, and return what works on their iterations. `played`: kind → name of a step or an effect →
+        what it returns in place of its call.
+        """
+
+
+class NoJobs:
+    """None at all."""
+
+    kinds: Collection[str] = ()
+
+    async def workers(self, core: Services, played: Mapping[str, Mapping[str, Data]]) -> Collection[Worker]:
+        return ()
+
+
+NO_JOBS = NoJobs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +123,12 @@ class PlayedCourier:
 
 
 class PlayedBot:
-    """`active`: the bot. `platform`: what packages and files add to it. `registry`: the kinds of jobs that work.
+    """`active`: the bot. `platform`: what packages and files add to it. `jobs`: those that it may start.
     `said`: all that it has said, `delivered`: the same for each chat. `outcomes`: of its actions, as far as they are
-    set. `of_jobs`: as `Outside.played`. `samples`: which actions have returned a sample, by their place.
+    set. `of_jobs`: as `played` of `JobsOfBot`. `samples`: which actions have returned a sample, by their place.
     """
 
-    def __init__(self, active: ActiveBot, platform: Platform, queue: SteppedQueue, registry: Registry) -> None:
+    def __init__(self, active: ActiveBot, platform: Platform, queue: SteppedQueue, jobs: JobsOfBot) -> None:
         services = platform.services
         core = services.core
         self.active = active
@@ -118,7 +140,7 @@ class PlayedBot:
         self.samples: dict[Place, Text] = {}
         self._queue = queue
         self._process = Process(core, PlayedTypes(self, platform.types), _OPTIONS)
-        self._jobs = JobWorker(core.store, core.client, registry, outside=Outside(core.store, played=self.of_jobs))
+        self._jobs = jobs
         self._couriers = {channel: Runtime(core.store, channel) for channel in channels()}
         self._events = Events(core.client, TENANT, Choices(core.store))
         self._directory = PlayedDirectory(core.directory, TENANT, active.bot)
@@ -131,7 +153,7 @@ class PlayedBot:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo, registry: Registry = NO_JOBS
+        cls, store: Store, active: ActiveBot, at: datetime, zone: tzinfo, jobs: JobsOfBot = NO_JOBS
     ) -> AsyncIterator["PlayedBot"]:
         """Open a bot on a store, which is emptied. `at`: when its clock begins; `zone`: unless the bot has its own."""
         await store.command("FLUSHALL")
@@ -142,7 +164,7 @@ class PlayedBot:
                 queue = SteppedQueue(store, services.core.queue)
                 queue.begin_at(at)
                 platform = await stack.enter_async_context(started(services, active.bot.settings, _added()))
-                bot = cls(active, platform, queue, registry)
+                bot = cls(active, platform, queue, jobs)
                 await bot._start()
                 try:
                     yield bot
@@ -151,11 +173,10 @@ class PlayedBot:
 
     async def _start(self) -> None:
         await self._process.open()
-        await self._jobs.publish()
         await asyncio.gather(*(one.add(PlayedCourier(channels()[name], self)) for name, one in self._couriers.items()))
         await self._process.add(self.services, self.active)
         couriers = {name: one.step for name, one in self._couriers.items()}
-        workers = (*self._process.workers(), *self._jobs.workers())
+        workers = (*self._process.workers(), *await self._jobs.workers(self.services.core, self.of_jobs))
         self._queue.steps = couriers | {worker.tube: worker.step for worker in workers}
         self._queue.wake = self._process.wake_ended
 

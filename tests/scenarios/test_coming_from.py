@@ -27,7 +27,7 @@ def section(name: str) -> str:
 
 def block(name: str, language: str) -> str:
     """The last block of a section in this language: that of Ada."""
-    return re.findall(rf"```{language}\n(.*?)```", section(name), re.DOTALL)[-1]
+    return str(re.findall(rf"```{language}\n(.*?)```", section(name), re.DOTALL)[-1])
 
 
 async def played(folder: BotFolder, scenarios: str, triggers: str, tests: str) -> list[str]:

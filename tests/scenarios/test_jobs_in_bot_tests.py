@@ -3,9 +3,9 @@ clock of the test.
 """
 
 import asyncio
-from datetime import UTC
 from pathlib import Path
 
+from cli.commands.bots.played_jobs import PlayedJobs
 from jobs.registry import installed
 from scenarios.loader import load
 from scenarios.testing.bot_tests import run_tests
@@ -115,6 +115,6 @@ def problems(tmp_path: Path, tests: str) -> list[str]:
     )
     file = tmp_path / "played_jobs.py"
     file.write_text(JOBS)
-    verdicts, faults = asyncio.run(run_tests(bot.folder, load(bot.folder).bot, UTC, installed([str(file)])))
+    verdicts, faults = asyncio.run(run_tests(bot.folder, load(bot.folder).bot, PlayedJobs(installed([str(file)]))))
     assert faults == []
     return [one.problem for one in verdicts]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -12,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from cli.command import FAILURE, SUCCESS
+from cli.commands.bots.played_jobs import PlayedJobs
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.characters import counted
-from jobs.registry import Registry, installed
 from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check
 from scenarios.check.reloading import ActiveBot, Fingerprint, fingerprint
@@ -33,7 +32,7 @@ _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D en
 def test_bot(arguments: Namespace) -> int:
     """Play the tests of a bot; fail if one of them does."""
     bot = load_bot(arguments.folder)
-    verdicts, problems = asyncio.run(run_tests(arguments.folder, bot, registry=_jobs()))
+    verdicts, problems = asyncio.run(run_tests(arguments.folder, bot, jobs=PlayedJobs.of_environment()))
     for problem in problems:
         print_warning(f"{arguments.folder / problem.file}:{problem.line}:{problem.column}: {problem.message}")
     for place, said in {place: said for one in verdicts for place, said in one.samples.items()}.items():
@@ -45,11 +44,6 @@ def test_bot(arguments: Namespace) -> int:
         none = "" if verdicts else f"; tests are YAML files in {arguments.folder / FOLDER}"
         print(f"{counted(len(verdicts) - len(failed), 'test')} passed, {len(failed)} failed{none}")
     return FAILURE if failed or problems else SUCCESS
-
-
-def _jobs() -> Registry:
-    """Return the kinds of jobs of packages and of ADA_JOBS. Raises SetupError."""
-    return installed(os.environ.get("ADA_JOBS", "").replace(",", " ").split())
 
 
 def _as_text(folder: Path, one: BotTestVerdict) -> str:
@@ -71,7 +65,10 @@ def chat(arguments: Namespace) -> int:
 async def _chat(folder: Path) -> int:
     active = ActiveBot(folder, loaded=_checked(folder))
     seen = fingerprint(active.folder)
-    async with open_store() as store, PlayedBot.open(store, active, datetime.now(UTC), UTC, _jobs()) as bot:
+    async with (
+        open_store() as store,
+        PlayedBot.open(store, active, datetime.now(UTC), UTC, PlayedJobs.of_environment()) as bot,
+    ):
         terminal = _Terminal(Conversation(bot))
         print(_HELP)
         for line in _lines():
