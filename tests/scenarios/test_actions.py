@@ -48,6 +48,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "for_each",
         "form",
         "group",
+        "reserve",
         "http_request",
         "cancel",
         "choose_addressees",
