@@ -64,9 +64,7 @@ class _Failed(SentenceError):
     """The bot did not do what the step says."""
 
 
-async def run_tests(
-    folder: Path, bot: Bot, jobs: JobsOfBot = NO_JOBS
-) -> tuple[list[BotTestVerdict], list[Problem]]:
+async def run_tests(folder: Path, bot: Bot, jobs: JobsOfBot = NO_JOBS) -> tuple[list[BotTestVerdict], list[Problem]]:
     """Play all tests of a bot's folder; return their verdicts, and what is wrong in the files. `jobs`:
     those that the bot may start.
     """
