@@ -227,14 +227,15 @@ _PAGE = 500
 
 
 async def items(
-    api: HttpClient, path: str, name: str, query: Mapping[str, str], most: float = inf
+    api: HttpClient, path: str, name: str, query: Mapping[str, str], most: float = inf, reason: str = ""
 ) -> AsyncIterator[dict[str, Any]]:
-    """Emit the first `most` items of a list, in the order of the API. `name`: the field of a page that has them."""
+    """Emit the first `most` items of a list, in the order of the API. `name`: the field of a page that has them;
+    `reason`: as of `HttpClient.call`.
+    """
     cursor: str | None = ""
     while cursor is not None and most > 0:
-        page = await api.call(
-            "GET", path, query={**query, "limit": str(_PAGE), **({"cursor": cursor} if cursor else {})}
-        )
+        of_page = {**query, "limit": str(_PAGE), **({"cursor": cursor} if cursor else {})}
+        page = await api.call("GET", path, query=of_page, reason=reason)
         for item in page[name][: int(min(most, _PAGE))]:
             yield item
         most -= len(page[name])

@@ -6,6 +6,7 @@ To keep an index would cost a write for each recipient of each delivery, to answ
 (docs/decisions/0108). A page of a list reads at most `MOST_READ` deliveries; then it ends early, with a cursor.
 """
 
+from asyncio import gather
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -137,10 +138,13 @@ class DeliveriesOfPerson:
         """Remove the words and the names of files from the deliveries that carried the messages of threads to either
         side, created since an ms; what has not been sent is cancelled first.
         """
+        if not threads:
+            return
         async for positions in self._slices(tenant, None, since):
-            for position in positions if threads else ():
-                (replies,) = (await self._reader.read_fields(position.key, ["replies"])).values()
-                if (replies or "").removeprefix(THREAD) in threads:
+            # Read at once, so in few round trips: most deliveries of a tenant are none of these threads.
+            read = await gather(*(self._reader.read_fields(one.key, ["replies"]) for one in positions))
+            for position, fields in zip(positions, read, strict=True):
+                if (fields["replies"] or "").removeprefix(THREAD) in threads:
                     with suppress(NotFound):
                         await self._canceller.cancel(position.key, tenant)
                     await self._erase(position, "", self._erasures_of_words)

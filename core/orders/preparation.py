@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from core.admission.quotas import Quotas
 from core.deliveries.channels import Channels
 from core.directory import Directory
+from core.directory.offices import readers_of_office
 from core.errors import Forbidden, Invalid
 from core.model.clock import from_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
@@ -168,6 +169,9 @@ class Preparation:
             raise Invalid(
                 "OFFICE_NOT_FOUND", f"There is no group {given.replies!r} that could be an office.", "replies"
             )
+        if await readers_of_office(self._directory, caller.tenant, given.replies) == []:
+            detail = f"Nobody reads the office {given.replies!r}: no member of it is trainer, staff or admin."
+            raise Invalid("OFFICE_NOT_FOUND", detail, "replies")
         return given.replies
 
     async def _in_order(self, channels: Sequence[str], strategy: Strategy) -> Sequence[str]:

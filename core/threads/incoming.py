@@ -19,7 +19,7 @@ from core.queue import Attempt, QueueClient
 from core.redis.store import Store
 from core.threads.relay import Written
 from core.threads.threads import ReplyRoute
-from core.updates.events import CONFIRMED, MAIL, REPLIES_TUBE, Event, Events, identity, is_for_topic
+from core.updates.events import CONFIRMED, MAIL, REPLIES_TUBE, SMALL_PICTURES, Event, Events, identity, is_for_topic
 from core.updates.ingress import Gathering, merge_forwards
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
@@ -156,7 +156,8 @@ def written_of(tenant: str, event: Event) -> Written:
     files = 0 if is_edit else len(event.get("attachments") or ()) + int(event.get("forward_files") or 0)
     is_unverified, is_mailed = bool(event.get("unverified")), event.get("source") == MAIL
     name = reply_name(tenant, event)
-    return Written(name, text, files, is_edit, is_unverified=is_unverified, is_mailed=is_mailed)
+    small = int(event.get(SMALL_PICTURES) or 0)
+    return Written(name, text, files, is_edit, is_unverified=is_unverified, is_mailed=is_mailed, small_pictures=small)
 
 
 def _text_of(event: Event) -> str:

@@ -6,7 +6,7 @@ signature is cut, in Russian and English.
 
 import re
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from email import message_from_bytes, policy
 from email.errors import MessageError
@@ -88,7 +88,8 @@ class Bounce:
 class MailRead:
     """`name`: the same for each copy of the mail. `authors`, `recipients`: addresses. `is_automatic`: a machine has
     written it. `is_forged`: the mail server that received it says that the author is not the one of its domain.
-    `bounce_to`: where bounces of it go, so a mail of Ada itself is known.
+    `bounce_to`: where bounces of it go, so a mail of Ada itself is known. `small_pictures`: how
+    many within the text were left out, such as logos.
     """
 
     name: str
@@ -99,6 +100,7 @@ class MailRead:
     is_automatic: bool
     is_forged: bool
     bounce_to: tuple[str, ...] = ()
+    small_pictures: int = 0
     bounce: Bounce | None = None
 
 
@@ -112,13 +114,17 @@ def read_mail(raw: bytes) -> MailRead:
 
 
 def _read(mail: EmailMessage, raw: bytes) -> MailRead:
-    message_id = _header(mail, "Message-ID").strip()
+    message_id, text = _header(mail, "Message-ID").strip(), _text(mail)
+    words, files = new_words(text), list(_files(mail))
+    if len(text) > _MOST_CHARACTERS and len(words) > _MOST_CHARACTERS // 2:  # what was cut off counts as a file
+        files.append(ReceivedFile(AttachmentType.DOCUMENT, "", b""))
     return MailRead(
         name=blake2b(message_id.encode(errors="replace") if message_id else raw, digest_size=16).hexdigest(),
         authors=_addresses(mail, "From"),
         recipients=_addresses(mail, *_RECIPIENTS),
-        text=new_words(_text(mail)),
-        files=tuple(_files(mail)),
+        text=words,
+        files=tuple(files),
+        small_pictures=_count_small_pictures(mail),
         is_automatic=_is_automatic(mail),
         is_forged=any(_FAILED_DMARC.search(one) for one in _results(mail)),
         bounce_to=_addresses(mail, "Errors-To"),
@@ -261,20 +267,35 @@ def _files(mail: EmailMessage) -> Iterator[ReceivedFile]:
 
 def _is_of_program(part: MIMEPart, *, is_alternative: bool) -> bool:
     """Return whether a mail program has added a part: a signature, a picture in one, or another form of the text."""
-    kind, disposition = part.get_content_maintype(), part.get_content_disposition()
-    is_form = is_alternative and kind == "text" and disposition is None
-    is_within = kind == "image" and "Content-ID" in part and disposition != "attachment"
-    return part.get_content_type() in _OF_PROGRAMS or is_form or (is_within and len(_data(part)) < _SMALL_PICTURE)
+    is_form = is_alternative and part.get_content_maintype() == "text" and part.get_content_disposition() is None
+    return part.get_content_type() in _OF_PROGRAMS or is_form or _is_logo(part)
+
+
+def _is_logo(part: MIMEPart) -> bool:
+    """Return whether a part is a small picture within the text."""
+    is_within = "Content-ID" in part and part.get_content_disposition() != "attachment"
+    return part.get_content_maintype() == "image" and is_within and len(_data(part)) < _SMALL_PICTURE
+
+
+def _count_small_pictures(mail: EmailMessage) -> int:
+    """Return how many small pictures stand within the text, and are no files."""
+    logos = sum(_is_logo(part) for part, _ in _leaves(mail))
+    pages = {id(part): part for part in (*_texts(mail), mail.get_body(("html",))) if part is not None}
+    return logos + sum(0 < len(data) < _SMALL_PICTURE for part in pages.values() for data in _pictures_of(part))
 
 
 def _pictures_in(part: MIMEPart) -> Iterator[ReceivedFile]:
-    """Emit the pictures whose bytes stand in a page itself."""
+    """Emit the pictures whose bytes stand in a page itself, but not small ones."""
+    for data in _pictures_of(part):
+        if len(data) >= _SMALL_PICTURE:
+            yield ReceivedFile(AttachmentType.PHOTO, "", data)
+
+
+def _pictures_of(part: MIMEPart) -> Sequence[bytes]:
     page = _Words()
     if part.get_content_type() == "text/html":
         page.feed(_decoded(part))
-    for picture in page.pictures:
-        if len(data := _decoded_picture(picture)) >= _SMALL_PICTURE:
-            yield ReceivedFile(AttachmentType.PHOTO, "", data)
+    return [_decoded_picture(picture) for picture in page.pictures]
 
 
 def _decoded_picture(base64: str) -> bytes:

@@ -25,6 +25,7 @@ from core.deliveries.reply_addresses import MailedRecipient, ReplyAddresses, tok
 from core.directory import Directory
 from core.errors import Refused, StoreError
 from core.model.contacts.addresses import canonical
+from core.model.content import AttachmentType
 from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.store import Store
@@ -32,10 +33,26 @@ from core.threads.files import ReceivedFile, ThreadFiles
 from core.threads.incoming import reply_name
 from core.threads.limits import MOST_FILES
 from core.threads.mail_reading import MailRead, read_mail
-from core.updates.events import ANSWER_TO, MAIL, MAX_ATTACHMENTS, Event, Events, answered, sends_reply
+from core.threads.typed_addresses import typed_addresses
+from core.updates.events import (
+    ANSWER_TO,
+    MAIL,
+    MAX_ATTACHMENTS,
+    SMALL_PICTURES,
+    TYPED,
+    Event,
+    Events,
+    answered,
+    sends_reply,
+)
 from core.uploads import Uploads
 
 log = logging.getLogger(__name__)
+
+_MOST_CHARACTERS = 20_000
+"""Of a mail that is passed on as a message; the words of a longer one are a file."""
+_MOST_TYPED = 10
+"""Addresses in such a file that its author is asked about."""
 
 
 class MailResult(StrEnum):
@@ -89,7 +106,8 @@ class MailedReplies:
             mail = replace(mail, recipients=(*recipients, *mail.recipients))
             if not is_whole:
                 mail = replace(mail, files=tuple(one._replace(data=b"") for one in mail.files))
-            result = await self._take(mail)
+            long, mail = mail.text, _with_words_as_file(mail)
+            result = await self._take(mail, "" if mail.text else long)
         except Refused as refusal:
             log.info("email: a mail was refused: %s", refusal.code)
             self._count(MailResult.REFUSED)
@@ -110,7 +128,7 @@ class MailedReplies:
             self._count(MailResult.REFUSED)
             return False
 
-    async def _take(self, mail: MailRead) -> MailResult:
+    async def _take(self, mail: MailRead, words: str) -> MailResult:
         bounce = mail.bounce
         if bounce is None and (mail.is_automatic or tokens_in(self._mailbox, mail.bounce_to)):
             log.info("email: a mail of a machine was not passed on")
@@ -122,6 +140,8 @@ class MailedReplies:
             await self._reports.record_entry(recipient.entry, *unreachable)
             return MailResult.BOUNCED
         event = await self._event(mail, recipient)
+        if typed := typed_addresses(words):
+            event[TYPED] = typed[:_MOST_TYPED]
         if not sends_reply(event) and ANSWER_TO not in event:
             await self._store_files(recipient.tenant, event, mail.files)
         is_new = await Events(self._client, recipient.tenant).put_reply(event)
@@ -153,6 +173,7 @@ class MailedReplies:
             "event_text": mail.text,
             "event_date": datetime.now(UTC).isoformat(),
             "attachments": _attachments(mail.files),
+            **({SMALL_PICTURES: mail.small_pictures} if mail.small_pictures else {}),
         }
         if not await self._is_of(recipient, mail):
             event["unverified"] = True
@@ -186,6 +207,14 @@ class MailedReplies:
         if files and await self._files.fetched(tenant, event, name) is None:
             stored = [await self._files.store(tenant, one, name) for one in files[:MOST_FILES] if one.data]
             await self._files.note(tenant, event, name, [one for one in stored if one])
+
+
+def _with_words_as_file(mail: MailRead) -> MailRead:
+    """Return a mail whose words, if they are too long for a message, are its first file."""
+    if len(mail.text) <= _MOST_CHARACTERS:
+        return mail
+    whole = ReceivedFile(AttachmentType.DOCUMENT, "mail.txt", mail.text.encode(errors="replace"))
+    return replace(mail, text="", files=(whole, *mail.files))
 
 
 def _attachments(files: Sequence[ReceivedFile]) -> list[dict[str, str]]:

@@ -39,9 +39,7 @@ class MetadataUnreadable(Exception):
 
 
 def without_metadata(data: bytes) -> bytes:
-    """Return a file without its metadata; one of a form that has none, such as a text, as it is. Raises
-    MetadataUnreadable.
-    """
+    """Return a file without its metadata; a text as it is. Raises MetadataUnreadable, also for an unknown form."""
     if data.startswith(_UNKNOWN) or any(data.startswith(mark, place) for place, mark in _UNKNOWN_WITHIN):
         raise MetadataUnreadable("unknown form")
     if _UNKNOWN_TEXT.match(data):
@@ -53,7 +51,9 @@ def without_metadata(data: bytes) -> bytes:
 
 
 def _clean_of(data: bytes) -> Callable[[bytes], bytes]:
-    """Return the function that removes the metadata of a file. Raises ValueError for a document that names somebody."""
+    """Return the function that removes the metadata of a file. Raises ValueError for a document that names somebody,
+    and for a form that is not known: a drawing of AutoCAD, a program or a DjVu has the name of its author, too.
+    """
     for place, mark, clean in _FORMS:
         if data.startswith(mark, place):
             return clean
@@ -64,6 +64,8 @@ def _clean_of(data: bytes) -> Callable[[bytes], bytes]:
             return lambda drawing: clean_svg(drawing, without_metadata)
         if _AUTHOR.search(data):
             raise ValueError
+    if _BINARY.search(data) and not data.startswith(_WIDE_TEXT):
+        raise ValueError
     return bytes
 
 
@@ -310,6 +312,10 @@ _UNKNOWN_TEXT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Cards of people and of meetings, mails with their header, and RTF that names its author."""
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+"""Bytes that no text has, whatever its alphabet."""
+_WIDE_TEXT = (b"\xff\xfe", b"\xfe\xff")
+"""How a text in UTF-16 begins."""
 _HEAD = 1024
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
 _AUTHOR = re.compile(

@@ -11,6 +11,7 @@ from hashlib import blake2b
 
 from core.deliveries.channels import Channels
 from core.directory import Directory
+from core.directory.offices import READING_ROLES, readers_of_office
 from core.errors import Conflict
 from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
@@ -35,8 +36,6 @@ from core.threads.threads import (
 from core.updates.events import SEND_REPLY
 
 _SENDER, _NOTICES = Sender("replies"), Sender(NOTICES)
-_STAFF = frozenset({"trainer", "staff", "admin"})
-"""The roles that read an office."""
 _MOST_CHARACTERS = 4000
 """Of a message with its first line; the words of a longer one go out by themselves."""
 _QUOTE = 60
@@ -49,7 +48,8 @@ class Written:
     """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
     many files cannot be passed on; `attachments`: those that can. `next_file`: when its author may send another one,
     None for now. `corrects`: it is an edit of an earlier message. `is_unverified`: somebody else may have written it.
-    `is_mailed`: it came by mail, so a machine may answer what Ada says about it.
+    `is_mailed`: it came by mail, so a machine may answer what Ada says about it. `small_pictures`: how many of a
+    signature were left out.
     """
 
     event: str
@@ -60,6 +60,7 @@ class Written:
     next_file: timedelta | None = None
     is_unverified: bool = False
     is_mailed: bool = False
+    small_pictures: int = 0
 
     @property
     def digest(self) -> str:
@@ -103,7 +104,7 @@ class Relay:
         """
         message = ThreadMessage(
             *(0, "person", 0, person.id, written.text, way.channel, written.files, "", written.corrects),
-            *(written.attachments, written.is_unverified),
+            *(written.attachments, written.is_unverified, written.small_pictures),
         )
         delivery = about.id if about else ""
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
@@ -136,7 +137,7 @@ class Relay:
             *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", written),
         )
         about = 0, STAFF, 0, by, written.text, channel, written.files, accepted.id, written.corrects
-        message = ThreadMessage(*about, written.attachments)
+        message = ThreadMessage(*about, written.attachments, small_pictures=written.small_pictures)
         added = await self._threads.add_of_staff(thread, written.event, message)
         if not in_topic:
             await self._show_in_topic(thread, name, written)
@@ -262,9 +263,7 @@ class Relay:
             owner = await self._owner_of(tenant, inbox)
             return [owner] if owner and not owner.blocked else []
         (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-        members = await self._directory.groups.member_ids(tenant, inbox.id) if group else []
-        found = await self._directory.users.lookup(tenant, members) if members else []
-        return [user for user in found if user and not user.blocked and _may_read(inbox, user)]
+        return (await readers_of_office(self._directory, tenant, inbox.id) if group else None) or []
 
     async def reads(self, tenant: str, inbox: Inbox, user: User) -> bool:
         """Return whether a person reads an inbox."""
@@ -276,12 +275,14 @@ class Relay:
         return owner is not None and id_text(owner.id) == id_text(user.id)
 
     async def is_abandoned(self, tenant: str, inbox: Inbox) -> bool:
-        """Return whether nobody reads an inbox any more: its person was deleted or is blocked, or its group is gone.
-        That of a person that the directory has never known is read by a program.
+        """Return whether nobody reads an inbox any more: its person was deleted or is blocked, its group is gone, or
+        all its members are students or blocked. That of a person that the directory has never known, and of a group
+        without members, is read by a program.
         """
         if inbox.kind == OFFICE:
             (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-            return group is None
+            readers = await readers_of_office(self._directory, tenant, inbox.id)
+            return group is None or readers == []
         owner = await self._owner_of(tenant, inbox)
         return owner.blocked if owner else await self._threads.heir_of(tenant, inbox.id) is not None
 
@@ -457,7 +458,7 @@ class Relay:
 
 
 def _may_read(inbox: Inbox, user: User) -> bool:
-    return inbox.kind == USER or user.role in _STAFF
+    return inbox.kind == USER or user.role in READING_ROLES
 
 
 def person_of(user: User | None, fallback: Id, name: str | None) -> Correspondent:
@@ -471,6 +472,7 @@ def _texts(head: str, written: Written, locale: str) -> list[str]:
     """Return the texts that go out: one, or two if the words are too long for a line before them."""
     tail = [say("reply_unverified", locale)] if written.is_unverified else []
     tail += [say("reply_files_left", locale, files=written.files)] if written.files else []
+    tail += [say("reply_small_pictures", locale, pictures=written.small_pictures)] if written.small_pictures else []
     if len(written.text) > _MOST_CHARACTERS:
         return ["\n".join([head, *tail]), written.text]
     return ["\n".join([head, written.text, *tail] if written.text else [head, *tail])]

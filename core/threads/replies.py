@@ -13,7 +13,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from urllib.parse import quote as percent_encoded
 
+from core.admission.actions import ActionLog, OperatorAction
 from core.admission.quotas import may_reply
 from core.deliveries.histories.encoding import THREAD
 from core.deliveries.received import ReceivedMessages
@@ -40,6 +42,7 @@ from core.updates.events import (
     REPLIES_TUBE,
     SEND_REPLY,
     TUBE,
+    TYPED,
     Event,
     decode,
     encode,
@@ -192,6 +195,7 @@ class ReplyWorker:
     async def _place(self, reply: Incoming) -> None:
         author = reply.author
         if author and author.blocked:
+            await self._note_blocked(reply, author)
             return
         if not (reply.written.text or reply.written.files):
             if not reply.written.corrects:  # such as a message that was forwarded and has only a map
@@ -211,6 +215,18 @@ class ReplyWorker:
             await self._to_thread(reply, about)
         else:
             await self._to_inbox(reply, about)
+
+    async def _note_blocked(self, reply: Incoming, author: User) -> None:
+        """Count a reply of a blocked person for the sender, and note it for administrators: one entry a day. The person
+        gets no message, so no notice either.
+        """
+        if reply.source and reply.is_quoted:
+            key = reply.source.key
+            await self._store.run("count_refused_reply", key.shard, key.suffix, reply.source.number)
+        what = "a message of a blocked person was not passed on"
+        place = f"/v1/users/{percent_encoded(id_text(author.id), safe='')}"
+        action = OperatorAction("ada", "Ada", reply.way.channel, what, place)
+        await ActionLog(self._store).write(reply.tenant, action, f"blocked.{id_text(author.id)}")
 
     async def _to_inbox(self, reply: Incoming, about: RepliedDelivery) -> None:
         """Add a reply to the inbox that its delivery names; to the office if nobody reads that any more."""
@@ -387,7 +403,7 @@ class ReplyWorker:
     async def _is_held(self, reply: Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""
         typed = f"{reply.written.text}\n{typed_names(reply.event)}"
-        found = [] if ADDRESSES in reply.confirmed else typed_addresses(typed)
+        found = [] if ADDRESSES in reply.confirmed else [*typed_addresses(typed), *reply.event.get(TYPED, ())]
         if found and not await may_reply(self._store, reply.tenant, *reply.way):
             log.info("%s: a reply with an address was not passed on: there were too many today", reply.way.channel)
             await self._relay.refuse_addresses(reply.tenant, author, reply.way)

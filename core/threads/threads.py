@@ -30,6 +30,8 @@ PERSON, STAFF = "person", "staff"
 MOST_MESSAGES = 1000
 """The newest that a thread keeps."""
 _AT_ONCE = 100
+_SEARCHED = 500
+"""The threads that a search looks at before it returns."""
 
 _KEPT_MS = timedelta(days=400) // timedelta(milliseconds=1)
 """As in add_to_thread, unless the settings of the store say otherwise."""
@@ -78,7 +80,8 @@ class ReplyRoute(NamedTuple):
 class ThreadMessage(Struct, frozen=True):
     """`by`: who has written it. `files`: how many files the author had added that are not passed on; `attachments`:
     those that are. `delivery`: by which an answer went out. `at`: Unix ms. `corrects`: it is an edit of an earlier
-    message of its author. `is_unverified`: somebody else may have written it.
+    message of its author. `is_unverified`: somebody else may have written it. `small_pictures`: of the
+    signature of a mail, which are left out.
     """
 
     number: int
@@ -92,6 +95,7 @@ class ThreadMessage(Struct, frozen=True):
     corrects: bool = False
     attachments: Sequence[ThreadFile] = ()
     is_unverified: bool = False
+    small_pictures: int = 0
 
 
 class _Stored(Struct, frozen=True, omit_defaults=True):
@@ -103,6 +107,7 @@ class _Stored(Struct, frozen=True, omit_defaults=True):
     corrects: bool = False
     attachments: Sequence[ThreadFile] = ()
     is_unverified: bool = False
+    small_pictures: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,7 @@ class Threads:
     ) -> Added:
         one = message
         content = one.by, one.text, one.channel, one.files, one.delivery, one.corrects, one.attachments
-        stored = _Stored(*content, one.is_unverified)
+        stored = _Stored(*content, one.is_unverified, one.small_pictures)
         reply = await self._store.run(
             "add_to_thread",
             *(_shard_of(thread), thread, tenant, str(inbox), event, message.side, compact_json(stored)),
@@ -221,14 +226,36 @@ class Threads:
         name = "unread_threads" if unread else "inbox"
         key = KEYS[name].at(self._store.shard_of(f"{tenant}:{inbox}"), tenant, str(inbox))
         newest, _, last_id = cursor.partition("-") if cursor else ("+inf", "", "")
+        same_moment = int(await self._store.command("ZCOUNT", key, newest, newest)) if cursor else 0
         rows: Sequence[Any] = await self._store.command(
-            "ZRANGE", key, newest, "-inf", "BYSCORE", "REV", "LIMIT", 0, 2 * limit + 1, "WITHSCORES"
+            "ZRANGE", key, newest, "-inf", "BYSCORE", "REV", "LIMIT", 0, same_moment + limit + 1, "WITHSCORES"
         )
         listed = [(one, int(at)) for one, at in rows if not cursor or int(at) < int(newest) or one < last_id]
         shown = listed[:limit]
         found = [await self._read(tenant, thread) for thread, _ in shown]
         more = f"{shown[-1][1]}-{shown[-1][0]}" if len(listed) > limit else None
         return [one for one in found if one], more
+
+    async def search(
+        self, tenant: str, inbox: Inbox, text: str, cursor: str | None, limit: int, *, unread: bool = False
+    ) -> tuple[list[Thread], str | None]:
+        """Return threads of an inbox with a text in the name of the person or in one of the newest hundred messages, as
+        `page` does. It ends after 500 threads, so a page may be empty and have a next one.
+        """
+        found: list[Thread] = []
+        looked_at, wanted = 0, text.casefold()
+        while True:
+            part, cursor = await self.page(tenant, inbox, cursor, limit - len(found), unread=unread)
+            found += [one for one in part if await self._contains(one, wanted)]
+            looked_at += len(part)
+            if cursor is None or len(found) == limit or looked_at >= _SEARCHED:
+                return found, cursor
+
+    async def _contains(self, thread: Thread, wanted: str) -> bool:
+        if wanted in (thread.person.name or "").casefold():
+            return True
+        newest = await self.messages(thread, 0, _AT_ONCE)
+        return any(wanted in one.text.casefold() for one in newest)
 
     async def has_any(self, tenant: str, inbox: Inbox) -> bool:
         """Return whether an inbox has a thread."""
@@ -396,4 +423,5 @@ def _message(number: int, text: str) -> ThreadMessage:
     at, side, _, encoded = text.split(" ", 3)
     stored = msgspec.json.decode(encoded, type=_Stored)
     content = stored.by, stored.text, stored.channel, stored.files, stored.delivery, stored.corrects
-    return ThreadMessage(number, side, int(at), *content, stored.attachments, stored.is_unverified)
+    about = stored.attachments, stored.is_unverified, stored.small_pictures
+    return ThreadMessage(number, side, int(at), *content, *about)

@@ -17,7 +17,7 @@ from core.admission.quotas import ADMIN
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, write_time
 from core.model.content import AttachmentType
-from core.model.field_types import UploadId
+from core.model.field_types import Label, UploadId
 from core.model.history_key import Id
 from core.model.people import User, id_text
 from core.threads import Inbox, Thread, ThreadMessage
@@ -59,6 +59,7 @@ class MessageView(Struct):
     """A message of a thread. `side`: person or staff; `by`: the id of who has written it. `files`: how many files its
     author had added that are not passed on; `attachments`: those that are. `delivery`: by which an answer went out.
     `corrects`: it is an edit of an earlier message of its author. `unverified`: somebody else may have written it.
+    `small_pictures`: how many of the signature of a mail were left out.
     """
 
     number: int
@@ -72,6 +73,7 @@ class MessageView(Struct):
     corrects: bool = False
     attachments: Sequence[ThreadFileView] = ()
     unverified: bool = False
+    small_pictures: int = 0
 
     @classmethod
     def of(cls, one: ThreadMessage) -> "MessageView":
@@ -88,6 +90,7 @@ class MessageView(Struct):
             one.corrects,
             [ThreadFileView(file.id, file.name, file.type, file.bytes) for file in one.attachments],
             one.is_unverified,
+            one.small_pictures,
         )
 
 
@@ -155,9 +158,12 @@ class ThreadDetails(Struct):
 
 
 class ThreadQuery(RequestModel, frozen=True):
-    """`inbox`: user:ID or office:GROUP; default: the person's own. `unread`: only threads with unread messages."""
+    """`inbox`: user:ID or office:GROUP; default: the person's own. `q`: a text in the name of the person or in one of
+    the newest hundred messages. `unread`: only threads with unread messages.
+    """
 
     inbox: InboxName | UnsetType = UNSET
+    q: Label | UnsetType = UNSET
     unread: Literal["", "1", "true", "0", "false"] | UnsetType = UNSET
     cursor: Annotated[str, cursor_form("^[0-9]{1,15}-[0-9]{1,5}[.][0-9a-f]{20}$")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
@@ -222,10 +228,12 @@ async def list_page(request: Request[None, ThreadQuery]) -> Response:
         raise Invalid("INBOX_MISSING", "A program has no inbox of its own: name one.", "inbox")
     inbox = Inbox.parse(query.inbox) if query.inbox else Inbox(USER, id_text(person.id) if person else "")
     await _check_reader(request, inbox)
-    threads = request.services.core.threads
-    found, more = await threads.page(
-        request.tenant, inbox, query.cursor or None, query.limit or 50, unread=query.unread in ("", "1", "true")
-    )
+    threads, page_of = request.services.core.threads, (query.cursor or None, query.limit or 50)
+    is_unread = query.unread in ("", "1", "true")
+    if query.q:
+        found, more = await threads.search(request.tenant, inbox, query.q, *page_of, unread=is_unread)
+    else:
+        found, more = await threads.page(request.tenant, inbox, *page_of, unread=is_unread)
     views = [ThreadView.of(one, await _reader(request, one.answering)) for one in found]
     page = ThreadPage(await _own_inboxes(request), views, more)
     return Response(page, headers=next_page_link(request.http, more))
@@ -339,7 +347,9 @@ async def _check_reader(request: ApiRequest, inbox: Inbox) -> None:
     if not may_read:
         raise Forbidden("INBOX_NOT_YOURS", "Nobody but its readers sees an inbox.", "inbox")
     if not reason_of(request.http):
-        raise Forbidden("REASON_MISSING", "Threads of others are read only with a reason, in the header Ada-Reason.")
+        raise Forbidden(
+            "REASON_MISSING", "Threads of others are read only with a reason: the header Ada-Reason, --reason."
+        )
     await write_reading(f"read {inbox}", request)
 
 

@@ -586,6 +586,26 @@ async def test_two_installations_of_ada_that_mail_each_other_stop_at_once(school
     assert await school.words() == ["By hand"]
 
 
+async def test_the_words_of_a_very_long_mail_are_a_file_whose_addresses_are_asked_about(school: School) -> None:
+    await school.send()
+    (first,) = await school.mails(1)
+    mail = a_mail(str(first["Reply-To"]), "слово " * 24_000 + "звоните +7 912 345-67-89")
+    mail.add_attachment(b"logo", maintype="image", subtype="png", cid="<logo>", disposition="inline")
+    assert (await post(school.api, mail)).json == {"result": "taken"}
+    asked = (await school.mails(2))[1]
+    assert "+7 912 345-67-89" in plain_text(asked)
+    assert await school.words() == []
+    await school.write(str(asked["Reply-To"]), "1", message_id="<2@home.example>")
+    await until(lambda: _has(school, 1))
+    page = (await school.api.call("GET", "/v1/threads?inbox=user:7", headers=REASON)).json
+    newest = page["threads"][0]["newest"]
+    assert (newest["text"], newest["files"], newest["small_pictures"]) == ("", 0, 1)
+    (file,) = newest["attachments"]
+    where = f"/v1/threads/{page['threads'][0]['id']}/messages/1/files/{file['id']}"
+    found = await school.api.call("GET", where, headers=REASON)
+    assert found.body.decode().endswith("слово звоните +7 912 345-67-89")
+
+
 async def test_two_robots_stop_after_one_round(school: School) -> None:
     """The other robot answers each mail, and names itself nowhere."""
     await school.send()

@@ -2,16 +2,20 @@
 
 import asyncio
 import io
+import json
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from cli.client.http_client import HttpClient
+from cli.command import CommandFailed
 from cli.commands.messages.threads import inbox, reply
 from core.model.content import Feature
 from core.model.people import Group
+from core.redis.keys import KEYS
 from core.threads.metadata import without_metadata
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, ThreadMessage
 from tests.core.threads.test_metadata import photograph
@@ -100,7 +104,7 @@ async def test_an_answer_has_ten_files_of_20_megabytes_each_at_most(api: Api, co
     )
     where, ids = f"/v1/threads/{(await written(api)).thread}/messages", []
     for size in (20 * 2**20, 20 * 2**20 + 1):
-        uploaded = await api.services.uploads.store("default", "film.bin", io.BytesIO(bytes(size)))
+        uploaded = await api.services.uploads.store("default", "film.txt", io.BytesIO(b"x" * size))
         ids.append(uploaded.id)
     eleven = await browser.call("POST", where, {"files": ids[:1] * 11})
     assert (eleven.status, eleven.code) == (400, "TOO_MANY_ATTACHMENTS")
@@ -257,7 +261,78 @@ async def test_the_verbs_reply_and_inbox_send_and_name_files(
         thread=added.thread, text=None, file=[str(file)], with_addresses=False, again=False, repeat_key="k1", **common
     )
     assert await reply(client, given) == 0
-    assert await inbox(client, Namespace(what=added.thread, unread=False, **common)) == 0
-    sent, *_, last = capsys.readouterr().out.splitlines()
+    assert await inbox(client, Namespace(what=added.thread, unread=False, search="", **common)) == 0
+    sent, *shown, last = capsys.readouterr().out.splitlines()
     assert sent.endswith("  sent")
-    assert last.endswith(": [Marks.pdf]")
+    assert [shown[0], shown[2]] == ["P4 and user:1, in sms", "  Hello"]
+    assert last == "  [Marks.pdf]"
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_reader_finds_a_thread_by_the_name_or_the_words_and_pages_of_one_moment_are_whole(api: Api) -> None:
+    core, browser = api.services.core, await as_person(api, 1)
+    for number in range(9):
+        message = ThreadMessage(0, "person", 0, f"s{number}", f"Lab report {number}, ПОЧТОЙ", "sms")
+        person, way = Correspondent(f"s{number}", f"Мария {number}"), ReplyRoute("sms", f"+7999111220{number}")
+        await core.threads.add_of_person("default", P1, person, way, "", f"e{number}", message)
+    key = KEYS["inbox"].at(core.store.shard_of(f"default:{P1}"), "default", str(P1))
+    members = await core.store.command("ZRANGE", key, 0, -1)
+    await core.store.command("ZADD", key, *(one for member in members for one in (1_700_000_000_000, member)))
+
+    async def all_of(**query: str) -> list[str]:
+        texts: list[str] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = (await browser.call("GET", f"/v1/threads?{urlencode({**query, **cursor, 'limit': 2})}")).json
+            assert len(page["threads"]) <= 2
+            texts += [one["newest"]["text"][:12] for one in page["threads"]]
+            if page["next"] is None:
+                return sorted(texts)
+            cursor = {"cursor": page["next"]}
+
+    every = [f"Lab report {number}" for number in range(9)]
+    assert await all_of() == every
+    assert await all_of(q="мария") == await all_of(q="почтой") == every
+    assert await all_of(q="РИЯ 3") == await all_of(q="report 3") == ["Lab report 3"]
+    assert await all_of(q="Пётр") == []
+    answered = members[0]
+    thread = await core.threads.find("default", answered)
+    await core.threads.mark_read(thread, thread.messages)
+    assert len(await all_of(q="мария", unread="true")) == 8
+
+
+@pytest.mark.usefixtures("people")
+async def test_rows_of_an_inbox_fit_a_terminal_and_its_pages_are_whole(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long_name = "Константинопольская Ольга-Александра Владимировна"
+    for number in range(3):
+        text = f"{number} Я приду, если\nпогода позволит, " + "и ещё слово " * 30
+        message = ThreadMessage(0, "person", 0, f"s{number}", text, "telegram-bot")
+        person, way = Correspondent(f"s{number}", long_name), ReplyRoute("telegram-bot", f"10007{number}")
+        await api.services.core.threads.add_of_person("default", P1, person, way, "", f"e{number}", message)
+    wanted = {"name": "mine", "scopes": ["read"], "days": 1}
+    own = (await (await as_person(api, 1)).call("POST", "/v1/me/keys", wanted)).json["secret"]
+    operator, reader = HttpClient(api.url, api.secret), HttpClient(api.url, own)
+
+    async def printed(client: HttpClient, what: str = "", **options: object) -> list[str]:
+        defaults = {"what": what, "reason": "", "unread": False, "search": "", "json": False}
+        assert await inbox(client, Namespace(**{**defaults, **options})) == 0
+        return capsys.readouterr().out.splitlines()
+
+    with pytest.raises(CommandFailed, match=r"of no person.*\n.*ada inbox ID --reason WHY"):
+        await printed(operator)
+    with pytest.raises(CommandFailed, match="REASON_MISSING"):
+        await printed(operator, "1")
+    lines = await printed(reader)
+    assert lines == await printed(operator, "1", reason="why")
+    assert len(lines) == 6
+    thread = await printed(reader, lines[0].split()[0])
+    assert max(map(len, [*lines, *thread])) <= 80
+    assert lines[1].startswith("  Константинопольская Ольга-Але…: 2 Я приду, если погода")
+    assert lines[0].split()[2].endswith("+00:00")
+    assert thread[1].startswith(lines[0].split()[1])
+    assert [json.loads(one)["person"]["id"] for one in await printed(reader, json=True)] == ["s2", "s1", "s0"]
+    assert await printed(reader, search="1 я приду") == lines[2:4]
+    with pytest.raises(CommandFailed, match="--search choose threads"):
+        await printed(reader, lines[0].split()[0], search="x")

@@ -37,6 +37,7 @@ function contextOf(place) {
     signedIn, signOut: leaveSession, hasEnded,
     /** Writes filters into the address without a new entry in the history of the browser. */
     setQuery(changes) {
+      if (context.signal.aborted) return; // a field reports its change when its page is left
       const query = new URLSearchParams(Object.entries({ ...context.query, ...changes }).filter(([, value]) => value !== "" && value !== false && value !== undefined));
       context.query = Object.fromEntries(query);
       const path = [place.name, ...place.parameters].map(encodeURIComponent).join("/");

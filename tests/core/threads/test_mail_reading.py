@@ -101,11 +101,20 @@ def test_files_are_read_and_the_small_pictures_of_signatures_are_not() -> None:
     mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="работа.pdf")
     mail.add_attachment(b"logo", maintype="image", subtype="png", cid="<logo>", disposition="inline")
     mail.add_attachment(b"x" * 30_000, maintype="image", subtype="jpeg", cid="<photo>", disposition="inline")
-    files = read_mail(mail.as_bytes()).files
-    assert [(one.type, one.name, one.data[:4]) for one in files] == [
+    read = read_mail(mail.as_bytes())
+    assert [(one.type, one.name, one.data[:4]) for one in read.files] == [
         (AttachmentType.DOCUMENT, "работа.pdf", b"%PDF"),
         (AttachmentType.PHOTO, "", b"xxxx"),
     ]
+    assert read.small_pictures == 1
+
+
+def test_what_is_cut_off_from_a_very_long_mail_counts_as_a_file_and_a_long_quote_does_not() -> None:
+    long, quoting = a_mail(), a_mail()
+    long.set_content("words " * 40_000)
+    quoting.set_content("Hello\n" + "> words\n" * 40_000)
+    assert [(one.name, one.data) for one in read_mail(long.as_bytes()).files] == [("", b"")]
+    assert (read_mail(quoting.as_bytes()).text, read_mail(quoting.as_bytes()).files) == ("Hello", ())
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,9 @@ def test_a_video_keeps_each_byte_of_its_pictures_in_its_place() -> None:
     assert cleaned.index(b"pictures") == video.index(b"pictures")
 
 
+OTHER_TEXTS = ("Ёж;5\t\r\n\f".encode("cp1251"), "Ёж".encode("utf-16"), "Ёж".encode("koi8-r"), "Ёж".encode("cp866"))
+
+
 def test_a_sound_loses_its_tags_and_a_text_stays_as_it_is() -> None:
     assert without_metadata(b"ID3\x04\0\0\0\0\0\x0c" + SECRET + b"\xff\xfbsound") == b"\xff\xfbsound"
     twice = b"ID3\x04\0\0\0\0\0\x01xID3\x04\0\0\0\0\0\x0c" + SECRET + b"\xff\xfbsound"
@@ -94,7 +97,15 @@ def test_a_sound_loses_its_tags_and_a_text_stays_as_it_is() -> None:
     head = foot[:20] + b"\0\0\0\xa0" + foot[24:]
     assert without_metadata(b"\xff\xfbsound" + tag + foot) == b"\xff\xfbsound"
     assert without_metadata(b"\xff\xfasound" + head + tag + foot[:20] + head[20:]) == b"\xff\xfasound"
-    for text in (b"The free lunch", b"FORMULA: 1\n\n", b"<p>To: you</p>", b"caffeine", b"", b"To: you\n\nHello"):
+    for text in (
+        b"The free lunch",
+        b"FORMULA: 1\n\n",
+        b"<p>To: you</p>",
+        b"caffeine",
+        b"",
+        b"To: you\n\nHello",
+        *OTHER_TEXTS,
+    ):
         assert without_metadata(text) == text
 
 
@@ -140,6 +151,10 @@ def test_a_flac_keeps_each_byte_of_its_sound_in_its_place() -> None:
         b"%!PS-Adobe-3.0\n%%For: Masha",
         bytes(257) + b"ustar\x0000masha",
         b"FORM\0\0\0\x04AIFFAUTH",
+        b"AC1032\0\0\0\0LASTSAVEDBYMasha",
+        b"AT&TFORM\0\0\0\x20DJVUANTaMasha",
+        b"MZ\x90\0\x03CompanyName\0Masha",
+        b"SQLite format 3\0Masha",
         *(b"\x1f\x8b\x08", b"Rar!\x1a\x07", b"7z\xbc\xaf\x27\x1c", b"\0\0\0\x0cjP  \r\n"),
     ],
 )

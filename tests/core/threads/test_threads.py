@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from core.admission.actions import ActionFilter, ActionLog
 from core.admission.quiet_hours import OfficeHours, Opening, TenantOfficeHours
 from core.deliveries.histories.encoding import PAGE
+from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import MOST, ReceivedMessage, ReceivedMessages
 from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
@@ -693,6 +695,41 @@ async def test_an_inbox_is_read_in_pages(school: School) -> None:
     second, end = await threads.page(TENANT, ANNAS, cursor, 1)
     assert (sorted(one.person.name or "" for one in (*first, *second)), end) == (["Boris", "Maria"], None)
     await school.stack.redis.zadd(key, newest)
+
+
+async def test_an_office_without_a_reader_is_refused_and_its_replies_go_to_another_one(school: School) -> None:
+    groups, users = school.core.directory.groups, school.core.directory.users
+    await groups.create(TENANT, Group("club", "Club"), [BORIS.id, OLGA.id])
+    message = await school.send(replies="club")
+    await users.update(TENANT, 8, UserChange(blocked=True))
+    with pytest.raises(Invalid) as refused:
+        await school.order(replies="club")
+    assert (refused.value.code, refused.value.path) == ("OFFICE_NOT_FOUND", "replies")
+    await school.write(MARIA, "May I come?", quoted=message)
+    assert await school.threads(Inbox("office", "club")) == [], "only a student is left there"
+    (thread,) = await school.threads(OFFICE)
+    assert await school.said(thread) == [("person", "May I come?")]
+    await groups.create(TENANT, Group("helpdesk"), [])
+    await school.write(MARIA, "Hello", quoted=await school.send(replies="helpdesk"))
+    assert len(await school.threads(Inbox("office", "helpdesk"))) == 1, "a program reads a group without members"
+
+
+async def test_the_reply_of_a_blocked_person_is_counted_for_the_sender_and_noted_for_administrators(
+    school: School,
+) -> None:
+    message = await school.send()
+    await school.core.directory.users.update(TENANT, 1, UserChange(blocked=True))
+    for text in ("And tomorrow?", "Why not?"):
+        await school.write(MARIA, text, quoted=message)
+    assert await school.threads() == []
+    assert school.got(MARIA) == ["No classes"]
+    (logged,), _ = await ActionLog(school.core.store).page(TENANT, ActionFilter(), None, 10)
+    assert logged.action.what == "a message of a blocked person was not passed on"
+    assert (logged.action.target, logged.action.count) == ("/v1/users/1", 2)
+    received = await ReceivedMessages(school.core.store).last(TENANT, BOT, "100001", since=0)
+    assert received
+    history = await HistoryReader(school.core.store).read_fields(received.key, ["refused_replies"])
+    assert history == {"refused_replies": "1"}
 
 
 async def test_an_office_that_is_no_group_is_refused(school: School) -> None:

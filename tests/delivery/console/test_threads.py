@@ -2,6 +2,7 @@
 
 import io
 import uuid
+from pathlib import Path
 
 from core.redis.store import Store
 from core.threads.files import ThreadFile
@@ -12,7 +13,9 @@ from tests.delivery.console.test_daily_work import signed_in
 from tests.support.waiting import until
 
 
-async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store, axe_source: str) -> None:
+async def test_a_teacher_reads_and_answers_a_reply(
+    person: Person, store: Store, axe_source: str, tmp_path: Path
+) -> None:
     teacher, own = await signed_in(person, store, "trainer")
     await teacher.visit("inbox", language="ru", width=390)
     await teacher.sees("Ответов пока нет")
@@ -26,6 +29,10 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.visit("inbox", language="ru", width=390)
     await teacher.sees("1 новое")
     await teacher.has_no_barrier_on_a_phone(axe_source, "inbox")
+    await teacher.writes("Имя или слова", "пётр")
+    await teacher.sees("Ничего не найдено")
+    await teacher.writes("Имя или слова", "иванова")
+    await teacher.sees("1 новое")
     await teacher.go(f"thread/{added.thread}")
     await teacher.sees("А в пятницу будут пары?")
     await teacher.sees("Не передано файлов: 2")
@@ -42,6 +49,16 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await teacher.confirms()
     await teacher.sees("Или звоните: 8 912 345-67-89")
     await teacher.has_no_barrier_on_a_phone(axe_source, "thread")
+    (tmp_path / "Ведомость.pdf").write_bytes(b"%PDF")
+    await teacher.sees("Файлы с этого устройства")
+    await teacher.browser.choose_files("#uploads", tmp_path / "Ведомость.pdf")
+    await teacher.sees("1 кБ")
+    await teacher.browser.run("document.querySelector('textarea').focus()")
+    for _ in range(3):  # the files, the cross beside the file, the button
+        await teacher.browser.press("Tab")
+    await teacher.browser.press("Enter")
+    await teacher.sees("Ответ отправлен")
+    await teacher.sees("Не передано файлов: 1")  # SMS shows none
     await teacher.presses("Не уведомлять")
     await teacher.sees("Человеку об этом не сообщают")
     await teacher.has_no_barrier_on_a_phone(axe_source, "thread")
@@ -65,7 +82,7 @@ async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store,
     await person.go("messages?sender=replies")
     await person.sees("Ответы людям")
     await teacher.visit("inbox", language="ru", width=390)
-    await teacher.sees("Ответ: Или звоните: 8 912 345-67-89")
+    await teacher.sees("Ответ: Не передано файлов: 1")
     await teacher.sees_no("1 новое")
     await teacher.go(f"thread/{added.thread}")
     await teacher.presses("Убрать из списка")

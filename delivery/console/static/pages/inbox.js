@@ -15,20 +15,24 @@ export default {
     paint(root, h("h1", {}, t("page.inbox")), choice, place);
     const list = table(place, {
       label: t("page.inbox"), context, id: (row) => row.id, href: (row) => `#/thread/${row.id}`,
-      filters: [{ name: "unread", label: t("inbox.shown"), options: [["", t("inbox.all")], ["true", t("inbox.unread_only")]] }],
+      filters: [{ name: "q", label: t("inbox.search"), type: "search" }, { name: "unread", label: t("inbox.shown"), options: [["", t("inbox.all")], ["true", t("inbox.unread_only")]] }],
       columns: [
         { title: t("inbox.person"), width: "1.5fr", name: nameOf, cell: (row) => [h("strong", {}, nameOf(row)), row.unread > 0 && [" ", tag("info", t("inbox.unread", { count: row.unread }))]] },
         { title: t("inbox.text"), width: "3fr", cell: (row) => [answering(row, context.me), h("span", { class: "cut", dir: "auto" }, lineOf(row))] },
         { title: t("inbox.channel"), width: "9rem", cell: (row) => word("channel", row.channel) },
         { title: t("inbox.when"), width: "9rem", cell: (row) => moment(row.last_at) },
       ],
-      load: async ({ cursor, signal, unread }) => {
-        const page = await api.get("/v1/threads", { inbox: context.query.inbox, unread, cursor, limit: 50 }, { signal });
+      load: async ({ signal, ...asked }) => {
+        let page;
+        do { // a search of many threads may find none in the first of them
+          page = await api.get("/v1/threads", { inbox: context.query.inbox, ...asked, limit: 50 }, { signal });
+          asked.cursor = page.next;
+        } while (page.next && !page.threads.length);
         countUnread(page.inboxes);
         paint(choice, page.inboxes.length > 1 && chooser(page.inboxes, context, list));
         return { rows: page.threads, next: page.next };
       },
-      whenEmpty: { title: t("inbox.none"), text: t("inbox.none_text") },
+      whenEmpty: { title: t("inbox.none") },
     });
     follow(["reply"], () => list.update(), context.signal);
   },
@@ -45,7 +49,7 @@ function answering(row, me) {
 }
 
 function lineOf({ newest }) {
-  const text = newest && (newest.text || t("inbox.files", { count: newest.files }));
+  const text = newest && (newest.text || newest.attachments.map((one) => one.name).join(", ") || t("inbox.files", { count: newest.files }));
   return newest?.side === "staff" ? `${t("inbox.answered")}: ${text}` : text;
 }
 

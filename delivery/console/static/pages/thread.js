@@ -7,12 +7,9 @@ import { ask, confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { submits, toast, withStates } from "../lib/page.js";
 import { colleagueOf, nameOf } from "./inbox.js";
+import { Attachments } from "./write_files.js";
 
-const ASKED = {
-  ADDRESS_IN_TEXT: { flag: "with_addresses", title: "inbox.address", text: "inbox.address_text" },
-  ANSWERED_ALREADY: { flag: "again", title: "inbox.second", text: "inbox.second_text" },
-  ANSWERING_NOW: { flag: "again", title: "inbox.both", text: "inbox.both_text" },
-};
+const ASKED = { ADDRESS_IN_TEXT: ["with_addresses", "inbox.address"], ANSWERED_ALREADY: ["again", "inbox.second"], ANSWERING_NOW: ["again", "inbox.second"] };
 // The server forgets after a minute who is answering.
 const NOTED_EVERY = 20000, FORGOTTEN_AFTER = 61000;
 
@@ -21,29 +18,29 @@ export default {
   right: ["read", "person"],
   render(root, [id], context) {
     const path = `/v1/threads/${encodeURIComponent(id)}`, place = newId("answer");
-    let key = randomKey();
+    let key = randomKey(), isFirst = true;
+    const draft = { uploads: [] };
+    const files = new Attachments({ draft, context, changed: (part) => Object.assign(draft, part), paintForm: () => show() });
     const load = async () => {
-      const found = await api.get(path, { limit: 200 }, { signal: context.signal });
+      const found = await api.get(path, { limit: 1000 }, { signal: context.signal });
       if (found.thread.unread) await api.post(`${path}:read`);
       return found;
     };
-    const post = async (text, more) => {
-      await api.post(`${path}/messages`, { text, ...more }, { idempotencyKey: key });
+    const answers = async (answer) => {
+      const asked = await api.post(`${path}/messages`, answer, { idempotencyKey: key }).then(() => null, (error) => {
+        if (!ASKED[error.code] || answer[ASKED[error.code][0]]) throw error;
+        return ASKED[error.code];
+      });
       key = randomKey();
-      return true;
+      return !asked || await confirm({ title: t(asked[1]), action: t("inbox.address_send") }) && answers({ ...answer, [asked[0]]: true });
     };
-    const answers = (text, more = {}) => post(text, more).catch(async (error) => {
-      const asked = ASKED[error.code];
-      if (!asked || more[asked.flag]) throw error;
-      key = randomKey();
-      const isWanted = await confirm({ title: t(asked.title), text: t(asked.text), action: t("inbox.address_send") });
-      return isWanted && answers(text, { ...more, [asked.flag]: true });
-    });
     const send = submits(async (form) => {
       const text = form.elements.text.value;
-      if (!text.trim()) return form.elements.text.focus();
-      if (!await answers(text)) return;
+      if (files.areComing) return toast(t("write.files_coming"), "bad");
+      if (!text.trim() && !draft.uploads.length) return form.elements.text.focus();
+      if (!await answers({ ...text.trim() && { text }, files: draft.uploads.map((one) => one.id) })) return;
       form.elements.text.value = "";
+      draft.uploads = [];
       notedAt = 0;
       toast(t("inbox.sent"));
       await show();
@@ -64,24 +61,26 @@ export default {
       location.hash = "#/inbox";
     };
     const report = () => ask({
-      title: t("inbox.report"), text: t("inbox.report_text"), action: t("inbox.report_send"),
+      title: t("inbox.report"), text: t("inbox.report_text"), action: t("inbox.address_send"),
       fields: field({ label: t("inbox.report_why") }, h("input", { name: "why", maxlength: 256, required: true })),
       submit: async ({ why }) => { await api.post(`${path}:report`, { why }); toast(t("inbox.reported")); },
     });
-    const show = withStates(root, load, ({ thread, messages, next }) => {
+    const show = withStates(root, load, ({ thread, messages }) => {
       context.title(nameOf(thread));
       const colleague = colleagueOf(thread, context.me);
       clearTimeout(forgotten);
       if (colleague) forgotten = setTimeout(() => !context.signal.aborted && show(), FORGOTTEN_AFTER);
+      if (isFirst) requestAnimationFrame(() => root.querySelector("form")?.scrollIntoView({ block: "nearest" }));
+      isFirst = false;
       return [
         h("h1", {}, nameOf(thread)),
         h("p", { class: "quiet" }, t("inbox.way", { channel: word("channel", thread.channel) }), " ",
           thread.delivery && h("a", { href: `#/message/${encodeURIComponent(thread.delivery)}` }, t("inbox.about"))),
-        next && h("p", { class: "quiet" }, t("inbox.older")),
         h("ol", { class: "thread", "aria-live": "polite" }, [...messages].reverse().map((one) => bubble(one, thread, context.me))),
         h("p", { class: "quiet", role: "status" }, colleague && t("inbox.answering", { name: colleague })),
         h("form", { class: "thread-answer", onsubmit: send, oninput: (event) => thread.inbox.startsWith("office:") && note(event.target.value) }, h("label", { for: place }, t("inbox.answer")),
           h("textarea", { id: place, name: "text", rows: 3, maxlength: 4096, dir: "auto" }),
+          files.draw(),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("inbox.send")), h("a", { class: "button", href: "#/inbox" }, t("inbox.back")))),
         h("p", { class: "actions" },
           h("button", { type: "button", onclick: () => mark("mute", { muted: !thread.muted }) }, t(thread.muted ? "inbox.unmute" : "inbox.mute")),
@@ -99,7 +98,8 @@ const bubble = (one, thread, me) => h("li", { key: one.number, class: one.side }
   one.unverified && h("p", { class: "quiet" }, t("inbox.unverified")),
   one.text && h("p", { class: "said", dir: "auto" }, one.text),
   one.attachments.map(({ id, name }) => h("p", {}, h("a", { href: `/v1/threads/${thread.id}/messages/${one.number}/files/${id}`, download: name }, name))),
-  one.files > 0 && h("p", { class: "quiet" }, t("inbox.files", { count: one.files })));
+  one.files > 0 && h("p", { class: "quiet" }, t("inbox.files", { count: one.files })),
+  one.small_pictures > 0 && h("p", { class: "quiet" }, t("inbox.logos", { count: one.small_pictures })));
 
 function authorOf({ side, by }, thread, me) {
   if (side === "person") return nameOf(thread);
