@@ -107,6 +107,14 @@ async def test_whoever_opens_a_link_changes_nothing_and_a_post_answers(links: Li
     assert "Уже записано" in again
 
 
+async def test_of_two_people_with_the_same_link_the_last_one_counts_and_both_stay_visible(links: Links) -> None:
+    where = await links.ask()
+    for option in ("yes", "no"):
+        assert "Вы отвечаете как <b>Мария И. П.</b>" in text_of(await links.browse("POST", links.of(1), option=option))
+    answer = (await links.api.call("GET", f"{where}/answers")).json["recipients"][0]["answer"]
+    assert (answer["value"], answer["by"], [one["value"] for one in answer["revisions"]]) == ("no", "link", ["yes"])
+
+
 async def test_a_person_without_a_name_answers_by_its_number_and_each_link_for_its_own_person(links: Links) -> None:
     where = await links.ask()
     assert links.of(1) != links.of(2)

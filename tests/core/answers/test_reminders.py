@@ -16,12 +16,12 @@ from core.directory import Directory
 from core.model.delivery import Accepted, Strategy
 from core.model.history_key import Id
 from core.model.people import User, UserChange
-from core.model.question import AnswerKind, Escalate, Option, Question, Remind
+from core.model.question import AnswerKind, AnswerState, Escalate, Option, Question, Remind
 from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from core.updates.answer_worker import AnswerWorker
-from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Unknown
+from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Rejected, Unknown
 from tests.support.audited import violations_in
 from tests.support.stack import QUICK, TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
@@ -244,6 +244,26 @@ async def test_who_has_opted_out_or_is_blocked_gets_no_reminder(stack: Stack) ->
     await users.update(TENANT, 2, UserChange(blocked=True))
     assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
     await until(lambda: is_reminded(stack, accepted, {3: [(1, Status.SENT, None)]}))
+
+
+async def test_who_blocks_the_bot_after_the_question_stays_open_and_is_reached_no_more(stack: Stack) -> None:
+    blocked: set[str] = set()
+
+    def refuse(message: Message) -> Outcome:
+        return Rejected(Reason.BLOCKED) if message.address in blocked else sent(message)
+
+    await stack.courier(FakeCourier(respond=refuse))
+    accepted = await stack.deliver(person(1), question=PLAIN)
+    await stack.finished(accepted.key)
+    blocked.add("p1")
+    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.FAILED, Reason.BLOCKED)]}))
+    later = await stack.deliver(person(1), question=PLAIN)
+    await stack.finished(later.key)
+    found = [(await stack.history(one.key)).recipients[0] for one in (accepted, later)]
+    states = [(one.outcomes["echo"].status, one.answer and one.answer.state) for one in found]
+    assert states == [(Status.SENT, AnswerState.OPEN), (Status.FAILED, AnswerState.UNREACHABLE)]
+    await stack.audit()
 
 
 async def test_a_reminder_that_could_not_be_sent_ends_with_its_question(stack: Stack) -> None:
