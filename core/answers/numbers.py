@@ -24,7 +24,7 @@ from core.answers.answers import (
     no_question,
     written_value,
 )
-from core.answers.values import AskedInText, TextAnswer, meaning, wanted, written_answer
+from core.answers.values import AskedInText, TextAnswer, meaning, written_answer
 from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessage
 from core.errors import NotFound
@@ -157,12 +157,12 @@ class AnswerNumbers:
         note = "\n".join(filter(None, (found.note, rest.strip())))
         return _as_meaning(found._replace(note=note), row, is_mailed=True)
 
-    async def wanted(self, place: str) -> str:
-        """Return what an answer to a question has to be. Raises NotFound QUESTION_NOT_FOUND."""
+    async def asked(self, place: str) -> AskedRecipient:
+        """Return the question of a meaning. Raises NotFound QUESTION_NOT_FOUND."""
         asked = await self._find(place)
         if asked is None:
             raise no_question()
-        return wanted(asked.question)
+        return asked
 
     async def _is_choice(self, tenant: str, channel: str, address: str, text: str) -> bool:
         """Return whether a text is the number of a choice, too, that a later message has offered."""

@@ -24,9 +24,17 @@ _NUMBER = re.compile(r"([+\-−–]?)(\d{1,12}|\d{1,3}(?:[ \u00a0\u202f]\d{3}){1
 _ISO_DATE = re.compile(r"([1-9]\d{3})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _DATE = re.compile(r"(\d{1,2})[./](\d{1,2})[./]([1-9]\d{3}|\d{2})", re.ASCII)
 
-_NUMBERED = re.compile(r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
+_MONTHS = (
+    *("января", "февраля", "марта", "апреля", "мая", "июня", "июля", "августа", "сентября", "октября", "ноября"),
+    *("декабря", "january", "february", "march", "april", "june", "july", "august", "september", "october"),
+    *("november", "december"),
+)
+"""As they stand behind a day; without `may`, which is a verb, too."""
+_NO_DATE = rf"(?!\s*\d{{1,2}}\.?\s+(?i:{'|'.join(_MONTHS)})\b)"
+"""Before the number of a question: `1 сентября придём` begins with a day."""
+_NUMBERED = re.compile(_NO_DATE + r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
 _AFTER_WORDS = re.compile("[.,;:!–—-]+")
-_NUMBERED_VALUE = re.compile(r"\s*([1-9][0-9]?)[\s.):,;–—-]+(\S.*)", re.DOTALL)
+_NUMBERED_VALUE = re.compile(_NO_DATE + r"\s*([1-9][0-9]?)[\s.):,;–—-]+(\S.*)", re.DOTALL)
 _YES = frozenset({"да", "ага", "ок", "окей", "хорошо", "yes", "ok", "okay", "yep"})
 _NO = frozenset({"нет", "no", "nope"})
 _NEGATIVE = re.compile(

@@ -19,7 +19,17 @@ from core.queue import Attempt, QueueClient
 from core.redis.store import Store
 from core.threads.relay import Written
 from core.threads.threads import ReplyRoute
-from core.updates.events import CONFIRMED, MAIL, REPLIES_TUBE, SMALL_PICTURES, Event, Events, identity, is_for_topic
+from core.updates.events import (
+    CONFIRMED,
+    MAIL,
+    NO_ANSWER_TO,
+    REPLIES_TUBE,
+    SMALL_PICTURES,
+    Event,
+    Events,
+    identity,
+    is_for_topic,
+)
 from core.updates.ingress import Gathering, merge_forwards
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
@@ -38,8 +48,8 @@ class RepliedDelivery(Struct, frozen=True):
 
 class Incoming(Struct, frozen=True):
     """A message that arrived over `way`. `author`: None if the directory does not know it. `source`: the message
-    that it quotes, else the last one of the week. `confirmed`: the questions about it
-    that its author has answered by sending it. `attempt`: of its task.
+    that it quotes or whose question it does not answer, else the last one of the week. `confirmed`: the questions about
+    it that its author has answered by sending it. `attempt`: of its task.
     """
 
     tenant: str
@@ -78,7 +88,7 @@ class IncomingReplies:
             place = way.channel, str(event["chat_id"]), str(event["topic_id"])
             quoted = await self._received.last_in_topic(tenant, *place)
         else:
-            quoted = await self._received.quoted(tenant, *way, reference) if reference else None
+            quoted = asked_in(event) or (await self._received.quoted(tenant, *way, reference) if reference else None)
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         author = await self.author(tenant, way)
         about = written_of(tenant, event), way, author, source, quoted is not None, event.get(CONFIRMED) or ()
@@ -135,6 +145,12 @@ class UnquotedReplies:
 def forwards(store: Store, client: QueueClient, tenant: str) -> Gathering:
     """Return what makes one reply of the messages that a person forwards at once."""
     return Gathering(store, client, tenant, Events(client, tenant), merge_forwards, tube=REPLIES_TUBE)
+
+
+def asked_in(event: Event) -> ReceivedMessage | None:
+    """Return the message whose question an event was found not to answer."""
+    about = event.get(NO_ANSWER_TO)
+    return ReceivedMessage("", HistoryKey.parse(about[0]), about[1]) if about else None
 
 
 def a_week_before(store: Store) -> int:

@@ -20,8 +20,10 @@ import msgspec
 from core.admission import quotas
 from core.admission.quiet_hours import TenantQuietHours
 from core.answers import AnswerNumbers, Answers
+from core.answers.answers import AskedRecipient
 from core.answers.copies import Copies
 from core.answers.numbers import TextMeaning
+from core.answers.values import wanted
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
@@ -29,11 +31,24 @@ from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
+from core.model.question import AnswerVisibility
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
 from core.updates.answer_words import anonymous_text, is_alert, kept_text, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
-from core.updates.events import ANSWER_RESULT, ANSWER_TO, ANSWERS_TUBE, MAIL, AnonymousPress, Event, decode, identity
+from core.updates.events import (
+    ANSWER_RESULT,
+    ANSWER_TO,
+    ANSWERS_TUBE,
+    MAIL,
+    NO_ANSWER_TO,
+    AnonymousPress,
+    Event,
+    Events,
+    decode,
+    identity,
+    replies_tube,
+)
 from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
 
 log = logging.getLogger(__name__)
@@ -70,8 +85,9 @@ class AnswerWorker:
         self._directory = Directory(store)
 
     async def open(self) -> None:
-        """Create the tube. Raises StoreError."""
+        """Create the tubes. Raises StoreError."""
         await self._client.tubes.create(answers_tube())
+        await self._client.tubes.create(replies_tube())
 
     def worker(self) -> Worker:
         """Return a worker of the tube, to `run()` and to `stop()`. Any number of processes may have one."""
@@ -197,7 +213,7 @@ class AnswerWorker:
             return
         try:
             if given.is_wrong:
-                await self._reply(tenant, event, await self._numbers.wanted(given.place))
+                await self._correct(tenant, event, await self._numbers.asked(given.place))
                 return
             answer = await self._numbers.answer(tenant, channel, given, name)
         except Refused as refusal:
@@ -206,6 +222,17 @@ class AnswerWorker:
             return
         if is_alert(answer) or given.is_free_to_reply:
             await self._reply(tenant, event, kept_text(answer))
+
+    async def _correct(self, tenant: str, event: Event, asked: AskedRecipient) -> None:
+        """Reply what is wanted. Words go to the sender as well, as a reply: they may be meant for it. Those to a hidden
+        question do not, since the sender does not see its answers.
+        """
+        await self._reply(tenant, event, wanted(asked.question))
+        has_words = any(map(str.isalpha, str(event.get("event_text") or "")))
+        if has_words and asked.question.visible is AnswerVisibility.NAMED:
+            words = {name: value for name, value in event.items() if name != ANSWER_TO}
+            about = {NO_ANSWER_TO: [asked.key.id, asked.recipient.number]}
+            await Events(self._client, tenant).put_reply({**words, **about})
 
     async def _reply(self, tenant: str, event: Event, text: str) -> None:
         """Send a text back, once for each event, and not without end: a machine may answer."""

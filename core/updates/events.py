@@ -44,6 +44,8 @@ CONFIRMED = "confirmed_questions"
 """The field of a held reply that names the questions which its author has answered by sending it."""
 ANSWER_TO = "answer_to"
 """The field of an event whose text answers the question of a delivery."""
+NO_ANSWER_TO = "no_answer_to"
+"""The field of a reply whose words are no answer to the question of a delivery: that delivery, and the recipient."""
 KINDS = (
     "text",
     "callback",
@@ -125,7 +127,7 @@ class Events:
         it.
         """
         stored = checked({**event, "source": source})
-        for name in (ANSWER_TO, ANSWER_RESULT, CONFIRMED):
+        for name in (ANSWER_TO, ANSWER_RESULT, CONFIRMED, NO_ANSWER_TO):
             stored.pop(name, None)
         if is_anonymous_token(stored.get("callback_data")):
             stored = await self._without_answer(stored)

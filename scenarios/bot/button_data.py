@@ -1,7 +1,8 @@
 """The data of buttons that Ada makes: the text in a normal form (C-07), the scenario to which one leads (C-08), or the
 page that it shows (C-102). Pure.
 
-Under page 2 of 3 of a long list the buttons `‹ 1/3` and `3/3 ›` each show the page to which they lead.
+Under page 2 of 3 of a long list the buttons `‹ Page 1 of 3` and `Page 3 of 3 ›` each show the page to which they lead.
+They are in words, because where there are no buttons each is a line with a number.
 """
 
 import re
@@ -84,13 +85,15 @@ def list_id(identity: str) -> str:
     return blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
-def page_rows(options: Sequence[str], size: int, shown: PageTurn, columns: int = 1) -> list[list[Data]]:
-    """Return the rows of a page as authors write rows: `columns` options in each, and one that turns the pages."""
+def page_rows(options: Sequence[str], size: int, shown: PageTurn, words: str, columns: int = 1) -> list[list[Data]]:
+    """Return the rows of a page as authors write rows: `columns` options in each, and one that turns the pages.
+    `words`: of a page, `Page {page} of {pages}`.
+    """
     pages = -(-len(options) // size)
     page = min(shown.page, pages - 1)
     turns: list[Data] = [
-        {label: f"page:{shown.list_id}:{goal}"}
-        for goal, label in ((page - 1, f"‹ {page}/{pages}"), (page + 1, f"{page + 2}/{pages} ›"))
+        {mark.format(words.format(page=goal + 1, pages=pages)): f"page:{shown.list_id}:{goal}"}
+        for goal, mark in ((page - 1, "‹ {}"), (page + 1, "{} ›"))
         if 0 <= goal < pages
     ]
     of_page: list[Data] = list(options[page * size : (page + 1) * size])

@@ -151,13 +151,15 @@ a day and a time are chosen by buttons:
     - user: /over
     - bot: {contains: all these days or times are over}
     - user: /when
-    - bot: {text: Day?, buttons: [Wed 02.12, Thu 03.12, Fri 04.12, Sat 05.12, Sun 06.12, Mon 07.12, Tue 08.12, 2/2 ›]}
-    - press: 2/2 ›
-    - bot: {buttons: [Wed 09.12, Thu 10.12, Fri 11.12, ‹ 1/2]}
+    - bot:
+        text: Day?
+        buttons: [Wed 02.12, Thu 03.12, Fri 04.12, Sat 05.12, Sun 06.12, Mon 07.12, Tue 08.12, Page 2 of 2 ›]
+    - press: Page 2 of 2 ›
+    - bot: {buttons: [Wed 09.12, Thu 10.12, Fri 11.12, ‹ Page 1 of 2]}
     - user: 12.12.2026
     - bot: {contains: Day?}
     - press: Thu 10.12
-    - bot: {buttons: ["8:00", "9:30", "11:00", "12:30", "14:00", "15:30", "17:00", "18:30", "2/2 ›"]}
+    - bot: {buttons: ["8:00", "9:30", "11:00", "12:30", "14:00", "15:30", "17:00", "18:30", Стр. 2 из 2 ›]}
     - wait: 15h
     - press: "9:30"
     - bot: {text: Когда?, buttons: [Ср 02.12, Чт 03.12]}
@@ -188,16 +190,16 @@ people send photos and contacts, reply in a group, write in another channel and 
 the pages of a long list are turned:
   steps:
     - user: /days
-    - bot: {text: Which day?, buttons: [Mon, Tue, 2/3 ›]}
-    - press: 2/3 ›
-    - bot: {text: Which day?, buttons: [Wed, Thu, ‹ 1/3, 3/3 ›]}
-    - press: 3/3 ›
-    - bot: {buttons: [Fri, ‹ 2/3]}
+    - bot: {text: Which day?, buttons: [Mon, Tue, Page 2 of 3 ›]}
+    - press: Page 2 of 3 ›
+    - bot: {text: Which day?, buttons: [Wed, Thu, ‹ Page 1 of 3, Page 3 of 3 ›]}
+    - press: Page 3 of 3 ›
+    - bot: {buttons: [Fri, ‹ Page 2 of 3]}
     - user: Sunday
-    - bot: {text: Press a button, buttons: [Mon, Tue, 2/3 ›]}
+    - bot: {text: Press a button, buttons: [Mon, Tue, Page 2 of 3 ›]}
     - press: Fri
     - bot: Fri
-    - press: 2/3 ›
+    - press: Page 2 of 3 ›
     - bot: []
 one place is given once:
   steps:

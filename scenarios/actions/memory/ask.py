@@ -49,7 +49,7 @@ from scenarios.sending.message import (
 )
 from scenarios.sending.orders import say
 from scenarios.stores.questions import AskedBy, Questions
-from scenarios.words import placed, sentence
+from scenarios.words import in_language, placed, sentence
 
 _NOTHING = failed(sentence("nothing_ask_no_text"))
 
@@ -156,13 +156,17 @@ class AskAttributes(MessageAttributes, frozen=True):
 
 def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTurn) -> AskAttributes:
     """Return what a message is made of: a choice has a button for each option of the page that is shown, unless the
-    author has written some.
+    author has written some. Pages are in the language of the question.
     """
     has_buttons = written.inline or (written.reply and written.reply.rows)
     if has_buttons or not question.options:
         return written
     size = question.page or len(question.options) or 1
-    return structs.replace(written, inline=inline_rows(page_rows(question.options, size, shown, question.columns)))
+    words = in_language(
+        sentence("choose_page", page="{page}", pages="{pages}"), locale_of(written.text or written.own_text)
+    )
+    rows = page_rows(question.options, size, shown, words, question.columns)
+    return structs.replace(written, inline=inline_rows(rows))
 
 
 async def execute(context: Context, written: AskAttributes) -> Ending | Asking:

@@ -75,3 +75,9 @@ def test_a_closed_question_is_answered_by_its_number_only() -> None:
     assert meaning("приду", [closed]) is None
     assert meaning("2", [closed]) == TextAnswer("coming", 1, "", is_number=True)
     assert meaning("да", [closed, SWIM]) == TextAnswer("swim", 0, "", is_number=False)
+
+
+@pytest.mark.parametrize("text", ["1 сентября придём", "2. Мая не будет", "1 September, at nine"])
+def test_a_day_of_a_month_is_no_number_of_an_option(text: str) -> None:
+    """`1 сентября придём` was counted as the first option, with a note."""
+    assert meaning(text, [COMING]) is None

@@ -1,6 +1,7 @@
 """Answers that people write: a text, a number or a date, as a reply, as the next message, or by SMS with a number."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,10 +15,10 @@ from core.deliveries.received import ReceivedMessages
 from core.model.content import Feature
 from core.model.delivery import Accepted
 from core.model.history import History
-from core.model.question import AnswerKind, AnswerVisibility, Late, Question
+from core.model.question import AnswerKind, AnswerState, AnswerVisibility, Late, Question
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker
-from core.updates.events import Events
+from core.updates.events import NO_ANSWER_TO, Events
 from tests.core.answers.test_answers import BOT, SHOWS
 from tests.core.answers.test_numbers import SMS, SmsCourier
 from tests.support.audited import violations_in
@@ -60,6 +61,9 @@ class Writers:
 
         await until(is_answered)
         return await self.stack.history(accepted.key)
+
+    def replies_with(self, text: str, channel: str) -> int:
+        return sum(text in one.text for one in self.couriers[channel].attempted)
 
     async def is_told(self, text: str, channel: str = BOT) -> None:
         await until(lambda: text in [one.text for one in self.couriers[channel].attempted])
@@ -166,6 +170,32 @@ async def test_a_number_with_words_that_are_none_of_its_kind_is_corrected_and_an
     assert answer.row is None
     await writers.write("двое", channel=SMS)
     await writers.answers(second, "", "двое")
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [(NUMBER, "Нужно число"), (DATE, "Нужна дата")])
+@pytest.mark.parametrize("channel", [BOT, SMS])
+async def test_words_that_are_no_answer_go_to_the_sender_of_the_question_as_well(
+    writers: Writers, kind: AnswerKind, wanted: str, channel: str
+) -> None:
+    """`1 сентября придём` was a wrong number: its author was corrected, and the sender never read it."""
+    asked = await writers.ask(kind, channel=channel)
+    later = await writers.stack.deliver(person(1, channel), channels=(channel,), text="Of somebody else")
+    await writers.stack.finished(later.key)
+    for number, text in enumerate(("1 сентября придём", "99.99.99.99"), 1):
+        await writers.write(text, channel=channel)
+        await until(lambda: writers.replies_with(wanted, channel) == number)  # noqa: B023 - awaited at once
+    (reply,) = [json.loads(one.body) for one in await writers.stack.take("replies", 10)]
+    assert (reply["event_text"], reply[NO_ANSWER_TO]) == ("1 сентября придём", [asked.key.id, 0])
+    answer = (await writers.stack.history(asked.key)).recipients[0].answer
+    assert answer
+    assert answer.state is AnswerState.OPEN
+
+
+async def test_words_that_are_no_answer_to_a_hidden_question_do_not_go_to_its_sender(writers: Writers) -> None:
+    await writers.ask(NUMBER, visible=AnswerVisibility.HIDDEN)
+    await writers.write("1 сентября придём")
+    await writers.is_told("Нужно число, например 12 или 3,5.")
+    assert await writers.stack.take("replies") == []
 
 
 async def test_a_late_number_is_kept_and_counts_only_if_it_is_wanted(writers: Writers) -> None:

@@ -48,7 +48,7 @@ from core.threads.metadata import without_metadata
 from core.threads.relay import Written
 from core.threads.threads import ThreadMessage
 from core.updates.bot_calls import calls_tube
-from core.updates.events import Event, Events, encode
+from core.updates.events import NO_ANSWER_TO, Event, Events, encode
 from core.updates.reachability import OptOuts
 from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
@@ -228,6 +228,17 @@ async def school_on(stack: Stack, office: str = "dean", policy: SendingPolicy | 
 async def school(stack: Stack) -> AsyncIterator[School]:
     async with school_on(stack) as school:
         yield school
+
+
+async def test_words_that_do_not_answer_a_question_go_to_who_has_asked_it(school: School) -> None:
+    asked = await school.order(text="How many of you come?")
+    await school.stack.finished(asked.key)
+    await school.send(OLGA)
+    about: dict[str, Any] = {NO_ANSWER_TO: [asked.key.id, 0]}
+    await school.write(MARIA, "1 сентября придём", **about)
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "1 сентября придём")]
+    assert await school.threads(Inbox("user", "8")) == []
 
 
 async def test_a_reply_reaches_its_sender_and_the_answer_goes_back(school: School) -> None:

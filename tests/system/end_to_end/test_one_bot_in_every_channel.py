@@ -137,7 +137,7 @@ async def talk_in_telegram(installation: Installation) -> None:
     await chat.reads("Расписание")
     assert (chat.count("Какой день?"), chat.count("Завтра: физика")) == (0, 1), "the message was edited"
     chat.write("комнаты")
-    await chat.press("2/3 ›")
+    await chat.press("Стр. 2 из 3 ›")
     await chat.press("105")
     await chat.reads("Ключ от 105")
     assert chat.count("Какая комната?") == 1, "the page was turned in place"
@@ -168,7 +168,7 @@ async def talk_in_vk(installation: Installation) -> None:
     await until(lambda: vk.answers(VK_USER), within=60)  # the button no longer shows that it waits
     vk.write(VK_USER, "комнаты")
     rooms = await find(installation, lambda one: one["text"] == "Какая комната?")
-    vk.press(VK_USER, rooms["number"], "2/3 ›")
+    vk.press(VK_USER, rooms["number"], "Стр. 2 из 3 ›")
     await find(installation, lambda one: one["number"] == rooms["number"] and one["edited"])
     vk.press(VK_USER, rooms["number"], "105")
     await find(installation, lambda one: one["text"] == "Ключ от 105")
@@ -209,7 +209,7 @@ async def talk_in_max(installation: Installation) -> None:
     people.write(MAX_USER, "комнаты")
     rooms = await until(lambda: shown("Какая комната?"), within=60)
     assert rooms
-    people.press(MAX_USER, rooms["id"], "2/3 ›")
+    people.press(MAX_USER, rooms["id"], "Стр. 2 из 3 ›")
     await until(lambda: (shown("Какая комната?") or rooms)["edited"], within=60)
     people.press(MAX_USER, rooms["id"], "105")
     assert await until(lambda: shown("Ключ от 105"), within=60)
@@ -237,9 +237,9 @@ async def talk_by_sms(installation: Installation, inbound: str) -> None:
     assert texts[1:] == ["Завтра: физика", "Расписание"]
     await until(lambda: photo_is_recorded(installation), within=60)
     await phone.write("комнаты")
-    assert await phone.reads("Какая") == "Какая комната?\n1. 101\n2. 102\n3. 103\n4. 2/3 ›"
+    assert await phone.reads("Какая") == "Какая комната?\n1. 101\n2. 102\n3. 103\n4. Стр. 2 из 3 ›"
     await phone.write("4")
-    assert await phone.reads("Какая") == "Какая комната?\n1. 104\n2. 105\n3. 106\n4. ‹ 1/3\n5. 3/3 ›"
+    assert await phone.reads("Какая") == "Какая комната?\n1. 104\n2. 105\n3. 106\n4. ‹ Стр. 1 из 3\n5. Стр. 3 из 3 ›"
     await phone.write("2")
     await phone.reads("Ключ от 105")
 
