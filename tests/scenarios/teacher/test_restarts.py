@@ -9,6 +9,7 @@ from core.directory import Directory
 from core.model.people import Group, User
 from sandbox.sandbox import Sandbox
 from tests.scenarios.teacher.chat import ANNA, TEACHER, VERA, School, english
+from tests.support.moments import AHEAD
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.system.crash.installation import Installation
@@ -25,6 +26,19 @@ async def test_a_dialog_goes_on_after_a_restart_at_each_step(idle_school: School
     async with school.running():
         await school.notice("Now")
         await school.shows("People: 3")
+    async with school.running():
+        await school.notice("Ask for an answer")
+        await school.shows(english("ask_what"))
+    async with school.running():
+        await school.notice("Choose an option")
+        await school.shows("Write the options")
+    async with school.running():
+        assert "Answer: Choose an option\nYes\nNo\n" in await school.answer("Yes\nNo")
+    async with school.running():
+        await school.notice("Answers until…")
+        await school.shows("Until when may people answer?")
+    async with school.running():
+        assert f"Answers until: {AHEAD}\n" in await school.answer(AHEAD)
     async with school.running():
         await school.notice("Send")
         await school.shows(english("status_all_reached"))
