@@ -1,18 +1,22 @@
 """The dialog of teachers that ships as a bot, on a real server: linking, a message to a group, its status (C-115)."""
 
+import asyncio
 import shutil
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
 from core.directory.linking import Linking
 from core.model.content import EVERY_FEATURE
 from core.model.people import Group, User
+from core.redis.store import Argument, Store
 from couriers.email import LinkCodeMailer
 from couriers.sending.interface import Message, Outcome, Sent
 from scenarios.bot.new_bot import TEACHER
 from tests.scenarios.execution.conftest import PERSON, Installation
+from tests.support.moments import AHEAD
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier
 from tests.support.waiting import until
@@ -121,3 +125,88 @@ async def test_the_dialog_goes_on_in_another_process_at_each_step(school: Instal
     await anew()
     await press(school, "Cancel the delivery", "🚫 Cancelled.")
     assert [one.text for one in school.courier.attempted if one.address == "p2"] == []
+
+
+SUMMARY = "To: ИВТ-101\nPeople: 1, of these without a contact: 0\nTime: now\n"
+ACTS = (
+    ("/select", "Whom do you write to?"),
+    ("[ИВТ-101]", "Whom do you write to?\nSelected: ИВТ-101"),
+    ("[Done]", "To: ИВТ-101"),
+    ("Do you come?", "When shall it be sent?"),
+    ("[Now]", f"{SUMMARY}\n"),
+    ("[Ask for an answer]", "What kind of answer"),
+    ("[Choose an option]", "Write the options"),
+    ("Yes\nNo", f"{SUMMARY}Answer: Choose an option\nYes\nNo\n"),
+    ("[Answers until…]", "Until when may people answer?"),
+    (AHEAD, f"{SUMMARY}Answer: Choose an option\nYes\nNo\nAnswers until: {AHEAD}"),
+    ("[Send]", "✅ Everybody was reached."),
+)  # fmt: skip
+"""What Anna writes, or presses in brackets, and how the next message of the bot begins."""
+
+
+OF_A_STEP = (
+    "meet_person",
+    "begin_run",
+    "remember_step",
+    "save_run",
+    "enqueue",
+    "park_run",
+    "put_once",
+    "wake",
+    "suspend",
+)
+"""The calls that steps make, and not the process by itself."""
+
+
+class StoppingStore(Store):
+    """Stops for ever before or after a call that a step of a dialog makes, the one with the number `left`, from 0."""
+
+    left = -1
+    is_after = False
+    stopped = False
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+        self.left -= name in OF_A_STEP
+        if self.left != -1 or name not in OF_A_STEP:
+            return await super().run(name, shard, *arguments)
+        if self.is_after:
+            await super().run(name, shard, *arguments)
+        self.stopped = True
+        return await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("call", "is_after"), [(0, False), (0, True), (1, False), (1, True)])
+async def test_a_process_that_is_killed_within_a_step_loses_and_doubles_nothing(
+    school: Installation, call: int, is_after: bool
+) -> None:
+    """At each step of the dialog, before or after this call of the store. The dialog asks with the message, too."""
+    await school.directory.users.add_contact(TENANT, 1, "echo", PERSON)
+    start = partial(school.start, lease=timedelta(seconds=1), adopt_every=0.1)
+    for act, wanted in ACTS:
+        running, before = await start(StoppingStore), len(seen(school))
+        store = running.store
+        assert isinstance(store, StoppingStore)
+        store.left, store.is_after = call, is_after
+        await do(school, act)
+        await until(lambda: store.stopped)  # noqa: B023 - awaited at once
+        await running.kill()
+        other = await start()
+        await until(lambda: shows(school, wanted, before))  # noqa: B023 - as above
+        await other.stop()
+    assert [one.text for one in school.courier.attempted if one.address == "p2"] == ["Do you come?"]
+    prompts = [one for one in seen(school) if not one.startswith(("⏳", "✅"))]
+    assert len(prompts) == len(ACTS) - 1, "no message came twice"
+
+
+def shows(school: Installation, wanted: str, before: int) -> bool:
+    return any(one.startswith(wanted) for one in seen(school)[before:])
+
+
+async def do(school: Installation, act: str) -> None:
+    """Write, or press the button in brackets of the last message that has it."""
+    if not act.startswith("["):
+        await school.put(act)
+        return
+    contents = [one.content for one in reversed(school.courier.attempted) if one.address == PERSON and one.content]
+    labelled = (one.data for content in contents for row in content.inline for one in row if f"[{one.text}]" == act)
+    await school.put(event_text=None, callback_data=next(labelled), message_id=100)
