@@ -10,7 +10,9 @@ import hmac
 import secrets
 from typing import Any
 
-NONCE = r"^[0-9a-f]{32}$"
+from core.model.field_types import whole
+
+NONCE = whole("[0-9a-f]{32}")
 
 
 def new_nonce() -> str:

@@ -9,13 +9,23 @@ from msgspec import Meta
 
 INT64 = 2**63
 
+
+END = r"(?!\n)$"
+"""The end of a text. In Python `$` alone also matches before a last line break."""
+
+
+def whole(form: str) -> str:
+    """Return the pattern of texts that have a form as a whole."""
+    return f"^{form}{END}"
+
+
 # Characters that are not printable; `str.isprintable` refuses some rare ones more. None above U+FFFF: generators of
 # requests expand each range into its characters, and a million of them takes seconds for each name.
 _NOT_PRINTED = (
     r"\u0000-\u001f\u007f-\u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000"
     r"\ue000-\uf8ff\ufeff\ufff0-\ufffb"
 )
-PRINTABLE = rf"^[^{_NOT_PRINTED}]*$"
+PRINTABLE = whole(f"[^{_NOT_PRINTED}]*")
 _NOT_PRINTABLE = {"pattern": "NOT_PRINTABLE"}
 
 Number = Annotated[int, Meta(ge=-INT64, le=INT64 - 1, description="64 bits, signed")]
@@ -49,7 +59,7 @@ FieldValues = Annotated[
     ],
     Meta(max_length=256, description="field → value, for `{{field}}` in the text"),
 ]
-UPLOAD_ID = "^[0-9a-f]{32}$"
+UPLOAD_ID = whole("[0-9a-f]{32}")
 UploadId = Annotated[str, Meta(pattern=UPLOAD_ID, description="the id of an uploaded file")]
 DeliveryId = Annotated[str, Meta(min_length=1, max_length=512, description="the id of a delivery")]
 SheetName = Annotated[str, Meta(min_length=1, max_length=64)]

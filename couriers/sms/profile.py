@@ -18,6 +18,7 @@ import yaml
 from msgspec import Meta, Struct
 
 from core.errors import SetupError
+from core.model.field_types import whole
 
 KANNEL = "kannel"
 
@@ -103,7 +104,7 @@ class Balance(Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """`needs`: the settings without which it cannot be used."""
 
-    name: Annotated[str, Meta(pattern="^[a-z0-9.-]{1,32}$")]
+    name: Annotated[str, Meta(pattern=whole("[a-z0-9.-]{1,32}"))]
     send: SmsRequest
     answer: SmsAnswer
     status: SmsStatus | None = None

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.admission import actions
 from core.admission.actions import ActionFilter, LoggedAction
-from core.model.field_types import Name
+from core.model.field_types import Name, whole
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, read_time
 from delivery.http.responses.downloads import CONTENT_TYPE, Rows, respond_csv
@@ -17,7 +17,12 @@ from delivery.http.route import NEXT_PAGE, Route, Routes
 
 ActionCursor = Annotated[
     str,
-    Meta(min_length=3, max_length=64, pattern="^[1-9][0-9]{0,14}-[0-9]{1,15}$", extra={"pattern": "CURSOR_MALFORMED"}),
+    Meta(
+        min_length=3,
+        max_length=64,
+        pattern=whole("[1-9][0-9]{0,14}-[0-9]{1,15}"),
+        extra={"pattern": "CURSOR_MALFORMED"},
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.admission import api_keys
 from core.admission.api_keys import SCIM, ApiKey
 from core.errors import Forbidden, NotFound
-from core.model.field_types import PRINTABLE
+from core.model.field_types import PRINTABLE, whole
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
@@ -16,7 +16,7 @@ from delivery.http.route import NoParameters, Repeats, Route, Routes
 
 Scope = Literal["send", "read", "manage", "urgent", "updates", "scim", "inspect", "admin", "operator"]
 Tenant = Annotated[
-    str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9_-]+$", extra={"pattern": "TENANT_MALFORMED"})
+    str, Meta(min_length=1, max_length=64, pattern=whole("[A-Za-z0-9_-]+"), extra={"pattern": "TENANT_MALFORMED"})
 ]
 
 

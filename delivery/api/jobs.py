@@ -13,7 +13,7 @@ from core.jobs import Actor, DailyWindow, JobId, Schedule
 from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.states import JobState
 from core.jobs.views import JobView, Wanted, view_of
-from core.model.field_types import IdField, ShortText
+from core.model.field_types import IdField, ShortText, whole
 from core.model.json_form import JsonObject, JsonValue
 from delivery.api.deliveries.tracking import forced_end
 from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
@@ -23,9 +23,9 @@ from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
-Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
+Kind = Annotated[str, Meta(pattern=whole("[a-z][a-z0-9_-]{0,63}"))]
 By = Literal["user", "admin"]
-JobCursor = Annotated[str, Meta(pattern=r"^[0-9]{0,15}$", extra={"pattern": "CURSOR_MALFORMED"})]
+JobCursor = Annotated[str, Meta(pattern=whole(r"[0-9]{0,15}"), extra={"pattern": "CURSOR_MALFORMED"})]
 
 
 class JobFilter(RequestModel, frozen=True):
@@ -65,7 +65,7 @@ Parameters = Annotated[
 TimeZone = Annotated[
     str, Meta(max_length=64, description="the user's, for example Europe/Moscow; absent: as before, or UTC")
 ]
-WallTime = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", description="for example 09:00")]
+WallTime = Annotated[str, Meta(pattern=whole("([01][0-9]|2[0-3]):[0-5][0-9]"), description="for example 09:00")]
 
 
 class JobSchedule(RequestModel, frozen=True):
@@ -86,7 +86,7 @@ class JobRequest(RequestModel, frozen=True):
 
     kind: Kind
     user: IdField
-    key: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] | UnsetType = UNSET
+    key: Annotated[str, Meta(pattern=whole("[A-Za-z0-9_-]{1,64}"))] | UnsetType = UNSET
     parameters: Parameters | UnsetType = UNSET
     timezone: TimeZone | UnsetType = UNSET
     schedule: JobSchedule | UnsetType = UNSET
@@ -229,7 +229,7 @@ def _schedule(given: JobSchedule | None) -> Schedule | None:
 class LogQuery(RequestModel, frozen=True):
     """`after`: the number of the last line that the client has seen; Last-Event-ID wins."""
 
-    after: Annotated[str, Meta(pattern="^[0-9]{1,15}$")] | UnsetType = UNSET
+    after: Annotated[str, Meta(pattern=whole("[0-9]{1,15}"))] | UnsetType = UNSET
 
 
 _LINE = re.compile(r"[0-9]{1,15}")

@@ -9,6 +9,7 @@ from core.jobs.queries import ask
 from core.jobs.steps import StepView, point_of
 from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
+from core.model.field_types import whole
 from core.model.json_form import JsonObject, JsonValue
 from delivery.api.jobs import By, actor, job_id
 from delivery.http.context import Request, Response, next_page_link
@@ -23,7 +24,7 @@ class UnitQuery(RequestModel, frozen=True):
     """The filter and the page of a list of units. A page may be shorter or longer than `limit`."""
 
     status: UnitStatus | UnsetType = UNSET
-    cursor: Annotated[str, Meta(pattern="^[0-9]{1,18}$")] | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern=whole("[0-9]{1,18}"))] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 
@@ -53,7 +54,7 @@ class UnitReset(RequestModel, frozen=True):
 class StepQuery(RequestModel, frozen=True):
     """The page of a list of steps."""
 
-    cursor: Annotated[str, Meta(pattern="^[0-9]{1,18}$")] | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern=whole("[0-9]{1,18}"))] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 

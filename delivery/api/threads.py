@@ -17,7 +17,7 @@ from core.admission.quotas import ADMIN
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, write_time
 from core.model.content import AttachmentType
-from core.model.field_types import Label, UploadId
+from core.model.field_types import Label, UploadId, whole
 from core.model.history_key import Id
 from core.model.people import User, id_text
 from core.threads import Inbox, Thread, ThreadMessage
@@ -39,7 +39,7 @@ InboxName = Annotated[
     str,
     Meta(
         max_length=136,
-        pattern=r"^(user|office):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$",
+        pattern=whole(r"(user|office):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?"),
         description="the inbox of a person, such as user:7, or of a group, such as office:rectorate",
         extra={"pattern": "INBOX_MALFORMED"},
     ),
@@ -165,14 +165,14 @@ class ThreadQuery(RequestModel, frozen=True):
     inbox: InboxName | UnsetType = UNSET
     q: Label | UnsetType = UNSET
     unread: Literal["", "1", "true", "0", "false"] | UnsetType = UNSET
-    cursor: Annotated[str, cursor_form("^[0-9]{1,15}-[0-9]{1,5}[.][0-9a-f]{20}$")] | UnsetType = UNSET
+    cursor: Annotated[str, cursor_form("[0-9]{1,15}-[0-9]{1,5}[.][0-9a-f]{20}")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 
 class MessagesQuery(RequestModel, frozen=True):
     """`cursor`: of an earlier page."""
 
-    cursor: Annotated[str, cursor_form("^[1-9][0-9]{0,14}$")] | UnsetType = UNSET
+    cursor: Annotated[str, cursor_form("[1-9][0-9]{0,14}")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import Invalid
+from core.model.field_types import whole
 from core.model.people import EMAIL
 from core.model.text import characters
 
@@ -23,7 +24,7 @@ _DATE = (
 """From the second of January 1970, with which every zone is behind the epoch, to a year that is far enough."""
 _TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)(\.[0-9]+)?)?"
 _ZONE = r"([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])"
-DELIVERY_ID = r"^(history:\{[0-9]{1,5}\}:.+:[0-9]{19}|[0-9]{1,5}\..+\.[0-9]{19})$"
+DELIVERY_ID = whole(r"(history:\{[0-9]{1,5}\}:.+:[0-9]{19}|[0-9]{1,5}\..+\.[0-9]{19})")
 """A history key, or the id of a delivery."""
 
 Time = Annotated[
@@ -38,8 +39,8 @@ Time = Annotated[
 Email = Annotated[str, Meta(min_length=1, max_length=254, extra_json_schema={"pattern": f"^(?=[^@]{{1,64}}@){EMAIL}$"})]
 
 
-def cursor_form(pattern: str) -> Meta:
-    return Meta(min_length=1, max_length=4096, pattern=pattern, extra={"pattern": "CURSOR_MALFORMED"})
+def cursor_form(form: str) -> Meta:
+    return Meta(min_length=1, max_length=4096, pattern=whole(form), extra={"pattern": "CURSOR_MALFORMED"})
 
 
 _MORE = "~[89AB][0-9A-F]"
@@ -52,8 +53,8 @@ _CHARACTER = "|".join(  # as `characters.to_unreserved` writes it, which is UTF-
         f"~(F0~[9AB][0-9A-F]|F[123]{_MORE}|F4~8[0-9A-F]){_MORE}{_MORE}",
     )
 )
-Cursor = Annotated[str, cursor_form(f"^({_CHARACTER})+$")]
-TaskCursor = Annotated[str, cursor_form(f"^[0-9]{{1,5}}-[0-9]{{1,16}}-{characters.ONE}*$")]
+Cursor = Annotated[str, cursor_form(f"({_CHARACTER})+")]
+TaskCursor = Annotated[str, cursor_form(f"[0-9]{{1,5}}-[0-9]{{1,16}}-{characters.ONE}*")]
 
 
 class RequestModel(Struct, forbid_unknown_fields=True, frozen=True):

@@ -221,6 +221,8 @@ CALLS = [
     ("GET", "/v1/deliveries?colour=red", None, "UNKNOWN_PARAMETER"),
     ("GET", "/v1/deliveries?cursor=nonsense", None, "CURSOR_MALFORMED"),
     ("GET", "/v1/deliveries?cursor=%00", None, "NUL_CHARACTER"),
+    ("GET", "/v1/costs?from=2026-11%0A", None, "WRONG_FORMAT"),
+    ("POST", "/v1/api-keys", {"name": "a", "scopes": ["send"], "tenant": "abc\n"}, "TENANT_MALFORMED"),
     ("GET", "/v1/queue/tasks?cursor=nonsense", None, "CURSOR_MALFORMED"),
     ("GET", "/v1/queue/tasks?limit=-1", None, "OUT_OF_RANGE"),
 ]

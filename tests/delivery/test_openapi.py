@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,10 +12,10 @@ from jsonschema import Draft202012Validator
 
 from core.directory.paging import read_cursor, write_cursor
 from core.errors import Invalid
-from core.model.field_types import PRINTABLE
+from core.model.field_types import END, PRINTABLE
 from delivery.app import build
 from delivery.console import files as console_files
-from delivery.http.fields import Cursor
+from delivery.http.fields import Cursor, RequestModel
 from delivery.http.responses import problem_types
 from delivery.http.services import ApiServices
 from delivery.routes import OPEN_ROUTES, ROUTES
@@ -39,6 +40,29 @@ async def test_exactly_the_registered_operations_are_described(services: ApiServ
     }
     described = {(method, path) for path, methods in document["paths"].items() for method in methods}
     assert registered == described
+
+
+def test_no_form_of_a_text_leaves_out_a_last_line_break() -> None:
+    """`$` alone matches before it. What says `whole` does not."""
+    forms = set(_forms(msgspec.inspect.multi_type_info(_subclasses(RequestModel))))
+    assert len(forms) > 20
+    assert [one for one in forms if one.endswith("$") and not one.endswith(END)] == []
+
+
+def _subclasses(base: type[Any]) -> list[type[Any]]:
+    below: list[type[Any]] = base.__subclasses__()
+    return [one for sub in below for one in (sub, *_subclasses(sub))]
+
+
+def _forms(value: Any) -> Iterator[str]:
+    """Emit the patterns of texts in descriptions of types."""
+    if isinstance(value, msgspec.inspect.StrType) and value.pattern:
+        yield value.pattern
+    if isinstance(value, msgspec.Struct):
+        value = [getattr(value, name) for name in value.__struct_fields__]
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _forms(one)
 
 
 async def test_the_document_is_valid(document: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.errors import NotFound
+from core.model.field_types import whole
 from core.model.json_form import compact_json
 from delivery.api.bots.runs import PersonName, name_in_directory
 from delivery.http.context import ApiRequest, Request, Response
@@ -21,7 +22,7 @@ from scenarios.stores.forms import FormRow, Forms, FormTable, Remembered
 class FormQuery(RequestModel, frozen=True):
     """The page of a form."""
 
-    cursor: Annotated[str, Meta(pattern="^[0-9]{1,9}(-[0-9]{1,9})*$")] | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern=whole("[0-9]{1,9}(-[0-9]{1,9})*"))] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 1000})] | UnsetType = UNSET
 
 

@@ -9,15 +9,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.errors import NotFound
-from core.model.field_types import Label
+from core.model.field_types import Label, whole
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 from scenarios.inspection.run_listing import RunFilter, RunSummary
 from scenarios.inspection.runs import RunReader, RunView
 
-PersonName = Annotated[str, Meta(pattern="^[a-z0-9-]{1,32}:.{1,128}$", description="channel:user_id")]
-RunCursor = Annotated[str, Meta(pattern="^[0-9]{1,15}-[0-9]{1,5}\\.[0-9a-f]{1,64}$")]
+PersonName = Annotated[str, Meta(pattern=whole("[a-z0-9-]{1,32}:.{1,128}"), description="channel:user_id")]
+RunCursor = Annotated[str, Meta(pattern=whole("[0-9]{1,15}-[0-9]{1,5}\\.[0-9a-f]{1,64}"))]
 
 
 class RunQuery(RequestModel, frozen=True):

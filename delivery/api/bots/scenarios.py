@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from core.errors import NotFound
 from core.model.content import Content
 from core.model.display import Display
-from core.model.field_types import ShortText
+from core.model.field_types import ShortText, whole
 from core.model.json_form import JsonValue
 from couriers.sending.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
@@ -21,8 +21,8 @@ from delivery.http.route import NoParameters, Route, Routes
 from scenarios.inspection.bots import BotReader, BotView, DryRunAction, ListedBot
 from scenarios.inspection.scenario_graph import ScenarioGraph
 
-VersionName = Annotated[str, Meta(pattern="^[0-9a-f]{1,64}$", description="as `GET /v1/runs/{id}` has it")]
-FieldName = Annotated[str, Meta(pattern="^[a-z0-9_]{1,64}$")]
+VersionName = Annotated[str, Meta(pattern=whole("[0-9a-f]{1,64}"), description="as `GET /v1/runs/{id}` has it")]
+FieldName = Annotated[str, Meta(pattern=whole("[a-z0-9_]{1,64}"))]
 EventFields = Annotated[
     dict[FieldName, JsonValue], Meta(min_length=1, max_length=100, description="one flat event: docs/events-fields.md")
 ]

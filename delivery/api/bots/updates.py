@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from core.errors import NotFound
-from core.model.field_types import IdField, Label, ShortText
+from core.model.field_types import IdField, Label, ShortText, whole
 from core.model.json_form import Json
 from core.updates import rights
 from core.updates.events import Events, person_of
@@ -18,8 +18,10 @@ from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
-EventId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="a repeat has the same id")]
-ChannelName = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$", description="the channel in which answers are sent")]
+EventId = Annotated[str, Meta(pattern=whole(r"[A-Za-z0-9._:-]{1,128}"), description="a repeat has the same id")]
+ChannelName = Annotated[
+    str, Meta(pattern=whole(r"[a-z0-9-]{1,32}"), description="the channel in which answers are sent")
+]
 Kind = Literal[
     "text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query",
     "answer", "reply",

@@ -123,7 +123,7 @@ class AnswerExportQuery(AnswerFilterQuery, frozen=True):
 class AnswerQuery(AnswerFilterQuery, frozen=True):
     """The filter and the page of a list of answers."""
 
-    cursor: Annotated[str, cursor_form("^[nr][0-9]{1,9}$")] | UnsetType = UNSET
+    cursor: Annotated[str, cursor_form("[nr][0-9]{1,9}")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from core.admission.quotas import ADMIN
 from core.deliveries.costs import Cost, totals
+from core.model.field_types import whole
 from core.model.people import id_text
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
@@ -31,8 +32,8 @@ _SHOWN = 12
 _COLUMNS = ("month", "channel", "sender", "name", "messages", "parts", "sum", "unpriced")
 _TITLES = ("costs.month", "costs.channel", "people.id", "costs.sender", "costs.messages", "costs.parts")
 
-Month = Annotated[str, Meta(pattern="^20[0-9]{2}-(0[1-9]|1[0-2])$", description="a month of UTC, such as 2026-11")]
-Position = Annotated[str, cursor_form("^[0-9]{1,9}$")]
+Month = Annotated[str, Meta(pattern=whole("20[0-9]{2}-(0[1-9]|1[0-2])"), description="a month of UTC, such as 2026-11")]
+Position = Annotated[str, cursor_form("[0-9]{1,9}")]
 
 
 class MonthQuery(RequestModel, frozen=True):

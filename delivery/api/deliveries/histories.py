@@ -13,7 +13,7 @@ from core.admission.quotas import ADMIN
 from core.deliveries.histories.listing import SentMessage
 from core.model import delivery, history
 from core.model.clock import write_optional_time, write_time
-from core.model.field_types import Label, Name, ShortText
+from core.model.field_types import Label, Name, ShortText, whole
 from core.model.history_key import Id
 from core.model.json_form import JsonObject
 from core.model.people import id_text
@@ -269,8 +269,8 @@ def quiet_hours_of(request: ApiRequest) -> QuietHours | None:
     return request.services.core.sending.quiet_hours(request.tenant)
 
 
-Position = Annotated[str, cursor_form("^[0-9]{1,9}$")]
-ListCursor = Annotated[str, cursor_form(f"^[0-9]{{1,15}}-[0-9]{{1,5}}-{characters.ONE}+$")]
+Position = Annotated[str, cursor_form("[0-9]{1,9}")]
+ListCursor = Annotated[str, cursor_form(f"[0-9]{{1,15}}-[0-9]{{1,5}}-{characters.ONE}+")]
 
 
 class HistoryQuery(RequestModel, frozen=True):
@@ -284,7 +284,7 @@ SentMessageName = Annotated[
     str,
     Meta(
         max_length=600,
-        pattern="^[a-z0-9-]+:[^:]+:.+$",
+        pattern=whole("[a-z0-9-]+:[^:]+:.+"),
         description="one message of the delivery: channel, address of the recipient and the provider's id, with colons",
     ),
 ]

@@ -90,7 +90,7 @@ class RecipientFilterQuery(RequestModel, frozen=True):
 class RecipientQuery(RecipientFilterQuery, frozen=True):
     """The filter and the page of a list of recipients."""
 
-    cursor: Annotated[str, cursor_form("^[nr][0-9]{1,9}$")] | UnsetType = UNSET
+    cursor: Annotated[str, cursor_form("[nr][0-9]{1,9}")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 

@@ -118,7 +118,7 @@ class SeriesView(Struct, frozen=True):
 class SeriesQuery(RequestModel, frozen=True):
     """The page of the list."""
 
-    cursor: Annotated[str, cursor_form("^[0-9]{1,9}$")] | UnsetType = UNSET
+    cursor: Annotated[str, cursor_form("[0-9]{1,9}")] | UnsetType = UNSET
     limit: Limit | UnsetType = UNSET
 
 

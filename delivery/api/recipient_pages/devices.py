@@ -21,6 +21,7 @@ from core.directory.subscriptions import check_subscription
 from core.errors import NotFound, Refused
 from core.model.contacts.subscription import Subscription
 from core.model.display import Display
+from core.model.field_types import whole
 from core.model.states import Status
 from core.sentence import LANGUAGES, language_of, say
 from delivery.api.pages import HTML, read_page
@@ -54,7 +55,7 @@ _BROWSERS = {"Edg": "Edge", "OPR": "Opera", "YaBrowser": "Яндекс", "Firefo
 _SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS X": "macOS",
             "Linux": "Linux"}  # fmt: skip
 
-Base64Url = Annotated[str, Meta(max_length=128, pattern="^[A-Za-z0-9_-]+=*$")]
+Base64Url = Annotated[str, Meta(max_length=128, pattern=whole("[A-Za-z0-9_-]+=*"))]
 
 
 class SubscriptionKeys(Struct, frozen=True):

@@ -14,6 +14,7 @@ from itertools import islice
 
 from msgspec import inspect
 
+from core.model.field_types import END
 from core.model.json_form import Json
 from core.model.text.characters import refusal
 from delivery.http.responses.problems import FieldError
@@ -178,7 +179,8 @@ def _string(value: str, place: _FieldPlace, expected: inspect.StrType) -> Errors
         if expected.pattern == _NOT_BLANK:
             yield place.error(code, "It has only white space.")
             return
-        wanted = f"{expected.pattern}: {place.description}" if place.description else expected.pattern
+        form = expected.pattern.replace(END, "$")
+        wanted = f"{form}: {place.description}" if place.description else form
         yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {wanted}.")
 
 
