@@ -81,4 +81,4 @@ def test_the_list_marks_the_texts_of_the_installation(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADA_TEXTS", own(tmp_path, en="reply_sent: 'Off it goes'")["ADA_TEXTS"])
     assert main(["texts"]) == 0
-    assert "reply_sent  (ADA_TEXTS)\n  Off it goes\nreply_somebody\n" in capsys.readouterr().out
+    assert "reply_sent  (ADA_TEXTS)\n  Off it goes\nreply_small_pictures\n" in capsys.readouterr().out
