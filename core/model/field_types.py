@@ -25,6 +25,8 @@ _NOT_PRINTED = (
     r"\u0000-\u001f\u007f-\u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000"
     r"\ue000-\uf8ff\ufeff\ufff0-\ufffb"
 )
+NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
+"""A character that is no white space; `\\S` means others in JavaScript than in Python."""
 PRINTABLE = whole(f"[^{_NOT_PRINTED}]*")
 _NOT_PRINTABLE = {"pattern": "NOT_PRINTABLE"}
 

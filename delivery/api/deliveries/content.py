@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
-from core.model.field_types import UploadId
+from core.model.field_types import NOT_BLANK, UploadId
 
 Url = Annotated[str, Meta(min_length=1, max_length=2048, pattern="^https?://", description="http or https")]
-ButtonText = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"\S", description="not only white space")]
+ButtonText = Annotated[str, Meta(min_length=1, max_length=256, pattern=NOT_BLANK, description="not only white space")]
 MessageId = Annotated[str, Meta(min_length=1, max_length=64, description="the provider's id of a message in this chat")]
 
 

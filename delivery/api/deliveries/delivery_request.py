@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 from core.model import delivery
 from core.model.clock import to_ms, write_optional_time, write_time
 from core.model.contacts import recipient_notation
-from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
+from core.model.field_types import NOT_BLANK, PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.people import Locale, canonical_id
 from core.model.question import AnswerKind, AnswerVisibility, Escalate, Late, Need, Option, Question, Remind
@@ -47,7 +47,7 @@ Text = Annotated[
     Meta(
         min_length=1,
         max_length=4096,
-        pattern=r"\S",
+        pattern=NOT_BLANK,
         description="1 to 4096 characters, not only white space; delivered unchanged",
         extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG", "pattern": "TEXT_EMPTY"},
     ),
@@ -127,7 +127,12 @@ OptionKey = Annotated[
 ]
 OptionText = Annotated[
     str,
-    Meta(min_length=1, max_length=100, pattern=r"\S", extra={"long": "OPTION_TOO_LONG", "pattern": "OPTION_MALFORMED"}),
+    Meta(
+        min_length=1,
+        max_length=100,
+        pattern=NOT_BLANK,
+        extra={"long": "OPTION_TOO_LONG", "pattern": "OPTION_MALFORMED"},
+    ),
 ]
 
 

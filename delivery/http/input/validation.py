@@ -14,12 +14,10 @@ from itertools import islice
 
 from msgspec import inspect
 
-from core.model.field_types import END
+from core.model.field_types import END, NOT_BLANK
 from core.model.json_form import Json
 from core.model.text.characters import refusal
 from delivery.http.responses.problems import FieldError
-
-_NOT_BLANK = r"\S"
 
 MAX_ERRORS = 20
 """Errors reported at once."""
@@ -176,7 +174,7 @@ def _string(value: str, place: _FieldPlace, expected: inspect.StrType) -> Errors
         yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
     elif (value or not expected.min_length) and expected.pattern and not re.search(expected.pattern, value):
         code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
-        if expected.pattern == _NOT_BLANK:
+        if expected.pattern == NOT_BLANK:
             yield place.error(code, "It has only white space.")
             return
         form = expected.pattern.replace(END, "$")
