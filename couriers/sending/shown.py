@@ -100,11 +100,7 @@ def shown_in(
         left.reply or (),
         left.attachments,
         len(presented.choices),
-        (
-            *presented.not_shown,
-            *((Feature.TEXT_END,) if was_cut else ()),
-            *_lost(presented, display.limits),
-        ),
+        (*presented.not_shown, *((Feature.TEXT_END,) if was_cut else ()), *_lost(presented, display.limits)),
         sum(map(sms_parts, _texts(longest, display.limits)[0])) if display.limits.in_sms else 0,
         presented.is_empty,
         _subject(presented, display.limits),

@@ -7,7 +7,7 @@ from typing import Annotated
 from core.deliveries.channels import ChannelView
 from core.errors import Invalid, QuotaExceeded
 from core.model.clock import from_ms
-from core.model.delivery import NewDelivery, QuotaState, Repeat, Sender, Strategy
+from core.model.delivery import Accepted, NewDelivery, QuotaState, Repeat, Sender, Strategy
 from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import sms_parts
@@ -111,16 +111,17 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
         return completed({**told, **_previewed(seen, await services.core.channels.views())})
     accepted = await services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
     later = accepted.deliver_at if accepted.state is DeliveryState.SCHEDULED else None
-    return completed(
-        {
-            "delivery_id": accepted.key.id,
-            "people": accepted.recipients,
-            "uninformed": len(accepted.uninformed),
-            "unfilled": ", ".join(accepted.unfilled),
-            "moved": accepted.moved_from is not None,
-            **_told(said, later, due, closes, services.timezone),
-        }
-    )
+    return completed({**_ordered(accepted), **_told(said, later, due, closes, services.timezone)})
+
+
+def _ordered(accepted: Accepted) -> dict[str, Data]:
+    return {
+        "delivery_id": accepted.key.id,
+        "people": accepted.recipients,
+        "uninformed": len(accepted.uninformed),
+        "unfilled": ", ".join(accepted.unfilled),
+        "moved": accepted.moved_from is not None,
+    }
 
 
 def rehearse(step: RehearsedStep, written: OrderAttributes) -> Ending:
