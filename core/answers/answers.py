@@ -158,8 +158,8 @@ class Answers:
         return chosen_keys(await self.said_for_children(asked))
 
     async def said_for_children(self, asked: AskedRecipient) -> Sequence[tuple[AskedChild, Voice | None]]:
-        """Return what a recipient has said last for each child about whom it is asked; none if it answers for
-        itself.
+        """Return the last answer of a guardian for each child of the question; nothing for a recipient that answers
+        for itself.
         """
         children, who = asked.recipient.asked_children, id_text(asked.recipient.id)
         if not children:

@@ -49,7 +49,7 @@ def make_personal(delivery: NewDelivery, titles: Mapping[str, str]) -> NewDelive
 
 
 def check_files(content: Content | None) -> None:
-    """Check that no file has a mark in its name or address: everybody gets the same files. Raises Invalid
+    """Check that no file has a mark in its name or address: all recipients get the same files. Raises Invalid
     FIELD_IN_FILE.
     """
     for one in content.attachments if content else ():

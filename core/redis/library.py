@@ -77,7 +77,7 @@ DRAINS = frozenset(
     }
 )
 
-# Functions whose success nobody is told, and no outside call follows: they read, or what they wrote is derived again.
+# Functions that only read, or whose writes a worker derives again. No caller outside is sent their success.
 # All others return, with durability `replica`, when a replica has what they wrote (docs/decisions/0177).
 UNACKNOWLEDGED = frozenset(
     {

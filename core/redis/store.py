@@ -268,7 +268,7 @@ class Store:
         return await self.command_at(self.home_of(*command), *command)
 
     async def write(self, *command: Word) -> Any:
-        """Send a plain command whose success is acknowledged to a person: with durability `replica` it returns when a
+        """Send a plain command whose success is acknowledged: with durability `replica` it returns when a
         replica has what it wrote. Raises what `command` does, and StoreRefuses if there is no replica.
         """
         home = self.home_of(*command)

@@ -241,7 +241,7 @@ class ReplyWorker:
             await self._pass_on(reply, inbox, person, about)
 
     async def _refuse(self, reply: Incoming, person: Correspondent) -> None:
-        """Send a person a notice that nobody reads its reply, and count it for the sender."""
+        """Notify a person that its reply has no reader, and count it for the sender."""
         if reply.source:
             key = reply.source.key
             await self._store.run("count_refused_reply", key.shard, key.suffix, reply.source.number)

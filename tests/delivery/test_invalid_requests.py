@@ -52,6 +52,11 @@ BODIES = [
     ("OUT_OF_RANGE", "sender.id", delivery_body(sender={"id": 2**63})),
     ("TOO_SHORT", "sender.id", delivery_body(sender={"id": ""})),
     ("TOO_LONG", "sender.id", delivery_body(sender={"id": "i" * 129})),
+    (
+        "WRONG_FORMAT",
+        "content.inline.0.0.text",
+        delivery_body(content={"inline": [[{"text": "\ufeff", "url": "https://a.b"}]]}),
+    ),
     ("NOT_PRINTABLE", "sender.id", delivery_body(sender={"id": "a\nb"})),
     ("NO_RECIPIENTS", "recipients", delivery_body(recipients=[])),
     ("TOO_MANY_RECIPIENTS", "recipients", delivery_body(recipients=[{"id": n} for n in range(10_001)])),

@@ -50,7 +50,7 @@ class _View:
 
     @property
     def known(self) -> int:
-        """How many Sentinels it knows, with itself, or 0."""
+        """The number of Sentinels that it knows, with itself; 0 if it did not reply."""
         return 1 + int(self.facts["num-other-sentinels"]) if self.facts else 0
 
 

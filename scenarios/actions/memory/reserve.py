@@ -50,7 +50,7 @@ class ReserveAttributes(Attributes, frozen=True):
 
 
 class _Plan(Struct, frozen=True):
-    """What a step does, as its first attempt has found it. `over`: the places of the bot whose day is over; `gone`:
+    """The changes of a step, fixed by its first attempt. `over`: the places of the bot whose day is over; `gone`:
     those that leave the list of the person.
     """
 

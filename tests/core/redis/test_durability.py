@@ -207,14 +207,14 @@ async def test_one_of_two_replicas_may_be_lost(replicated: Store, replica_set: R
     assert await Queue(replicated).put("t", NewTask("after"))
 
 
-def test_every_function_whose_success_nobody_is_told_is_there() -> None:
+def test_every_unacknowledged_function_exists() -> None:
     assert set(library.names()) >= library.UNACKNOWLEDGED
 
 
-async def test_what_a_person_has_made_or_revoked_is_on_a_replica(
+async def test_plain_commands_that_are_acknowledged_are_on_a_replica(
     local: Store, replicated: Store, replica_set: ReplicaSet
 ) -> None:
-    """Plain commands, which no function stands for."""
+    """Keys, sessions, templates, fields, tubes and stored responses."""
     keys, templates = ApiKeys(replicated), MessageTemplates(replicated)
     key, _ = await ApiKeys(local).create("revoked", ["admin"])
     person = await Directory(local).users.create("default", User(1))
