@@ -22,7 +22,7 @@ AdaError
     └── FunctionFault      a Lua function failed; the message names the file and the line
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -176,3 +176,9 @@ def cursor_number(text: str) -> int:
     if text and not (text.isascii() and text.isdecimal() and len(text) <= 18):
         raise malformed_cursor()
     return int(text or 0)
+
+
+def raise_first(faults: Iterable[Invalid]) -> None:
+    """Refuse a value that has faults. Raises the first fault, if there is one."""
+    for fault in faults:
+        raise fault

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from cli.client.http_client import HttpClient
 from cli.command import WRONG_USAGE, CommandFailed
 from core.model.clock import from_wall
-from core.orders.delivery_times import TimePassed, read_time
+from core.orders.check import TimePassed, read_time
 
 TIMES = "14:30, 'tomorrow 9:00', '25.11 9:00' or 2026-11-25T09:00, with a zone if it is not that of the installation"
 _MOMENTS = ("at", "until", "next", "moved_from", "not_before")

@@ -18,11 +18,10 @@ from core.directory.records import (
     encode_record,
     given_fields,
     limit_reached,
-    raise_first,
     user_not_found,
     version_of,
 )
-from core.errors import Conflict, NotFound, Refused
+from core.errors import Conflict, NotFound, Refused, raise_first
 from core.model.history_key import Id
 from core.model.people import (
     Group,

@@ -23,10 +23,9 @@ from core.directory.records import (
     ImportRunning,
     decode_record,
     encode_record,
-    raise_first,
     version_of,
 )
-from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
+from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany, raise_first
 from core.model.clock import from_ms
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from core.errors import Conflict, Invalid, NotFound, Refused
+from core.errors import Conflict, NotFound, Refused
 from core.model.history_key import Id
 from core.model.json_form import compact_json
 from core.model.people import (
@@ -62,12 +62,6 @@ def version_of(record: str) -> str:
 def decode_record(record: str, shape: type[T]) -> T:
     """Return the value of a record."""
     return msgspec.json.decode(record, type=shape)
-
-
-def raise_first(faults: Iterable[Invalid]) -> None:
-    """Refuse a value that has faults. Raises the first fault, if there is one."""
-    for fault in faults:
-        raise fault
 
 
 def given_fields(change: Struct) -> dict[str, Any]:

@@ -19,11 +19,10 @@ from core.directory.records import (
     given_fields,
     limit_reached,
     merged,
-    raise_first,
     user_not_found,
     version_of,
 )
-from core.errors import Conflict, Invalid, NotFound
+from core.errors import Conflict, Invalid, NotFound, raise_first
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.own_fields import FieldCondition

@@ -1,12 +1,12 @@
 """Turns addressees into recipients: looks people up, expands groups, adds guardians, checks who may write to them.
 
 Each refusal names the place of the addressee, and leaves no trace: nothing is written here. A guardian of several
-addressed children is mentioned for each of them; `core.orders.merging` makes one recipient of the mentions, so siblings
-are one message. Who is blocked for a child is left out and named.
+addressed children is mentioned for each of them. All mentions of a person become one recipient with the contacts, names
+and origins of them all (D-02), so siblings are one message. Who is blocked for a child is left out and named.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -14,14 +14,13 @@ from msgspec.structs import replace
 from core.directory import Directory
 from core.directory.users import Users
 from core.errors import Forbidden, Invalid, NotFound
-from core.model.contacts.addresses import without_duplicates
+from core.model.contacts.addresses import canonical, without_duplicates
 from core.model.delivery import Audience, GuardedChild, Recipient, Uninformed
 from core.model.history_key import Id
 from core.model.own_fields import OwnFieldsByName, shown
 from core.model.people import ObjectKind, User, canonical_id, id_text
 from core.model.text.characters import nfc, without_marks
 from core.model.text.personal import field_name
-from core.orders.merging import each_once
 from core.orders.order import Addressee, AnyAddressee, Placed
 from core.orders.sending_policy import writes_to_all
 
@@ -82,13 +81,13 @@ class Addressing:
 
     async def _people(self, tenant: str, addressees: Placed) -> list[Recipient]:
         """Return the single people among the addressees, in their order."""
-        named = [_id(one) for _, one in addressees if isinstance(one, Addressee) and is_in_directory(one)]
+        named = [_id(one) for _, one in addressees if isinstance(one, Addressee) and one.is_in_directory]
         users = iter(await self._directory.users.lookup(tenant, named) if named else ())
         people: list[Recipient] = []
         for place, one in addressees:
             if isinstance(one, Recipient):
                 people.append(one)
-            elif is_in_directory(one):
+            elif one.is_in_directory:
                 people.append(_of_directory(next(users), one, place))
             elif not one.is_group:
                 people.append(_with_given_contacts(one, place))
@@ -139,11 +138,6 @@ def _with_readable_fields(person: Recipient, types: OwnFieldsByName) -> Recipien
     return replace(person, fields=fields)
 
 
-def is_in_directory(given: Addressee) -> bool:
-    """Return whether it is a person whose contacts the directory knows."""
-    return not given.is_group and not given.has_contacts
-
-
 def _external(given: AnyAddressee, channels: Collection[str]) -> str:
     """Return what may be the external id by which an addressee is named, "" if nothing is. In a line of text it looks
     like a contact.
@@ -152,7 +146,7 @@ def _external(given: AnyAddressee, channels: Collection[str]) -> str:
         return ""
     system, _, own = given.id.partition(":")
     is_line = given.contacts == {system: [own]} and system not in channels
-    return nfc(given.id) if is_line or is_in_directory(given) else ""
+    return nfc(given.id) if is_line or given.is_in_directory else ""
 
 
 def _groups_in(addressees: Placed) -> GroupRefs:
@@ -257,3 +251,73 @@ def as_recipient(
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
     about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale, user.hours
     return Recipient(given, *about)
+
+
+def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
+    """Return each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one. A
+    bare address, such as `telegram:100001`, and a person that has it are one. Raises Invalid VALUES_DIFFER.
+    """
+    merged: dict[str, Recipient] = {}
+    repeated: dict[str, list[Recipient]] = {}
+    for one in recipients:
+        name = str(one.id)
+        if merged.setdefault(name, one) is not one:
+            repeated.setdefault(name, [merged[name]]).append(one)
+    for name, mentions in repeated.items():
+        merged[name] = _one_of(mentions)
+    bare = {name: place for name, one in merged.items() if (place := _bare_address(one))}
+    return _without_bare(merged, bare) if bare else list(merged.values())
+
+
+def _bare_address(one: Recipient) -> tuple[str, str] | None:
+    """Return channel and address of a recipient that is only an address, without values of its own; else None."""
+    channel, _, address = str(one.id).partition(":")
+    is_bare = not one.values and list(one.contacts.items()) == [(channel, [address])]
+    return (channel, canonical(channel, address)) if is_bare else None
+
+
+def _without_bare(merged: Mapping[str, Recipient], bare: Mapping[str, tuple[str, str]]) -> Sequence[Recipient]:
+    """Return recipients without the bare addresses that another one of them has."""
+    wanted, owners, left = set(bare.values()), dict[tuple[str, str], str](), dict(merged)
+    for name, one in sorted(merged.items(), key=lambda item: item[0] in bare):  # people first
+        places = {(channel, canonical(channel, to)) for channel, some in one.contacts.items() for to in some}
+        for place in places & wanted:
+            owners.setdefault(place, name)
+    for name, place in bare.items():
+        if (owner := owners[place]) != name:
+            left[owner] = _one_of([left[owner], left.pop(name)])
+    return list(left.values())
+
+
+def _one_of(mentions: Sequence[Recipient]) -> Recipient:
+    """Return one recipient of several mentions. A channel that the person has left is used with none of its
+    contacts."""
+    opted_out = _each(channel for one in mentions for channel in one.opted_out)
+    addresses: dict[str, list[str]] = {}
+    for one in mentions:
+        for channel, of_one in one.contacts.items():
+            addresses.setdefault(channel, []).extend(of_one)
+    contacts = {name: without_duplicates(name, found) for name, found in addresses.items() if name not in opted_out}
+    name = next((one.name for one in mentions if one.name), None)
+    origin = _each(group for one in mentions for group in one.origin)
+    place = next((one.place for one in mentions if one.place), "")
+    fields = next((one.fields for one in mentions if one.fields), {})
+    locale = next((one.locale for one in mentions if one.locale), "")
+    children = tuple({str(child.id): child for one in mentions for child in one.children}.values())
+    hours, values = next((one.hours for one in mentions if one.hours), ""), _values_of(mentions)
+    return Recipient(mentions[0].id, name, contacts, origin, opted_out, values, place, fields, locale, hours, children)
+
+
+def _values_of(mentions: Sequence[Recipient]) -> Mapping[str, str]:
+    """Return the values of all mentions. Raises Invalid VALUES_DIFFER: a person gets one text."""
+    values: dict[str, str] = {}
+    for one in mentions:
+        for field, value in one.values.items():
+            if values.setdefault(field, value) != value:
+                detail = f"The recipient {one.id!r} occurs twice, and {field!r} is {values[field]!r} and {value!r}."
+                raise Invalid("VALUES_DIFFER", detail, f"{one.place}.values.{field}")
+    return values
+
+
+def _each(values: Iterable[str]) -> Sequence[str]:
+    return tuple(dict.fromkeys(values))

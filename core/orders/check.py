@@ -5,29 +5,43 @@ Each fault is an `Invalid` with a stable code and the path of the field, as the 
 store (people, groups, quiet hours, files) are in `core.orders.preparation`, which calls this first.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from itertools import islice
+from datetime import datetime, timedelta, tzinfo
+from itertools import chain, islice
 
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from core.errors import Invalid, InvalidMany
+from core.errors import Invalid, InvalidMany, raise_first
+from core.model.clock import from_wall, is_skipped
+from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import Audience, NewDelivery, Recipient, Strategy
 from core.model.history_key import Id
+from core.model.json_form import compact_json
 from core.model.people import faults_of_address, unknown_channel
-from core.model.text.characters import refusal
-from core.model.text.personal import field_name
-from core.orders.content_rules import faults_of_content
-from core.orders.delivery_times import faults_of_time
+from core.model.text.characters import is_blank, refusal
+from core.model.text.personal import PersonalTemplate, field_name
+from core.model.text.text_marks import broken_mark, tokens
 from core.orders.order import Addressee, Order
-from core.orders.personal_values import neutral
 from core.orders.question_rules import faults_of_escalation, faults_of_need
 
 MOST_FAULTS = 20
 """Faults reported at once."""
 _NAMING = ("id", "group", "supergroup", "table", "follow_up")
 _SHORTEST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(days=30)
+MAX_SIZE = 32_768
+"""Bytes of the content as JSON; the files themselves do not count."""
+MAX_BUTTONS = 100
+"""Of each kind, inline and reply: what Telegram accepts."""
+MAX_ATTACHMENTS = 50
+PAST = timedelta(minutes=5)
+"""The greatest age of a time: clocks differ, and a call takes a while."""
+FAR = timedelta(days=366)
+_CLOCK = r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
+_DATE = r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})(?:\.(?P<year>\d{4}))?"
+_TYPED = re.compile(rf"(?:(?:{_DATE}|(?P<tomorrow>завтра|tomorrow))\s+(?:в\s+|at\s+)?)?{_CLOCK}", re.IGNORECASE)
+_DAY = timedelta(days=1)
 
 
 def check(order: Order, channels: Sequence[str], now: datetime) -> list[Invalid]:
@@ -73,7 +87,7 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
         detail = f"The key was made for the sender {delivery.history_key.sender!r}."
         yield Invalid("HISTORY_KEY_OF_ANOTHER_SENDER", detail, "history_key")
     for of_language in (delivery, *(replace(delivery, text=text, texts={}) for text in delivery.texts.values())):
-        yield from faults_of_content(neutral(of_language) if order.is_personal else of_language)
+        yield from faults_of_content(_neutral(of_language) if order.is_personal else of_language)
 
 
 def _faults_of_follow_up(order: Order) -> Iterator[Invalid]:
@@ -168,3 +182,132 @@ def _faults_of_wait(delivery: NewDelivery) -> Iterator[Invalid]:
 def _faults_of_expiry(delivery: NewDelivery, now: datetime) -> Iterator[Invalid]:
     if delivery.expires_at and delivery.expires_at <= max(delivery.deliver_at or now, now):
         yield Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "expires_at")
+
+
+def _neutral(given: NewDelivery) -> NewDelivery:
+    """Return the delivery with a letter in place of each value. Raises Invalid FIELD_MALFORMED."""
+    template = PersonalTemplate(given.text, given.content)
+    values = dict.fromkeys(template.fields, "x")
+    return replace(given, text=template.text(values), content=template.content(values))
+
+
+def check_content(delivery: NewDelivery) -> None:
+    """Check the content of a delivery. Raises Invalid TOO_MANY_BUTTONS, BUTTON_MALFORMED, TOO_MANY_ATTACHMENTS,
+    ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE, TEXT_EMPTY, MARKS_BROKEN. Only a text with attachments may be empty, or one
+    with an edit, which then changes the buttons.
+    """
+    raise_first(faults_of_content(delivery))
+
+
+def faults_of_content(delivery: NewDelivery) -> Iterator[Invalid]:
+    """Emit the faults of the content of a delivery."""
+    content = delivery.content or Content()
+    yield from _button_errors(content)
+    yield from _attachment_errors(content)
+    if len(compact_json(content).encode()) > MAX_SIZE:
+        yield Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
+    if not (_shows_text(delivery.text, content.parse_mode) or content.attachments or (content.edit and content.inline)):
+        yield Invalid("TEXT_EMPTY", "A text without attachments shows at least one character.", "text")
+    if broken := broken_mark(delivery.text, content.parse_mode):
+        detail = f"The text cannot be read as {content.parse_mode}: character {broken.position}: {broken.reason}."
+        yield Invalid("MARKS_BROKEN", detail, "text")
+
+
+def _shows_text(text: str, mode: ParseMode) -> bool:
+    return any(not is_blank(token.shown) for token in tokens(text, mode))
+
+
+def _button_errors(content: Content) -> Iterator[Invalid]:
+    for name, rows in (("inline", content.inline), ("reply", content.reply or ())):
+        if sum(map(len, rows)) > MAX_BUTTONS:
+            yield Invalid("TOO_MANY_BUTTONS", f"At most {MAX_BUTTONS} buttons are allowed.", f"content.{name}")
+    if not all(map(_is_valid_button, chain.from_iterable(content.inline))):
+        detail = "A button has a text, and either data or a url."
+        yield Invalid("BUTTON_MALFORMED", detail, "content.inline")
+    if any(is_blank(text) for text in chain.from_iterable(content.reply or ())):
+        yield Invalid("BUTTON_MALFORMED", "A button has a text.", "content.reply")
+    if not set(content.request_contact) <= set(chain.from_iterable(content.reply or ())):
+        yield Invalid("BUTTON_MALFORMED", "It names buttons of reply.", "content.request_contact")
+
+
+def _is_valid_button(button: Button) -> bool:
+    return not is_blank(button.text) and bool(button.data) != bool(button.url)
+
+
+def _attachment_errors(content: Content) -> Iterator[Invalid]:
+    path = "content.attachments"
+    if len(content.attachments) > MAX_ATTACHMENTS:
+        yield Invalid("TOO_MANY_ATTACHMENTS", f"At most {MAX_ATTACHMENTS} attachments are allowed.", path)
+    for number, one in enumerate(content.attachments):
+        if not _has_one_source(one):
+            detail = "An attachment has exactly one of path, url, provider_id and file; a path is absolute."
+            yield Invalid("ATTACHMENT_MALFORMED", detail, f"{path}.{number}")
+
+
+def _has_one_source(attachment: Attachment) -> bool:
+    sources = [
+        source for source in (attachment.path, attachment.url, attachment.provider_id, attachment.file) if source
+    ]
+    return len(sources) == 1 and (not attachment.path or attachment.path.startswith("/"))
+
+
+def check_time(requested: datetime | None, now: datetime, *, is_far: bool) -> None:
+    """Check a requested time. Raises Invalid DELIVER_AT_PAST, DELIVER_AT_FAR."""
+    raise_first(faults_of_time(requested, now, is_far=is_far))
+
+
+def faults_of_time(requested: datetime | None, now: datetime, *, is_far: bool) -> Iterator[Invalid]:
+    """Emit the faults of a requested time: DELIVER_AT_PAST, DELIVER_AT_FAR. `is_far`: the caller knows that it is far
+    ahead.
+    """
+    if requested is None:
+        return
+    if requested < now - PAST:
+        detail = f"{requested:%FT%TZ} has passed; it is {now:%FT%TZ}. Without a time a delivery is sent at once."
+        yield Invalid("DELIVER_AT_PAST", detail, "deliver_at")
+    if requested > now + FAR and not is_far:
+        detail = f"{requested:%FT%TZ} is more than a year ahead. If that is meant, set far to true."
+        yield Invalid("DELIVER_AT_FAR", detail, "deliver_at")
+
+
+class TimePassed(ValueError):
+    """The typed time is in the past."""
+
+
+class TypedTime(Struct, frozen=True):
+    """`at`: in UTC. `skipped`: the typed time of day, if the clock is put forward over it; `at` is the next minute."""
+
+    at: datetime
+    skipped: str = ""
+
+
+def read_time(typed: str, now: datetime, timezone: tzinfo) -> TypedTime | None:
+    """Return the moment of `14:30`, `tomorrow 9:00`, `25.11 14:30` or `25.11.2026 14:30` in a time zone; None if it is
+    none of these. A clock time alone is the next such moment. Raises TimePassed.
+    """
+    found = _TYPED.fullmatch(typed.strip())
+    if found is None:
+        return None
+    today = _wall(now, timezone)
+    try:
+        wall = _on_date(today, found).replace(hour=int(found["hour"]), minute=int(found["minute"]))
+        days = [wall] if found["day"] or found["tomorrow"] else [wall, wall + _DAY]
+        moments = [(from_wall(day, timezone, now), day) for day in days]
+    except (ValueError, OverflowError):
+        return None
+    at, day = next((moment for moment in moments if moment[0] > now), moments[-1])
+    if at <= now:
+        raise TimePassed
+    return TypedTime(at, f"{day:%H:%M}" if is_skipped(day, timezone) else "")
+
+
+def _wall(at: datetime, timezone: tzinfo) -> datetime:
+    """Return what the clock of a time zone shows, naive, in whole minutes."""
+    return at.astimezone(timezone).replace(second=0, microsecond=0, tzinfo=None, fold=0)
+
+
+def _on_date(today: datetime, found: re.Match[str]) -> datetime:
+    """Return the day of a typed time. Raises ValueError for a date that does not exist."""
+    if not found["day"]:
+        return today + _DAY if found["tomorrow"] else today
+    return today.replace(year=int(found["year"] or today.year), month=int(found["month"]), day=int(found["day"]))

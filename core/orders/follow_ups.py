@@ -25,7 +25,7 @@ from core.model.people import id_text
 from core.model.question import row_field
 from core.model.states import DeliveryState, Reason
 from core.orders.order import Addressee, AnyAddressee, Caller, Order, Placed
-from core.orders.own_name import allowed_people
+from core.orders.sending_policy import allowed_people
 from core.redis.store import Store
 
 PLACE = "recipients.0"

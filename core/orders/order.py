@@ -51,6 +51,11 @@ class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
         """Return whether the contacts are given, so that the directory is not asked."""
         return not isinstance(self.contacts, UnsetType)
 
+    @property
+    def is_in_directory(self) -> bool:
+        """Return whether it is a person whose contacts the directory knows."""
+        return not self.is_group and not self.has_contacts
+
 
 AnyAddressee = Addressee | Recipient
 """A `Recipient` was made by Ada, of an event or a record: it has its contacts, and is not checked."""

@@ -15,7 +15,7 @@ from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient
 from core.model.text.characters import counted, is_blank
 from core.model.text.personal import AS_WRITTEN, LANGUAGE, Personal, PersonalTemplate, Values, values_in
-from core.orders.content_rules import check_content
+from core.orders.check import check_content
 
 LONGEST_TEXT = 4096
 MOST_FIELDS = 50
@@ -57,13 +57,6 @@ def check_files(content: Content | None) -> None:
             raise Invalid(
                 "FIELD_IN_FILE", f"Everybody gets the same file: {found!r} has a field.", "content.attachments"
             )
-
-
-def neutral(given: NewDelivery) -> NewDelivery:
-    """Return the delivery with a letter in place of each value. Raises Invalid FIELD_MALFORMED."""
-    template = PersonalTemplate(given.text, given.content)
-    values = dict.fromkeys(template.fields, "x")
-    return replace(given, text=template.text(values), content=template.content(values))
 
 
 def as_typed(given: NewDelivery) -> NewDelivery:

@@ -1,6 +1,7 @@
 """Makes the delivery of an order: who receives it, when, and the quota that its sender is held to.
 
-Nothing is written here but the lifetime of uploaded files, so a refusal leaves no trace.
+Nothing is written here but the lifetime of uploaded files, so a refusal leaves no trace. A file lives until the
+deliveries that name it have ended.
 """
 
 from collections import Counter
@@ -14,23 +15,65 @@ from core.admission.quotas import Quotas
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.directory.offices import readers_of_office
-from core.errors import Forbidden, Invalid
+from core.errors import Conflict, Forbidden, Invalid
 from core.model.clock import from_ms
+from core.model.content import Attachment, Content
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
 from core.model.receiving_hours import is_once_a_day, next_opening
 from core.orders.addressing import Addressing
-from core.orders.attached_uploads import AttachedUploads
-from core.orders.check import check, refuse
-from core.orders.delivery_times import check_time
+from core.orders.check import check, check_time, refuse
 from core.orders.follow_ups import FollowedPeople, FollowUps
 from core.orders.order import Caller, Order
-from core.orders.own_name import TRIAL, in_own_name, is_trial
 from core.orders.personal_values import as_typed, check_files, make_personal
 from core.orders.question_rules import check_guardians, check_people, check_question, with_escalation
-from core.orders.sending_policy import SendingPolicy
-from core.orders.tables.row_addressees import RowAddressees
+from core.orders.recipient_tables import RowAddressees
+from core.orders.sending_policy import TRIAL, SendingPolicy, in_own_name, is_trial
+from core.uploads import KEPT, Upload, Uploads
 
 MAX_RECIPIENTS = 10_000
+
+
+class AttachedUploads:
+    """One per process."""
+
+    def __init__(self, uploads: Uploads, clock: Callable[[], datetime]) -> None:
+        self._uploads = uploads
+        self._clock = clock
+
+    async def keep(self, tenant: str, content: Content, due: datetime | None) -> Content:
+        """Return the content of a new delivery with the names of its files. Raises Invalid FILE_NOT_FOUND."""
+        found = dict(await self._kept(tenant, content, due))
+        for number, one in enumerate(content.attachments):
+            if one.file and found[one.file] is None:
+                detail = f"There is no file {one.file}: it was never uploaded, was deleted or has expired."
+                raise Invalid("FILE_NOT_FOUND", detail, f"content.attachments.{number}.file")
+        named = [_named(one, found.get(one.file)) for one in content.attachments]
+        return replace(content, attachments=named) if found else content
+
+    async def keep_again(self, tenant: str, content: Content, due: datetime | None) -> None:
+        """Keep the files of a delivery for longer. Raises Conflict FILE_GONE for a delivery that is moved or retried
+        without one of its files.
+        """
+        names = {one.file: one.name for one in content.attachments}
+        for file, upload in await self._kept(tenant, content, due):
+            if upload is None:
+                raise Conflict("FILE_GONE", f"The file {names[file]} was deleted or has expired; send it anew.")
+
+    async def _kept(self, tenant: str, content: Content, due: datetime | None) -> Sequence[tuple[str, Upload | None]]:
+        """Return the files that are named, each None if it is not there."""
+        if not (files := files_in(content)):
+            return []
+        now = self._clock()
+        return list(zip(files, await self._uploads.keep(tenant, files, max(due or now, now) + KEPT), strict=True))
+
+
+def files_in(content: Content) -> Sequence[str]:
+    """Return the ids of the uploaded files of a content, each once."""
+    return list(dict.fromkeys(one.file for one in content.attachments if one.file))
+
+
+def _named(attachment: Attachment, upload: Upload | None) -> Attachment:
+    return replace(attachment, name=upload.name) if upload else attachment
 
 
 class PreparedOrder(NamedTuple):

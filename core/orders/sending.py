@@ -23,16 +23,13 @@ from core.model.delivery import NO_QUOTA, Accepted, NewDelivery, QuotaState, Rep
 from core.model.history_key import HistoryKey, Id
 from core.model.people import User
 from core.model.states import Status
-from core.orders.attached_uploads import AttachedUploads, files_in
 from core.orders.choices import Addressees, Choice
 from core.orders.follow_ups import FollowUps
 from core.orders.order import Addressee, AnyAddressee, Caller, Order
-from core.orders.own_name import allowed_people
-from core.orders.preparation import MAX_RECIPIENTS, Preparation
+from core.orders.preparation import MAX_RECIPIENTS, AttachedUploads, Preparation, files_in
 from core.orders.preview import Preview, preview_of
-from core.orders.sending_policy import SendingPolicy, writes_to_all
-from core.orders.tables.row_addressees import RowAddressees
-from core.orders.tables.table_reader import TableReader
+from core.orders.recipient_tables import RowAddressees, TableReader
+from core.orders.sending_policy import SendingPolicy, allowed_people, writes_to_all
 from core.redis.store import Store
 from core.uploads import Uploads
 

@@ -27,8 +27,7 @@ from core.directory.linking import (
     code_hash,
     new_code,
 )
-from core.directory.records import raise_first
-from core.errors import Conflict, Forbidden, StoreError, TooMany
+from core.errors import Conflict, Forbidden, StoreError, TooMany, raise_first
 from core.model.clock import from_ms
 from core.model.people import canonical_email, faults_of_email
 from core.redis.installation_secrets import InstallationSecret

@@ -9,7 +9,7 @@ from core.model.clock import write_time
 from core.model.content import AttachmentType
 from core.model.field_types import Encoding
 from core.orders import TableRef
-from core.orders.tables.row_addressees import meanings
+from core.orders.recipient_tables import meanings
 from core.uploads import Upload
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from core.model.content import ParseMode
 from core.model.text.text_marks import BrokenMark, broken_mark, shown_length
-from core.orders.content_rules import MAX_BUTTONS
+from core.orders.check import MAX_BUTTONS
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain

@@ -10,7 +10,7 @@ from itertools import groupby
 from zlib import crc32
 
 from core.model.delivery import Recipient
-from core.orders.merging import each_once
+from core.orders.addressing import each_once
 from core.orders.order import AnyAddressee
 from core.orders.preparation import MAX_RECIPIENTS
 from scenarios.bot.data import Data

@@ -14,7 +14,7 @@ from core.model.content import Attachment, Content, ParseMode
 from core.model.content import Button as ContentButton
 from core.model.delivery import NewDelivery, Sender
 from core.model.text.text_marks import cut_text
-from core.orders.content_rules import check_content
+from core.orders.check import check_content
 from scenarios.bot.button_data import is_turn, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from core.errors import Invalid
 from core.model.delivery import NewDelivery, Sender
-from core.orders.content_rules import check_content
+from core.orders.check import check_content
 from couriers.sending import (
     Attachment,
     AttachmentType,

@@ -23,7 +23,7 @@ from core.directory.importing.errors import ImportRefused
 from core.directory.importing.kinds import COLUMNS, NAME_PARTS
 from core.directory.importing.one_roster import is_one_roster, read_one_roster
 from core.directory.syncs import SyncFault
-from core.orders.tables.workbook import read_sheet
+from core.orders.workbook import read_sheet
 from delivery.http.options import Options
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from core.directory.importing.kinds import columns_with
 from core.errors import Invalid
 from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
-from core.orders.tables.workbook import read_sheet
+from core.orders.workbook import read_sheet
 from couriers.channel import channels
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel

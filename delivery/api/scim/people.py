@@ -16,9 +16,9 @@ from scim2_models import Context
 from scim2_models.path import CompareOperator, Comparison, FilterNode
 
 from core.directory.directory import Directory
-from core.directory.records import raise_first, user_not_found
+from core.directory.records import user_not_found
 from core.directory.syncs import SyncResult, is_in_another, owner_of, systems_of
-from core.errors import Conflict, Forbidden
+from core.errors import Conflict, Forbidden, raise_first
 from core.model.contacts.addresses import EMAIL_ADDRESS, PHONE_NUMBER, canonical, channel_of_form, malformed
 from core.model.json_form import Json
 from core.model.own_fields import OwnFieldsByName, typed_fields

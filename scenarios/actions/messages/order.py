@@ -12,8 +12,8 @@ from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import sms_parts
 from core.orders import AnyAddressee, Caller, Order
+from core.orders.check import TimePassed, TypedTime, check_time, read_time
 from core.orders.choices import addressee
-from core.orders.delivery_times import TimePassed, TypedTime, check_time, read_time
 from core.orders.preview import Preview
 from core.orders.question_rules import check_question
 from core.updates.rights import origin_of

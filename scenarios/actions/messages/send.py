@@ -15,7 +15,7 @@ from core.errors import Invalid
 from core.model.content import Content
 from core.model.delivery import Audience, Repeat, Strategy
 from core.model.states import DeliveryState, Verdict
-from core.orders.delivery_times import check_time
+from core.orders.check import check_time
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration

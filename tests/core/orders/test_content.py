@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import Invalid
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
-from core.orders.content_rules import MAX_ATTACHMENTS, MAX_BUTTONS, MAX_SIZE
+from core.orders.check import MAX_ATTACHMENTS, MAX_BUTTONS, MAX_SIZE
 from tests.core.orders.conftest import Office
 
 LINK = Attachment(AttachmentType.PHOTO, url="https://example.org/a.png")

@@ -16,9 +16,8 @@ from openpyxl.styles.numbers import FORMAT_PERCENTAGE
 from core.directory.importing.errors import TableRefused
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.people import Group, User, UserChange
-from core.orders import Addressee, Caller
-from core.orders.tables import workbook_program
-from core.orders.tables.table_reader import MOST_COLUMNS
+from core.orders import Addressee, Caller, workbook_program
+from core.orders.recipient_tables import MOST_COLUMNS
 from core.uploads import Uploads
 from tests.core.orders.conftest import ADMIN, OFFICE, Office, order
 from tests.support.stack import TENANT

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.orders.delivery_times import TimePassed, TypedTime, read_time
+from core.orders.check import TimePassed, TypedTime, read_time
 from scenarios.sending.phrases import duration, moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
