@@ -44,7 +44,8 @@ async def open_store(configuration: Configuration, waits: bool = False) -> Async
         await sign_layout(store)
         await register(store)
         await refuse_unsafe_server(store)
-        await configure(store, settings.retention, settings.threads_retention)
+        answers = settings.answers_retention or settings.retention
+        await configure(store, settings.retention, settings.threads_retention, answers)
         yield store
     finally:
         await store.close()

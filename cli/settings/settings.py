@@ -56,6 +56,7 @@ class Settings:
     office_chat: str | None = None
     operators: str | None = None
     retention: timedelta = timedelta(days=30)
+    answers_retention: timedelta | None = None
     threads_retention: timedelta = timedelta(days=400)
     lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"

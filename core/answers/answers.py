@@ -20,7 +20,7 @@ from core.deliveries.histories.projection import HistoryFields, channels_of, wav
 from core.deliveries.histories.reader import HistoryReader
 from core.directory import Directory
 from core.errors import Conflict, Forbidden, Invalid, NotFound
-from core.model.clock import to_ms
+from core.model.clock import from_ms, in_ms, to_ms
 from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey, person_key
@@ -47,8 +47,8 @@ from core.redis.store import Store
 from core.uploads import Uploads
 
 PRESS, ON_BEHALF, NUMBER, TEXT, MAIL = "press", "on_behalf", "number", "text", "mail"
-FILE_KEPT = timedelta(days=30)
-"""Retention of the file of an answer."""
+_RETENTION_MS = in_ms(timedelta(days=30))
+"""Of answers, on a server without settings."""
 
 
 class PressedAnswer(NamedTuple):
@@ -213,13 +213,22 @@ class Answers:
         FILE_UNKNOWN.
         """
         if question.kind is AnswerKind.FILE:
-            (file,) = await Uploads(self._store).keep(tenant, [value], datetime.now(UTC) + FILE_KEPT)
+            (file,) = await Uploads(self._store).keep(tenant, [value], await self._file_ends(question))
             if file is None:
                 raise Invalid("FILE_UNKNOWN", "There is no such file: upload it with POST /v1/files.", "value")
             return file.id, file.name
         if question.has_options and question.option(value) is None:
             raise Invalid("OPTION_UNKNOWN", f"The question has no option {value!r}.", "value")
         return (value, "") if question.has_options else written_value(question, value)
+
+    async def _file_ends(self, question: Question) -> datetime:
+        """Return when the retention of a file ends with which somebody answers now: that of answers, from the closing
+        on if its time is set.
+        """
+        settings = KEYS["settings"].at(0)
+        histories, answers = await self._store.command("HMGET", settings, "retention_ms", "answers_ms")
+        kept, now = int(answers or histories or _RETENTION_MS), to_ms(datetime.now(UTC))
+        return from_ms(max(now, question.until or 0) + kept)
 
     async def file(self, key: HistoryKey, tenant: str, recipient: str) -> tuple[str, str]:
         """Return the id and the name of the file that a recipient has answered with. Raises NotFound HISTORY_NOT_FOUND,

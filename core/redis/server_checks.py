@@ -217,14 +217,22 @@ async def sign_layout(store: Store) -> None:
     await check_shards(store)  # another process may have started at the same time
 
 
-async def configure(store: Store, retention: timedelta, threads_retention: timedelta | None = None) -> None:
-    """Write the settings that functions read: how long a history is kept after its end, and a thread after its last
-    message. Only changes are written, so that couriers also start on a full server.
+async def configure(
+    store: Store,
+    retention: timedelta,
+    threads_retention: timedelta | None = None,
+    answers_retention: timedelta | None = None,
+) -> None:
+    """Write the settings that functions read: how long a history is kept after its end, a thread after its last
+    message, and the history of a delivery that asks after its question is closed. Only changes are written, so that
+    couriers also start on a full server.
     """
-    kept = {"retention_ms": retention, **({"threads_ms": threads_retention} if threads_retention else {})}
+    kept = {"retention_ms": retention, "threads_ms": threads_retention, "answers_ms": answers_retention}
     for shard in range(store.shards):
         name = KEYS["settings"].at(shard)
         for field, duration in kept.items():
+            if duration is None:
+                continue
             ms = duration // timedelta(milliseconds=1)
             if await store.command("HGET", name, field) != str(ms):
                 await store.command("HSET", name, field, ms)

@@ -360,7 +360,8 @@ class Threads:
     async def _close(self, tenant: str, owner: Id) -> None:
         """Note that an inbox has no owner any more, for as long as its messages can be replied to."""
         settings = KEYS["settings"].at(self._store.shard_of(f"{tenant}:{owner}"))
-        retention = int(await self._store.command("HGET", settings, "retention_ms") or _RETENTION_MS)
+        kept = await self._store.command("HMGET", settings, "retention_ms", "answers_ms")
+        retention = max(int(kept[0] or _RETENTION_MS), int(kept[1] or 0))
         key = self._key("closed_inbox", tenant, owner)
         await self._store.command("SET", key, "1", "PX", retention + _REPLIED_TO_MS)
         await self._store.command("DEL", self._key("inbox_heir", tenant, owner))

@@ -96,7 +96,10 @@ class CatchUp:
                 yield HistoryKey.of(self._shard, suffix)
 
     async def _retention_ms(self) -> int:
-        return int(await self._store.command("HGET", KEYS["settings"].at(self._shard), "retention_ms") or 30 * DAY_MS)
+        """Return for how long every ended delivery is kept: one that asks may be kept for a longer or shorter time."""
+        key = KEYS["settings"].at(self._shard)
+        histories, answers = await self._store.command("HMGET", key, "retention_ms", "answers_ms")
+        return min(int(histories or 30 * DAY_MS), int(answers or histories or 30 * DAY_MS))
 
     async def _page(self, index: str, lowest: int) -> AsyncIterator[str]:
         """Emit the members from this score on. Members that are removed meanwhile hide no others."""

@@ -68,7 +68,14 @@ def test_the_doctor_shows_for_how_long_threads_are_kept(tmp_path: Path, threads:
     found = check_retention(load({"ADA_THREADS_RETENTION": threads}, tmp_path).settings)
     shown = {"400d": "400 d", "36h": "1.5 d"}[threads]
     assert found.is_good is is_good
-    assert f"histories and answers 30 d, threads {shown}" in found.detail
+    assert f"histories 30 d, answers 30 d, threads {shown}" in found.detail
+
+
+@pytest.mark.parametrize(("answers", "is_good"), [("2d", True), ("500d", None)])
+def test_the_doctor_shows_for_how_long_answers_are_kept(tmp_path: Path, answers: str, is_good: bool | None) -> None:
+    found = check_retention(load({"ADA_ANSWERS_RETENTION": answers}, tmp_path).settings)
+    assert found.is_good is is_good
+    assert f"answers {answers[:-1]} d" in found.detail
 
 
 async def test_a_group_of_a_setting_that_is_unknown_or_empty_is_named(stack: Stack, tmp_path: Path) -> None:

@@ -107,10 +107,13 @@ async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterat
 
 def check_retention(settings: Settings) -> Finding:
     """Return for how long what people have written is kept."""
-    kept = f"histories and answers {_days(settings.retention)}, threads {_days(settings.threads_retention)}"
-    if settings.threads_retention < settings.retention:
+    answers = settings.answers_retention or settings.retention
+    kept = (
+        f"histories {_days(settings.retention)}, answers {_days(answers)}, threads {_days(settings.threads_retention)}"
+    )
+    if settings.threads_retention < max(settings.retention, answers):
         return Finding("retention", None, f"threads end before the histories of their messages: {kept}")
-    return Finding("retention", True, f"{kept} (ADA_RETENTION, ADA_THREADS_RETENTION)")
+    return Finding("retention", True, f"{kept} (ADA_RETENTION, ADA_ANSWERS_RETENTION, ADA_THREADS_RETENTION)")
 
 
 def _days(duration: timedelta) -> str:

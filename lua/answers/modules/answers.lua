@@ -133,7 +133,14 @@ end
 
 -- The version of a finished history belongs to its end: what comes later moves the end behind itself, as an outcome does.
 local function move_end(suffix)
-  if redis_call('HEXISTS', Key.history(suffix), 'finished') == 1 then Version.raise(suffix) end
+  local is_finished = redis_call('HEXISTS', Key.history(suffix), 'finished') == 1
+  if is_finished then Version.raise(suffix) end
+  return is_finished
+end
+
+-- As `move_end`, and the retention of a finished delivery starts anew: with the closing of its question, or with the next one.
+local function retain(suffix)
+  if move_end(suffix) then DeliveryEnd.retain(suffix) end
 end
 
 -- Returns whether the question has just been closed. Nobody can open it again. A task does what follows (core/updates/question_notices.py).
@@ -141,7 +148,7 @@ function Answers.close(suffix)
   if redis_call('HSETNX', Key.history(suffix), 'answers_closed', now) == 0 then return false end
   redis_call('HSET', Key.history(suffix), 'answers_closing', Version.raise(suffix))
   Outcome.announce(suffix, 'closed')
-  move_end(suffix)
+  retain(suffix)
   Waves.dismiss(suffix)
   local facts = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'answers_openings')
   local _, ns = Plan.split_suffix(suffix)
@@ -162,7 +169,7 @@ function Answers.reopen(suffix, closes)
   plan_closing(suffix, tenant, code, closes, opening .. '.close')
   Version.raise(suffix)
   Outcome.announce(suffix, 'reopened')
-  move_end(suffix)
+  retain(suffix)
   local _, ns = Plan.split_suffix(suffix)
   NewTasks.add('answers', { ns .. '.' .. code .. opening, tenant, '', 5, '', '', 'reopened', '', '', '', '', suffix })
   return true

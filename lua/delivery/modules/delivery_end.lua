@@ -20,12 +20,18 @@ local function final_state(suffix, state)
   return facts[3] and 'cancelled' or 'finished'
 end
 
+-- How long an ended delivery is kept, in ms: one that asks as long as answers are.
+function DeliveryEnd.retention_ms(asks)
+  local kept = redis_call('HMGET', Key.settings(), 'retention_ms', 'answers_ms')
+  return tonumber(asks and kept[2] or kept[1] or 30 * DAY_MS)
+end
+
 -- Lets the retention of an ended delivery start now, when its question closes, or with its next reminder.
 function DeliveryEnd.retain(suffix)
   local history = Key.history(suffix)
-  local facts = redis_call('HMGET', history, 'tenant', 'answers_code', 'answers_until', 'answers_remind_at')
-  local from = math.max(now, tonumber(facts[3] or 0), tonumber(facts[4] or 0))
-  local drop_at = from + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS)
+  local facts = redis_call('HMGET', history, 'tenant', 'answers_code', 'answers_until', 'answers_remind_at', 'answers_closed')
+  local from = facts[5] and now or math.max(now, tonumber(facts[3] or 0), tonumber(facts[4] or 0))
+  local drop_at = from + DeliveryEnd.retention_ms(facts[2])
   redis_call('ZADD', Key.retained(), drop_at, facts[1] .. '|' .. suffix)
   -- If no claim runs any more, the server drops the keys by itself a day later.
   for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIRE', key, drop_at + DAY_MS - now) end

@@ -23,7 +23,8 @@ local function retain(suffix, owner)
   Repair.leave_index(Key.live(owner), 'the unfinished', suffix)
   local drop_at = redis_call('ZSCORE', Key.retained(), owner .. '|' .. suffix)
   if not drop_at then
-    drop_at = string.format('%.0f', now + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS))
+    local asks = redis_call('HGET', Key.history(suffix), 'answers_code')
+    drop_at = string.format('%.0f', now + DeliveryEnd.retention_ms(asks))
     Repair.enter_index(Key.retained(), 'the retained', owner .. '|' .. suffix, drop_at)
   end
   for _, key in ipairs(keys_of(suffix)) do

@@ -4,8 +4,11 @@
 
 local MONTH_MS = 30 * DAY_MS
 
--- How long they are kept: a history lives for its retention after its end, which comes within three months of its last message.
-function Received.kept_ms() return tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS) + 90 * DAY_MS end
+-- How long they are kept: a history lives for its retention after its end, which comes within three months of its last message. It is
+-- not known here whether its delivery asks, so it is the longer one.
+function Received.kept_ms()
+  return math.max(DeliveryEnd.retention_ms(false), DeliveryEnd.retention_ms(true)) + 90 * DAY_MS
+end
 
 local function page_of(tenant, channel, address, months_ago)
   return Key.received_before(tenant, channel, address, string.format('%.0f', math.floor(now / MONTH_MS) - months_ago))

@@ -24,6 +24,7 @@ from core.model.question import AnswerKind, AnswerState, Late, Option, Question,
 from core.model.states import Reason, Status
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.server_checks import configure
 from core.updates.answer_worker import AnswerWorker
 from core.updates.bot_calls import BotCalls, ButtonChange, PressAnswer
 from core.updates.events import Events
@@ -421,3 +422,38 @@ async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(
     assert all(len(row.revisions) < 6 for row in rows)
     assert (await stack.history(accepted.key, limit=number_of_people)).recipients == history.recipients
     await stack.audit()
+
+
+DAY = timedelta(days=1)
+
+
+async def days_left(stack: Stack, accepted: Accepted) -> int:
+    """Return for how many days the history of a delivery and its answers are kept."""
+    suffix = accepted.key.suffix
+    drop_at = await stack.redis.zscore("deliveries:{0}:retained", f"{TENANT}|{suffix}") or 0
+    shortest = min([await stack.redis.pttl(one) async for one in stack.redis.scan_iter(f"*{suffix}*")])
+    days = round(timedelta(milliseconds=drop_at - to_ms(stack.now())) / DAY)
+    assert shortest > (days - 1) * DAY / timedelta(milliseconds=1), "each key lives as long"
+    return days
+
+
+@pytest.mark.parametrize("kept", [7, 400])
+async def test_answers_are_kept_for_a_time_of_their_own_after_the_closing(asked: Asked, kept: int) -> None:
+    await configure(asked.stack.store, 30 * DAY, answers_retention=kept * DAY)
+    stack, answers = asked.stack, Answers(asked.stack.store)
+    accepted = await asked.ask(COMING, person(1, BOT))
+    plain = await stack.deliver(person(2, BOT), channels=(BOT,))
+    await stack.finished(plain.key)
+    assert [await days_left(stack, one) for one in (accepted, plain)] == [kept, 30]
+    stack.advance_clock(5 * DAY)
+    assert await answers.close(accepted.key, TENANT)
+    assert await days_left(stack, accepted) == kept, "counted from the closing, not from the sending"
+    assert await answers.reopen(accepted.key, TENANT, stack.now() + 50 * DAY)
+    assert await days_left(stack, accepted) == kept + 50, "an open question is not dropped"
+    assert await answers.close(accepted.key, TENANT)
+    assert await days_left(stack, accepted) == kept
+
+
+async def test_without_a_setting_answers_are_kept_as_long_as_histories(asked: Asked) -> None:
+    await configure(asked.stack.store, 20 * DAY)
+    assert await days_left(asked.stack, await asked.ask(COMING, person(1, BOT))) == 20

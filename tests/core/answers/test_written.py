@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from itertools import count
 from typing import Any
 
@@ -12,13 +14,16 @@ import pytest
 from core.answers import AnswerNumbers, Answers
 from core.answers.values import read_value
 from core.deliveries.received import ReceivedMessages
+from core.model.clock import to_ms
 from core.model.content import Feature
 from core.model.delivery import Accepted
 from core.model.history import History
 from core.model.question import AnswerKind, AnswerState, AnswerVisibility, Late, Question
 from core.queue import QueueClient
+from core.redis.server_checks import configure
 from core.updates.answer_worker import AnswerWorker
 from core.updates.events import NO_ANSWER_TO, Events
+from core.uploads import Uploads
 from tests.core.answers.test_answers import BOT, SHOWS
 from tests.core.answers.test_numbers import SMS, SmsCourier
 from tests.support.audited import violations_in
@@ -238,3 +243,15 @@ async def test_a_file_is_not_asked_for_where_there_is_no_page(stack: Stack) -> N
 def test_what_is_a_value(kind: AnswerKind, text: str, value: str | None) -> None:
     found = read_value(kind, text)
     assert (found[0] if found else None) == value
+
+
+async def test_a_file_is_kept_as_long_as_answers_from_the_closing_on(stack: Stack) -> None:
+    await configure(stack.store, timedelta(days=30), answers_retention=timedelta(days=200))
+    now = datetime.now(UTC)
+    for closes, days in ((None, 200), (now + timedelta(days=40), 240)):
+        uploads = Uploads(stack.store)
+        sent = await uploads.store(TENANT, f"{days}.pdf", BytesIO(b"%PDF"))
+        question = Question(FILE, [], "ru", until=to_ms(closes) if closes else 0)
+        assert await Answers(stack.store).entered(question, TENANT, sent.id) == (sent.id, f"{days}.pdf")
+        kept = (await uploads.find(TENANT, sent.id)).expires_at - now
+        assert timedelta(days=days) <= kept < timedelta(days=days, hours=1)

@@ -432,10 +432,14 @@ async def test_several_forwards_are_one_message_unless_they_are_too_large(
     assert sorted(text[: len(messages[0])] for _, text in await school.said(thread)) == messages
 
 
-async def test_the_references_of_all_parts_lead_to_their_delivery_as_long_as_its_history_is_kept(stack: Stack) -> None:
+@pytest.mark.parametrize(("kept", "answers_kept"), [(100, None), (30, 100)])
+async def test_the_references_of_all_parts_lead_to_their_delivery_as_long_as_its_history_is_kept(
+    stack: Stack, kept: int, answers_kept: int | None
+) -> None:
     """The bytes are those of the server: 100 in the list of the newest, the others in pages of a month."""
     store, received = stack.store, ReceivedMessages(stack.store)
-    await configure(store, timedelta(days=100))
+    answers = timedelta(days=answers_kept) if answers_kept else None
+    await configure(store, timedelta(days=kept), answers_retention=answers)
     keys = [HistoryKey(0, "7", 1_763_712_000_000_000_000 + number) for number in range(3 * MOST)]
     for number, key in enumerate(keys):
         parts = ReceivedMessage(f"{number}-1,{number}-2", key, number)
@@ -450,8 +454,8 @@ async def test_the_references_of_all_parts_lead_to_their_delivery_as_long_as_its
     assert await received.quoted(TENANT, BOT, "100002", "0-1") is None
     pages = [one async for one in stack.redis.scan_iter("replies:*:before:*:100001:*")]
     assert len(pages) in (1, 2, 3)
-    kept = timedelta(milliseconds=min([await stack.redis.pttl(one) for one in pages]))
-    assert timedelta(days=125) < kept <= timedelta(days=190)
+    shortest = timedelta(milliseconds=min([await stack.redis.pttl(one) for one in pages]))
+    assert timedelta(days=125) < shortest <= timedelta(days=190)
     await received.forget(TENANT, BOT, "100001")
     assert not [one async for one in stack.redis.scan_iter("replies:*:100001*")]
 

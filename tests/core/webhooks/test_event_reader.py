@@ -12,6 +12,7 @@ from core.model.delivery import Accepted
 from core.model.question import AnswerKind, Option, Question
 from core.queue import NewTask, TaskFilter
 from core.redis.constants import EVENTS_KEPT
+from core.redis.server_checks import configure
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -163,6 +164,24 @@ async def pretend_last_read_long_ago(installation: Installation) -> None:
     position = await installation.stack.redis.hget(POSITION, "read")
     await installation.stack.redis.hset(POSITION, "read", int(position or 0) - 120_000)
     await installation.stack.redis.delete("webhooks:{0}:reader")
+
+
+async def test_the_end_of_an_old_delivery_that_asks_is_sent_from_its_history(
+    installation: Installation, receiver: Receiver
+) -> None:
+    """Its answers, and so its history, are kept for a shorter time than others: by this time its end was looked for."""
+    stack, day = installation.stack, timedelta(days=1)
+    await configure(stack.store, 30 * day, answers_retention=2 * day)
+    await installation.courier()
+    await installation.add(receiver, [EventType.FINISHED])
+    await read_all(reader(installation))
+    accepted = await stack.deliver(*people(1), question=Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en"))
+    await stack.finished(accepted.key)
+    await stack.redis.zadd(f"deliveries:{{0}}:listed:{TENANT}", {accepted.key.suffix: 1})  # as if ordered long before
+    await stack.redis.xtrim("events:{0}", maxlen=0, approximate=False)
+    await pretend_last_read_long_ago(installation)
+    installation.start()
+    await until(lambda: receiver.finished() == ids([accepted]))
 
 
 async def test_messages_from_the_histories_have_the_ids_of_those_from_the_stream(
