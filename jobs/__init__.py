@@ -8,12 +8,11 @@ Neighbours: `core.jobs` below; siblings (`bots`, `scenarios`, `delivery`) are no
 """
 
 from core.jobs import Actor, DailyWindow, Schedule
-from jobs.iteration import Iteration
-from jobs.job import Job
+from jobs.job import Iteration, Job
 from jobs.limits import Limit
 from jobs.queries import Snapshot, query
-from jobs.recording.branches import Child, ChildFailed
-from jobs.recording.calls import RetryPolicy
+from jobs.recording.effects import RetryPolicy
+from jobs.recording.waiting import Child, ChildFailed
 from jobs.registry import Registry
 from jobs.signals import Finished, Found, NotDone, Pause, RollBack, Throttled, Unclear, UnitFailed
 from jobs.worker import JobWorker

@@ -4,13 +4,16 @@
                       ├▶ it sleeps or waits: the task of its continuation
                       └▶ it raises: paused, finished, failed, tried again, or the next iteration
 
-Guarantee: an iteration ends once; an attempt that does not hold the job any more changes nothing.
+Guarantee: an iteration ends once; an attempt that does not hold the job any more changes nothing. The code of the job
+runs in a task of its own: in that of the queue's worker its KeyboardInterrupt, SystemExit or GeneratorExit would end
+the process.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -19,18 +22,61 @@ from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
 from core.model.clock import to_ms
 from core.queue import AlreadySettled, Attempt, Result, Retry
+from core.sentence import sentence
 from jobs.code_names import left_to_others, names_compensations
-from jobs.endings import Endings
+from jobs.endings import LEAST, AfterFailure, Endings, Failure, failure_of, failure_of_compensation
 from jobs.external_services import Outside
-from jobs.failures import LEAST, AfterFailure, Failure, failure_of, failure_of_compensation
-from jobs.iteration import Iteration
-from jobs.job import Job
+from jobs.job import Iteration, Job
 from jobs.limits import WAITS, Slots
 from jobs.recording.effects import JobEffects
-from jobs.recording.guard import Guard
+from jobs.recording.guard import Guard, stored_form
 from jobs.recovery import Losses
-from jobs.run_job import run_job
-from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, Suspended
+from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, SelfCancelled, Suspended, TookTooLong
+
+JOB: ContextVar[str] = ContextVar("job", default="")
+"""The job whose code runs at this moment, also in tasks that it has started."""
+
+LARGEST_RETURNED = 60 * 1024
+"""Bytes of JSON of what `run` returns; a parent gets it as a signal."""
+
+_CLEANUP = 5.0
+"""Seconds that a job has to clean up after it was cancelled."""
+
+
+async def run_job(kind: type[Job], iteration: Iteration, guard: Guard) -> BaseException | None:
+    """Return what the job has raised, or why the attempt is over; TookTooLong if it takes longer than it may. When this
+    returns or is cancelled, the job has ended, or can begin nothing else.
+    """
+    running = asyncio.create_task(_raised_by(kind, iteration, guard.job.id.name))
+    try:
+        done, _ = await asyncio.wait({running}, timeout=kind.max_runtime.total_seconds())
+    except asyncio.CancelledError:
+        await _end(running, guard)
+        raise
+    if done:
+        return guard.ending or running.result()
+    await _end(running, guard)
+    return TookTooLong(sentence("job_took_too_long", limit=str(kind.max_runtime)))
+
+
+async def _raised_by(kind: type[Job], iteration: Iteration, name: str) -> BaseException | None:
+    JOB.set(name)
+    try:
+        iteration.result = stored_form("run", await kind().run(iteration), LARGEST_RETURNED)
+    except asyncio.CancelledError:  # if this process has cancelled it, the result is not used
+        return SelfCancelled("the iteration was cancelled by its own code")
+    except BaseException as fault:  # noqa: BLE001 - whatever a job raises is its failure
+        return fault
+    return None
+
+
+async def _end(running: "asyncio.Task[BaseException | None]", guard: Guard) -> None:
+    guard.close()
+    running.cancel()
+    await asyncio.wait({running}, timeout=_CLEANUP)
+    if not running.done():
+        log.error("job %s: its code goes on after it was cancelled; it begins no effect", guard.job.id.name)
+
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from core.jobs import JobRecord
 from core.jobs.steps import COMPENSATION
-from jobs.failures import OWN_FOLDERS
+from jobs.endings import OWN_FOLDERS
 from jobs.job import Job
 
 _VERBS = {"step": "step:", "effect": "effect:", "wait": "wait:", "compensate": COMPENSATION}

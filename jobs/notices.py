@@ -29,7 +29,7 @@ from core.webhooks.event_reader import put_message
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
-from jobs.recording.branches import ChildEnd
+from jobs.recording.waiting import ChildEnd
 from providers.sign_in import SignIn
 
 log = logging.getLogger(__name__)

@@ -28,9 +28,9 @@ from core.jobs.queries import LONGEST, AskedQuery, QueryAnswer, unknown_query
 from core.jobs.units import STEP
 from core.jobs.views import JobView, view_of
 from core.queue import Attempt, Result
-from jobs.failures import reason_for_operator, reason_for_user
+from jobs.endings import reason_for_operator, reason_for_user
 from jobs.job import Job
-from jobs.recording.records import stored_form
+from jobs.recording.guard import stored_form
 
 log = logging.getLogger(__name__)
 

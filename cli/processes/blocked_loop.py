@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 import core
-from jobs.run_job import JOB
+from jobs.attempts import JOB
 from jobs.signals import Blocked
 
 FAILS = timedelta(seconds=5)

@@ -10,7 +10,7 @@ import pytest
 from core.jobs import DailyWindow, JobRecord, JobState
 from core.model.clock import to_ms
 from jobs import Iteration, Job, RetryPolicy, RollBack, Schedule, Unclear
-from jobs.failures import BACKOFF, LEAST, MOST, AfterFailure, failure_of
+from jobs.endings import BACKOFF, LEAST, MOST, AfterFailure, failure_of
 from jobs.testing import JobTest
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

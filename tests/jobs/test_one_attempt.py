@@ -12,9 +12,9 @@ from core.jobs import Actor, JobId, JobState, StoredJob
 from core.queue import QueueClient
 from core.redis.store import Argument, Store
 from jobs import Iteration, JobWorker, NotDone, Unclear
+from jobs.attempts import run_job
 from jobs.recording.guard import Guard
 from jobs.recovery import Standing, count_interrupted
-from jobs.run_job import run_job
 from jobs.signals import Interrupted, Lost
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.jobs.test_effects import guard_of, iteration_of, statuses

@@ -9,7 +9,7 @@ from core.errors import FunctionFault
 from core.jobs import Actor, JobState
 from core.queue import Queue
 from jobs import Iteration, Unclear, UnitFailed
-from jobs.failures import reason_for_user
+from jobs.endings import reason_for_user
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.jobs.fake_service import FakeService
 from tests.support.waiting import until

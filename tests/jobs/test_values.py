@@ -16,8 +16,8 @@ from core.errors import Invalid
 from core.jobs.record import checked_parameters
 from core.jobs.signals import checked_signal
 from jobs import Iteration, Job, Schedule
+from jobs.recording.guard import returned_form, stored_form
 from jobs.recording.own_state import StateClass, difference
-from jobs.recording.records import returned_form, stored_form
 from jobs.testing import JobTest
 from tests.support.hypothesis_settings import SETTINGS
 

@@ -11,7 +11,7 @@ from core.orders.question_rules import LONGEST_WAIT, SHORTEST_WAIT
 from core.sessions.links import DEVICE_LINK_LIFETIME
 from core.threads.files import MOST_BYTES
 from core.threads.limits import FILES_PERIOD, MOST_FILES
-from jobs.failures import REPORTED_AFTER
+from jobs.endings import REPORTED_AFTER
 from jobs.notices import LINK_LIFETIME
 from tests.support.paths import ROOT
 
