@@ -14,6 +14,7 @@ from core.errors import SetupError
 from core.model.yaml_faults import fault_of
 
 _HERE = ("127.0.0.1", "localhost", "::1")
+_LIBRARY_PERMITS_HTTP = "OAUTHLIB_INSECURE_TRANSPORT"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 OneService = TypeVar("OneService", bound=msgspec.Struct)
@@ -34,14 +35,15 @@ def read_service_file(
         raise SetupError(f"{file} cannot be read: {fault}") from None
 
 
-def check_addresses(addresses: Collection[str]) -> bool:
-    """Check that all addresses are https, or http on this machine, as the sandbox's; return whether one is http. Raises
-    SetupError.
+def check_addresses(addresses: Collection[str]) -> None:
+    """Check that all addresses are https, or http on this machine, as the sandbox's: oauthlib then permits http in this
+    process. Raises SetupError.
     """
     plain = [url for url in addresses if urlsplit(url).scheme != "https"]
     if elsewhere := [url for url in plain if not _is_here(url)]:
         raise SetupError(f"an address of a sign-in service must begin with https://, not {elsewhere[0]}")
-    return bool(plain)
+    if plain:
+        os.environ[_LIBRARY_PERMITS_HTTP] = "1"  # oauthlib has no other switch
 
 
 def _is_here(url: str) -> bool:

@@ -1,4 +1,5 @@
-"""One HTTP request to an address that others have chosen: no private address, no redirect, bounded time and size.
+"""One HTTP request without a redirect, of bounded time and size: to an address that others have chosen, which must not
+be private, or to an outside service of the settings, to which a redirect would take what is secret along.
 
 A fault says whether the request may have arrived: then its repetition is not safe for every method.
 """
@@ -11,6 +12,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
+from core.errors import AdaError
 from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
 
 MOST_BYTES = 128 * 1024
@@ -104,3 +106,41 @@ def decoded(raw: bytes) -> Any:
         return msgspec.json.decode(raw) if raw else ""
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return raw.decode(errors="replace")
+
+
+_LARGEST = 64 * 1024
+
+
+class ServiceUnavailable(AdaError):
+    """The service did not answer as such an address does. Trying again may help."""
+
+
+async def call_service(
+    method: str,
+    url: str,
+    seconds: float,
+    *,
+    body: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> tuple[int, str]:
+    """Return status and text of the response. Raises ServiceUnavailable, also for 3xx, 429 and 5xx."""
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session,
+            session.request(method, url, data=body, headers=headers, allow_redirects=False) as response,
+        ):
+            if response.status >= 500 or response.status == 429 or 300 <= response.status < 400:
+                raise ServiceUnavailable(f"the service answered {response.status}")
+            return response.status, await _read(response)
+    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as fault:
+        raise ServiceUnavailable(f"the service cannot be reached: {type(fault).__name__}") from None
+
+
+async def _read(response: aiohttp.ClientResponse) -> str:
+    """Return the whole answer. Raises ServiceUnavailable if it is too large."""
+    received = bytearray()
+    async for chunk in response.content.iter_any():
+        received += chunk
+        if len(received) > _LARGEST:
+            raise ServiceUnavailable("the answer of the service is too large")
+    return received.decode(errors="replace")

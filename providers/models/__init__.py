@@ -7,7 +7,6 @@ is not installed, is an error of the call, never of the process. Keys and texts 
 Neighbours: `scenarios` asks; `cli` opens `Models` with the services that the settings name. No Redis here.
 """
 
-from providers.models.cache import FileCache
 from providers.models.interface import (
     AiAnswerInvalid,
     AiError,
@@ -23,7 +22,7 @@ from providers.models.interface import (
     Synthesis,
     Transcription,
 )
-from providers.models.models import Models
+from providers.models.models import FileCache, Models
 
 __all__ = [
     "AiAnswerInvalid",

@@ -26,7 +26,6 @@ from core.errors import NotFound, SetupError
 from core.model.people import Role
 from providers.service_settings import check_addresses, read_service_file
 
-_LIBRARY_PERMITS_HTTP = "OAUTHLIB_INSECURE_TRANSPORT"
 _NAME = re.compile(r"[a-z0-9-]{1,32}")
 
 
@@ -57,8 +56,7 @@ def read_providers(file: Path, environment: Mapping[str, str] = os.environ) -> M
         raise SetupError(f"{file}: the name of a provider has small letters, digits and hyphens, not {wrong[0]!r}")
     if without := [name for name, one in found.items() if "openid" not in one.scopes]:
         raise SetupError(f"{file}: the scopes of {without[0]} need openid")
-    if check_addresses([one.issuer for one in found.values()]):
-        os.environ[_LIBRARY_PERMITS_HTTP] = "1"  # oauthlib has no other switch
+    check_addresses([one.issuer for one in found.values()])
     return found
 
 

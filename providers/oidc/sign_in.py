@@ -16,10 +16,9 @@ from core.errors import Invalid, Refused
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sessions.outside_accounts import EndedLogin, OutsideAccount
-from providers.oidc.issuer import Issuer
+from providers.oidc.issuer import Issuer, JwtRefused, check_id_token, check_logout_token
 from providers.oidc.settings import OidcProvider, RoleRule, find_provider
-from providers.oidc.tokens import JwtRefused, check_id_token, check_logout_token
-from providers.service_call import ServiceUnavailable
+from providers.web_request import ServiceUnavailable
 
 log = logging.getLogger(__name__)
 

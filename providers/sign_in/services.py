@@ -21,8 +21,6 @@ from msgspec import Meta
 from core.errors import Invalid
 from providers.service_settings import check_addresses, read_service_file
 
-_LIBRARY_PERMITS_HTTP = "OAUTHLIB_INSECURE_TRANSPORT"
-
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One service. The addresses are the service's; `client_id` and `client_secret` are what it knows Ada by.
@@ -50,8 +48,7 @@ def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Ma
 
 def checked(services: Mapping[str, Service]) -> Mapping[str, Service]:
     """Return the services, if all addresses are https, or http on this machine, as the sandbox's. Raises SetupError."""
-    if check_addresses([url for one in services.values() for url in one.addresses]):
-        os.environ[_LIBRARY_PERMITS_HTTP] = "1"  # oauthlib has no other switch
+    check_addresses([url for one in services.values() for url in one.addresses])
     return services
 
 

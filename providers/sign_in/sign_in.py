@@ -17,11 +17,10 @@ from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
 from core.errors import Invalid, Refused
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from providers.service_call import ServiceUnavailable
-from providers.sign_in.client import GrantRefused, error_of, fetch_token
 from providers.sign_in.services import Service, find_service
 from providers.sign_in.stored import Undecryptable, Vault, forget, shard_of
-from providers.sign_in.tokens import KeyLost, Tokens
+from providers.sign_in.tokens import GrantRefused, KeyLost, Tokens, error_of, fetch_token
+from providers.web_request import ServiceUnavailable
 
 log = logging.getLogger(__name__)
 

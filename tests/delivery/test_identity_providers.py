@@ -25,9 +25,9 @@ from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.http.services import ApiServices
 from providers.oidc import issuer as issuer_module
+from providers.oidc.issuer import read_keys
 from providers.oidc.settings import OidcProvider, RoleRule, read_providers
 from providers.oidc.sign_in import OidcSignIn, role_of
-from providers.oidc.tokens import read_keys
 from tests.delivery.conftest import Api, ApiResponse, read
 from tests.providers.oidc.signing_provider import CLIENT, SECRET, SigningProvider, new_key, unsigned
 from tests.support.browser import Browser

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from providers.models import FileCache
-from providers.models.cache import digest_of
+from providers.models.models import digest_of
 
 DAY = timedelta(days=1)
 

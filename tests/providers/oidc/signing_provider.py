@@ -13,7 +13,7 @@ from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import ECKey, Key
 
-from providers.oidc.tokens import LOGOUT_EVENT
+from providers.oidc.issuer import LOGOUT_EVENT
 
 CLIENT = "ada"
 SECRET = "s:e c+r%et"

@@ -12,8 +12,8 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from core.errors import Refused
-from providers.service_call import ServiceUnavailable
 from providers.sign_in import SignIn, Tokens
+from providers.web_request import ServiceUnavailable
 from tests.providers.sign_in.oauth_server import BROWSER, agree
 from tests.providers.sign_in.test_sign_in import ANNA, Installation, installation
 

@@ -10,10 +10,10 @@ import pytest
 
 from core.errors import Invalid, SetupError
 from core.redis.store import Store
-from providers.service_call import ServiceUnavailable
 from providers.sign_in import Invitation, Service, SignedIn, SignIn, SignInExpired, Tokens, Vault
 from providers.sign_in.services import checked, read_services
 from providers.sign_in.stored import forget, new_key, services_of, tokens_key
+from providers.web_request import ServiceUnavailable
 from tests.providers.sign_in.oauth_server import BROWSER, SECRET, OAuthServer, agree, sign_in_at
 from tests.support.servers import Server
 from tests.support.waiting import until
