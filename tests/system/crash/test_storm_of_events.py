@@ -3,9 +3,9 @@ answers to all lines, whole and in order (I19).
 
 A run of two messages waits for the first one, often longer than a worker waits with it: then it is parked. A later
 line must not be answered in between. The first line begins a form, whose question the second line answers; each run
-counts in variables, in a loop that collects, too, so that a step that is repeated after a kill would be seen. All want
-one of a few seats of the bot, and at the end a message goes to everybody. The seed is in the name of each test; a seed
-that failed stays in the list.
+counts in variables, in a loop that collects, too, so that a step that is repeated after a kill would be seen. All
+reserve a desk and give it back, all want one of a few seats, and at the end a message goes to everybody. The seed is
+in the name of each test; a seed that failed stays in the list.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ import pytest
 from core.queue import QueueClient
 from core.updates.events import Events
 from scenarios.stores.forms import Forms, Remembered
+from scenarios.stores.variables import Variables
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import VK, Installation
@@ -31,16 +32,21 @@ SEATS = 5
 
 FILES = {
     "triggers.yaml": 'text: {exact: {a: s.form, all: s.all}, "*": s.main}',
-    "variables.yaml": (
-        "person: {lines: list, rounds: number, collected: number, answer: text, seat: text}\nbot: {seats: list}"
-    ),
+    "variables.yaml": """
+person: {lines: list, rounds: number, collected: number, answer: text, seat: text, seats: list, desks: list}
+bot: {seats: list, desks: list}
+""",
     "scenarios/s.yaml": """
 main:
   actions:
     - {type: scenario, value: count}
     - {type: send, text: '{event_text}1', chain: completed}
-    - type: set
-      variables: {bot.seats: {append: seat, times: 5}}
+    - {type: reserve, kind: desks, place: '{user_id}', chain: completed}
+    - {type: reserve, kind: desks, release: true, chain: completed}
+    - type: reserve
+      kind: seats
+      place: seat
+      limit: 5
       chain: completed
       on_failure: [{type: set, variables: {person.seat: none}}]
     - {type: set, variables: {person.seat: one}, chain: completed}
@@ -173,8 +179,11 @@ class Storm:
             name = f"vk:{person}"
             found = await forms.of_person(TENANT, name)
             seats.append(found.variables["seat"])
-            assert found == Remembered(name, {**REMEMBERED, "seat": seats[-1]}, answers)
+            places = {"desks": [], "seats": ["seat"]} if seats[-1] == "one" else {"desks": []}
+            assert found == Remembered(name, {**REMEMBERED, **places, "seat": seats[-1]}, answers)
         assert (seats.count("one"), seats.count("none")) == (SEATS, len(self._people) - SEATS)
+        of_bot = await Variables(self._installation.core.store, TENANT).stored("bot", {}, 0)
+        assert of_bot == {"desks": [], "seats": ["seat"] * SEATS}
         table = await forms.table(TENANT, "storm")
         assert sorted(row.person for row in table.rows) == sorted(f"vk:{person}" for person in self._people)
 

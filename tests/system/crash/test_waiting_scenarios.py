@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from core.answers import Answers
+from core.model.clock import to_ms
 from core.model.question import AnswerKind, Option, Question
 from core.redis.keys import KEYS
 from scenarios.bot.variables import Variable
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.schedules import Schedules, schedules_tube
-from scenarios.schema.variables import change_of
+from scenarios.schema.variables import APPEND, Change, change_of
 from scenarios.stores.forms import Forms
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
@@ -229,6 +230,68 @@ async def test_an_answer_is_taken_once_if_the_process_is_killed(bot: HeldUp, blo
     table = await Forms(bot.installation.core.store).table(TENANT, "signup")
     assert [row.answers for row in table.rows] == [{"name": "Anna", "room": "double"}]
     await bot.installation.audit()
+
+
+# a place
+
+VARIABLES = "bot: {washes: list}\nperson: {washes: list}"
+RESERVE = """
+    - {type: reserve, kind: washes, place: Monday, on_failure: [{type: send, text: taken}]}
+    - {type: send, text: "{place}, {left} left", chain: completed}
+"""
+RELEASE = """
+    - {type: reserve, kind: washes, release: true}
+    - {type: send, text: "{places|length} places", chain: completed}
+"""
+PLAN, OF_BOT, OF_PERSON = b"remember_step", b":bot\r\n", b":person\r\n"
+PLACES = {"plan": PLAN, "list of the bot": OF_BOT, "list of the person": OF_PERSON, "end": storing(0)}
+
+
+@pytest.mark.parametrize("at", PLACES.values(), ids=PLACES)
+async def test_a_place_is_reserved_once_if_the_process_is_killed_after(bot: HeldUp, at: bytes) -> None:
+    bot.write("variables.yaml", VARIABLES).actions(RESERVE)
+    await bot.start_behind_link()
+    AFTER(bot.link, at)
+    await bot.says(1, "hello")
+    await bot.kill_when_held_up()
+    await until(lambda: bot.texts(1), within=WITHIN)
+    await bot.says(2, "hello")
+    await until(lambda: bot.texts(2), within=WITHIN)
+    assert (bot.texts(1), bot.texts(2)) == (["Monday, 0 left"], ["taken"])
+    assert await places(bot) == (["Monday"], ["Monday"])
+    await bot.installation.audit()
+
+
+@pytest.mark.parametrize("at", PLACES.values(), ids=PLACES)
+async def test_a_place_is_given_back_once_if_the_process_is_killed_after(bot: HeldUp, at: bytes) -> None:
+    """Another person has the same place, and keeps it."""
+    bot.write("variables.yaml", VARIABLES).actions(RELEASE)
+    for scope, owner in (("bot", 1), ("person", 1), ("bot", 2), ("person", 2)):
+        await reserve(bot, scope, owner)
+    await bot.start_behind_link()
+    AFTER(bot.link, at)
+    await bot.says(1, "hello")
+    await bot.kill_when_held_up()
+    await until(lambda: bot.texts(1), within=WITHIN)
+    assert bot.texts(1) == ["0 places"]
+    assert await places(bot) == (["Monday"], [])
+    await bot.installation.audit()
+
+
+async def reserve(bot: HeldUp, scope: str, owner: int) -> None:
+    """Writes what an earlier step has reserved."""
+    variables = Variables(bot.installation.core.store, TENANT)
+    change = Change(scope, "washes", APPEND, "Monday", 0, [])
+    await variables.change(f"{scope}{owner}", {"channel": "vk", "user_id": VK.address(owner)}, [change])
+
+
+async def places(bot: HeldUp) -> tuple[object, object]:
+    """The places of all people, and those of the first person."""
+    stored = Variables(bot.installation.core.store, TENANT).stored
+    now = to_ms(bot.installation.core.store.now())
+    event = {"channel": "vk", "user_id": VK.address(1)}
+    of_bot, of_person = [await stored(scope, event, now) for scope in ("bot", "person")]
+    return of_bot["washes"], of_person["washes"]
 
 
 # an answer to the question of a delivery
