@@ -12,6 +12,7 @@ from cli.processes.part_of_up import start_verb
 from cli.processes.ports import cannot_listen
 from cli.services.accounts import AccountWriter, ConsoleAccounts
 from cli.services.core import open_linking, open_sign_in_codes, sending_policy_of
+from cli.services.offices import log_unread_offices
 from cli.services.scenarios import known_secrets, open_ingress
 from cli.services.sign_in import open_identity_providers, open_sign_in
 from cli.settings.bot_folders import bot_folder
@@ -128,6 +129,7 @@ async def background_work(
         office=settings.office or "",
         webhooks=webhooks,
     )
+    await log_unread_offices(core.directory, settings)
     series = SeriesSender(core.client, core.store, core.sending, core.directory, partial(order_of, options=options))
     async with (
         recording_figures(core),

@@ -64,6 +64,14 @@ def is_bot(folder: Path) -> bool:
     return (folder / "scenarios").is_dir() or any(folder.glob("*.yaml"))
 
 
+def tenants_of_bots(settings: Settings) -> list[str]:
+    """Return the tenants whose people may write to a bot, that of the installation first."""
+    bots = folder_of_bots(settings)
+    folders = sorted(bots.iterdir()) if bots else []
+    others = [one.name for one in folders if _TENANT.fullmatch(one.name) and one.is_dir() and is_bot(one)]
+    return [settings.bot_tenant, *(one for one in others if one != settings.bot_tenant)]
+
+
 def bot_folder(settings: Settings, tenant: str) -> Path | None:
     """Return the folder of a tenant's bot; None if it has none."""
     bots = folder_of_bots(settings)

@@ -169,6 +169,7 @@ class NewDelivery(Struct, frozen=True):
     `replies`: where replies go: sender, off (those who reply are told so), or the id of an office; "": they are not
     looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go. `uninformed`: of a
     delivery to guardians, those that get nothing. `unfilled`: the marks that everybody gets as they are written.
+    `empty_office`: the office has no members, so only a program reads it.
     """
 
     tenant: str
@@ -197,6 +198,7 @@ class NewDelivery(Struct, frozen=True):
     texts: Mapping[str, str] = {}
     uninformed: Sequence[Uninformed] = ()
     unfilled: Sequence[str] = ()
+    empty_office: bool = False
 
 
 class Repeat(Struct, frozen=True, gc=False):
@@ -212,7 +214,8 @@ class Repeat(Struct, frozen=True, gc=False):
 class Accepted(Struct, frozen=True):
     """The result of enqueuing or rescheduling. `moved_from`: the requested time, if it had passed or was in quiet
     hours. `repeated`: this is the first result again. `quota`: the sender's, if this delivery counts towards one.
-    `uninformed`: guardians that get nothing; `unfilled`: marks of the text that nothing fills; both empty in a repeat.
+    `uninformed`: guardians that get nothing; `unfilled`: marks of the text that nothing fills; `empty_office`: replies
+    go to an office without members; all empty in a repeat.
     """
 
     key: HistoryKey
@@ -224,6 +227,7 @@ class Accepted(Struct, frozen=True):
     quota: QuotaState | None = None
     uninformed: Sequence[Uninformed] = ()
     unfilled: Sequence[str] = ()
+    empty_office: bool = False
 
 
 class Cancelled(Struct, frozen=True):

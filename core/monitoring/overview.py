@@ -10,6 +10,8 @@ from enum import StrEnum
 import msgspec
 
 from core.deliveries.channels import Channels
+from core.directory import Directory
+from core.directory.offices import OfficeState, state_of_office
 from core.directory.syncs import Syncs
 from core.jobs.states import JobState
 from core.model.states import Status
@@ -45,6 +47,7 @@ class MatterKind(StrEnum):
     UNCLEAR = "unclear"
     JOBS_FAILED = "jobs_failed"
     SYNC = "sync"
+    OFFICE = "office"
     WEBHOOK = "webhook"
     DEAD_LETTERS = "dead_letters"
     PAUSED = "paused"
@@ -69,10 +72,10 @@ decision.
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that needs attention. `subject`: the tube, channel, webhook, setting, bot or part of `./ada up`, or the
-    kind of a loss. `count`: tasks that wait or are buried, outcomes, jobs, or ends of a part; `of`: among how many.
-    `reason`: in the words of its source. `by`: who paused. `at`: since when, or until when a throttle lasts, Unix ms.
-    `command`: what mends it. `words`: what the provider said last, of failures (D-48).
+    """Something that needs attention. `subject`: the tube, channel, webhook, setting, bot, group or part of `./ada up`,
+    or the kind of a loss. `count`: tasks that wait or are buried, outcomes, jobs, or ends of a part; `of`: among how
+    many. `reason`: in the words of its source. `by`: who paused. `at`: since when, or until when a throttle lasts, Unix
+    ms. `command`: what mends it. `words`: what the provider said last, of failures (D-48).
     """
 
     kind: MatterKind
@@ -95,9 +98,20 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 class Overviews:
-    """Collects the matters of an installation or of one tenant."""
+    """Collects the matters of an installation or of one tenant. `office`: the group that gets what belongs to no
+    delivery, "" for none; `bot_tenant`: that of the installation, where it has to be.
+    """
 
-    def __init__(self, store: Store, queue: Queue, channels: Channels, webhooks: Webhooks) -> None:
+    def __init__(
+        self,
+        store: Store,
+        queue: Queue,
+        channels: Channels,
+        webhooks: Webhooks,
+        office: str = "",
+        bot_tenant: str = "",
+    ) -> None:
+        self._office, self._bot_tenant = office, bot_tenant
         self._store = store
         self._queue = queue
         self._channels = channels
@@ -108,7 +122,7 @@ class Overviews:
         """Return what needs attention, the most urgent first; of jobs those of a tenant."""
         now = int(time.time() * 1000) + self._store.clock_offset_ms
         found = (self._work(now), self._processes(), self._server(), self._outcomes(), self._failed_webhooks())
-        sources = (*found, self._tubes(), self._jobs(tenant), self._failed_syncs(tenant))
+        sources = (*found, self._tubes(), self._jobs(tenant), self._failed_syncs(tenant), self._unread_office(tenant))
         matters = [one for source in sources async for one in source]
         matters.sort(key=lambda one: (list(MatterKind).index(one.kind), -one.count, one.subject))
         return Overview(_health(matters), matters, now)
@@ -169,6 +183,13 @@ class Overviews:
                 yield Matter(MatterKind.SYNC, one.source, reason=one.last.fault, at=one.last.ended)
             elif one.last and one.is_late(self._syncs.now()):
                 yield Matter(MatterKind.SYNC, one.source, reason="late", at=one.last.ended)
+
+    async def _unread_office(self, tenant: str) -> AsyncIterator[Matter]:
+        if self._office and tenant:
+            state = await state_of_office(Directory(self._store), tenant, self._office)
+            is_needed = tenant == self._bot_tenant or state is not OfficeState.NO_GROUP
+            if state is not OfficeState.READ and is_needed:
+                yield Matter(MatterKind.OFFICE, self._office, reason=state)
 
     async def _failed_webhooks(self) -> AsyncIterator[Matter]:
         for webhook in await self._webhooks.all():

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from core.admission.quotas import Quotas
 from core.deliveries.channels import Channels
 from core.directory import Directory
-from core.directory.offices import readers_of_office
+from core.directory.offices import OfficeState, state_of_office
 from core.errors import Conflict, Forbidden, Invalid
 from core.model.clock import from_ms
 from core.model.content import Attachment, Content
@@ -136,7 +136,7 @@ class Preparation:
         sender = given.sender.id
         mentions, uninformed = await self._addressing.mentions(caller.tenant, addressees, sender, role, order.audience)
         recipients = self._recipients(order, given, mentions, deliver_at)
-        replies = await self._replies(given, caller)
+        replies, empty_office = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
         delivery = replace(
             given,
@@ -149,6 +149,7 @@ class Preparation:
             replies=replies,
             uninformed=uninformed,
             unfilled=order.unfilled,
+            empty_office=empty_office,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
         if order.is_personal:
@@ -199,23 +200,23 @@ class Preparation:
         opens = next_opening(hours, max(deliver_at or now, now), now)
         return opens is not None and from_ms(given.question.until) <= opens
 
-    async def _replies(self, given: NewDelivery, caller: Caller) -> str:
-        """Return where replies go: to a person who sends, unless the order says otherwise. Raises Invalid
-        OFFICE_NOT_FOUND.
+    async def _replies(self, given: NewDelivery, caller: Caller) -> tuple[str, bool]:
+        """Return where replies go: to a person who sends, unless the order says otherwise; and whether that is an
+        office without members. Raises Invalid OFFICE_NOT_FOUND.
         """
         if not given.replies:
-            return REPLIES_TO_SENDER if caller.person and given.kind != TRIAL else ""
+            return (REPLIES_TO_SENDER if caller.person and given.kind != TRIAL else ""), False
         if given.replies in (REPLIES_TO_SENDER, REPLIES_OFF):
-            return given.replies
-        (office,) = await self._directory.groups.lookup(caller.tenant, [given.replies])
-        if office is None:
+            return given.replies, False
+        state = await state_of_office(self._directory, caller.tenant, given.replies)
+        if state is OfficeState.NO_GROUP:
             raise Invalid(
                 "OFFICE_NOT_FOUND", f"There is no group {given.replies!r} that could be an office.", "replies"
             )
-        if await readers_of_office(self._directory, caller.tenant, given.replies) == []:
+        if state is OfficeState.NO_READERS:
             detail = f"Nobody reads the office {given.replies!r}: no member of it is trainer, staff or admin."
             raise Invalid("OFFICE_NOT_FOUND", detail, "replies")
-        return given.replies
+        return given.replies, state is OfficeState.NO_MEMBERS
 
     async def _in_order(self, channels: Sequence[str], strategy: Strategy) -> Sequence[str]:
         """Return the channels of a delivery that names none: if it goes to the first one that works, those paid

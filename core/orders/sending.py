@@ -224,11 +224,13 @@ class Sending:
 
 
 def _naming(result: R, delivery: NewDelivery) -> R:
-    """Return the result of storing a delivery with the guardians that get nothing and the marks that nothing fills; a
-    repeat returns the first result as it was stored.
+    """Return the result of storing a delivery with the guardians that get nothing, the marks that nothing fills, and
+    whether its office is empty; a repeat returns the first result as it was stored.
     """
-    if (delivery.uninformed or delivery.unfilled) and isinstance(result, Accepted) and not result.repeated:
-        return replace(result, uninformed=delivery.uninformed, unfilled=delivery.unfilled)
+    is_worth_a_note = delivery.uninformed or delivery.unfilled or delivery.empty_office
+    if is_worth_a_note and isinstance(result, Accepted) and not result.repeated:
+        marks, office = delivery.unfilled, delivery.empty_office
+        return replace(result, uninformed=delivery.uninformed, unfilled=marks, empty_office=office)
     return result
 
 

@@ -12,6 +12,7 @@ from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.directory import Directory
+from core.directory.offices import is_read
 from core.model.delivery import REPLIES_OFF, Sender
 from core.model.history_key import HistoryKey, Id
 from core.model.people import User
@@ -130,10 +131,9 @@ class UnquotedReplies:
         messages that are forwarded at once as one. Raises StoreError.
         """
         place = self._tenant, str(event["channel"]), str(event["user_id"])
-        if await self._received.last(*place, since=a_week_before(self._store)) is None:
-            (group,) = await self._directory.groups.lookup(self._tenant, [self._office]) if self._office else [None]
-            if group is None:
-                return False
+        belongs = await self._received.last(*place, since=a_week_before(self._store)) is not None
+        if not belongs and not (self._office and await is_read(self._directory, self._tenant, self._office)):
+            return False
         reply = {"source": self._tenant, "kind": "text", **event}
         if event.get("is_forward"):
             await self._forwards.add(self._tenant, f"forwards.{event['channel']}.{event['user_id']}", reply)

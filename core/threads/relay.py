@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from core.deliveries.channels import Channels
 from core.directory import Directory
-from core.directory.offices import READING_ROLES, readers_of_office
+from core.directory.offices import READING_ROLES, is_read, readers_of_office
 from core.errors import Conflict
 from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
@@ -280,9 +280,7 @@ class Relay:
         without members, is read by a program.
         """
         if inbox.kind == OFFICE:
-            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-            readers = await readers_of_office(self._directory, tenant, inbox.id)
-            return group is None or readers == []
+            return not await is_read(self._directory, tenant, inbox.id)
         owner = await self._owner_of(tenant, inbox)
         return owner.blocked if owner else await self._threads.heir_of(tenant, inbox.id) is not None
 

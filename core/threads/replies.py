@@ -337,18 +337,18 @@ class ReplyWorker:
     async def _to_office(
         self, reply: Incoming, about: RepliedDelivery | None = None, person: Correspondent | None = None
     ) -> None:
-        """Pass on to the office a reply whose inbox nobody reads. Without an office the author gets a notice; what
-        belongs to no message at all stays with the bots.
+        """Pass on to the office a reply whose inbox nobody reads. Without an office that somebody reads the author gets
+        a notice; what belongs to no message at all stays with the bots.
         """
         way = reply.way
         stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
         person = person or person_of(reply.author, stranger, None)
-        (group,) = await self._directory.groups.lookup(reply.tenant, [self._office]) if self._office else [None]
-        if group is None:
+        office = Inbox(OFFICE, self._office)
+        if not self._office or await self._relay.is_abandoned(reply.tenant, office):
             log.info("%s: a message belongs to no inbox that is read, and there is no office", way.channel)
             await self._refuse(reply, person)
         else:
-            await self._pass_on(reply, Inbox(OFFICE, id_text(group.id)), person, about)
+            await self._pass_on(reply, office, person, about)
 
     async def _pass_on(
         self, reply: Incoming, inbox: Inbox, person: Correspondent, about: RepliedDelivery | None = None

@@ -62,8 +62,9 @@ def _step_since(begin: datetime | None) -> SampleStep:
 
 async def show_overview(request: Request[None, NoParameters]) -> Response:
     """Return the health of the installation, and what needs attention."""
-    core = request.services.core
-    overviews = Overviews(core.store, core.queue, core.channels, request.services.webhooks)
+    core, options = request.services.core, request.options
+    office = options.office, options.bot_tenant
+    overviews = Overviews(core.store, core.queue, core.channels, request.services.webhooks, *office)
     return Response(await overviews.show(request.tenant))
 
 

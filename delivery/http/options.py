@@ -42,6 +42,8 @@ class Options:
     public_url: str = ""  # under which browsers reach this server, if not the address of the request
     timezone: tzinfo = UTC
     tenant_timezones: Mapping[str, tzinfo] = field(default_factory=dict)  # of tenants that have their own
+    office: str = ""  # the group that gets what people write to no delivery and no bot
+    bot_tenant: str = ""  # whose people write to the bots of the installation
     version: str = "0.1.0"
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from cli.commands.start.doctor import check_channel, check_retention
 from cli.commands.start.store_findings import check_named_groups
+from cli.services.offices import log_unread_offices
 from cli.settings.settings import load
 from core.directory import Directory
-from core.model.people import Group, User
+from core.model.people import Group, User, UserChange
 from couriers.channel import channels
 from sandbox.sms.providers import PASSWORD, SmsProvidersServer
 from sandbox.state import SandboxState
@@ -92,3 +93,32 @@ async def test_a_group_of_a_setting_that_is_unknown_or_empty_is_named(stack: Sta
     found = [one async for one in check_named_groups(stack.store, settings)]
     assert [(one.what, one.is_good) for one in found] == [("operators", True), ("office", False)]
     assert found[1].detail.startswith("the group 'dean' has no members: nobody gets")
+    users = Directory(stack.store).users
+    await users.create("school", User(2, role="student"))
+    await groups.add_members("school", "dean", [2])
+    found = [one async for one in check_named_groups(stack.store, settings)]
+    assert (found[1].is_good, found[1].repair) == (False, "./ada user change ID --role staff")
+    assert found[1].detail.startswith("no member of the group 'dean' is trainer, staff or admin: nobody gets")
+    await users.update("school", 2, UserChange(role="trainer"))
+    found = [one async for one in check_named_groups(stack.store, settings)]
+    assert (found[1].is_good, found[1].detail) == (True, "the members of the group 'dean'")
+
+
+async def test_the_office_of_each_tenant_with_a_bot_is_checked_and_unread_ones_are_in_the_log(
+    stack: Stack, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for tenant in ("north", "south"):
+        (tmp_path / tenant / "scenarios").mkdir(parents=True)
+    settings = load({"ADA_OFFICE": "dean", "ADA_SCENARIOS": str(tmp_path)}, tmp_path).settings
+    directory = Directory(stack.store)
+    await directory.groups.create("south", Group("dean"))
+    found = [one async for one in check_named_groups(stack.store, settings)]
+    assert [(one.what, one.is_good) for one in found] == [
+        ("office", False),
+        ("office of north", None),
+        ("office of south", False),
+    ]
+    await log_unread_offices(directory, settings)
+    assert [one.getMessage() for one in caplog.records] == [
+        f"ADA_OFFICE: {one.detail}" for one in found if one.is_good is False
+    ]

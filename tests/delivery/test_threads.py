@@ -12,6 +12,7 @@ import pytest
 
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
+from cli.commands.messages.deliveries import empty_office
 from cli.commands.messages.threads import inbox, reply
 from core.model.content import Feature
 from core.model.people import Group
@@ -197,6 +198,20 @@ async def test_an_office_is_an_inbox_of_its_members_except_students(api: Api) ->
     assert [one["id"] for one in page["threads"]] == [added.thread]
     assert (await student.call("GET", "/v1/threads?inbox=office:mine")).code == "INBOX_NOT_YOURS"
     assert (await student.call("GET", f"/v1/threads/{added.thread}")).code == "THREAD_NOT_FOUND"
+
+
+@pytest.mark.usefixtures("people")
+async def test_who_names_an_office_without_members_hears_that_no_person_reads_it(api: Api, courier: Couriers) -> None:
+    await courier("sms")
+    await api.services.core.directory.groups.create("default", Group("helpdesk"))
+    body = {"text": "Hello", "sender": {"id": 1}, "recipients": [{"id": 4}], "channels": ["sms"]}
+    for path, status in (("/v1/deliveries", 202), ("/v1/deliveries/preview", 200)):
+        said = await api.call("POST", path, {**body, "replies": "helpdesk"})
+        assert (said.status, said.json["empty_office"]) == (status, True)
+        assert empty_office(said.json) == "the office has no members, so replies are read only over HTTP"
+        read = (await api.call("POST", path, {**body, "replies": "mine"})).json
+        assert "empty_office" not in read
+        assert not empty_office(read)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     body = await body_of(api, arguments)
     if arguments.preview:
         seen = await api.call("POST", "/v1/deliveries/preview", body)
-        warn(unfilled_marks(seen))
+        warn(unfilled_marks(seen), empty_office(seen))
         return print_result(arguments, seen, format_preview(in_zone(seen, await zone_of(api, arguments))))
     if arguments.every:
         return await repeat(api, body, arguments)
@@ -43,7 +43,7 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     no_one = "no recipient has a contact in one of the channels and wants messages, so it reaches no one"
     history = await api.call("GET", delivery_path(accepted["id"]), query={"limit": "1"})
     reaches = history["verdict"] != "nobody_to_reach"
-    warn("" if reaches else no_one, unfilled_marks(accepted), sms_in_parts(history))
+    warn("" if reaches else no_one, unfilled_marks(accepted), empty_office(accepted), sms_in_parts(history))
     shown = format_accepted(in_zone(accepted, await zone_of(api, arguments)))
     if arguments.wait:
         if not arguments.json:
@@ -138,6 +138,11 @@ def unfilled_marks(accepted: JsonObject) -> str:
         return ""
     verb = "is" if len(marks) == 1 else "are"
     return f"{', '.join(marks)} {verb} sent as written; --personal puts a value of each recipient in place"
+
+
+def empty_office(accepted: JsonObject) -> str:
+    """Return a warning that no person reads the replies; "" if one does."""
+    return "the office has no members, so replies are read only over HTTP" if accepted.get("empty_office") else ""
 
 
 def declare_key(parser: ArgumentParser) -> None:

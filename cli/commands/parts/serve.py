@@ -120,6 +120,8 @@ def options_of(configuration: Configuration) -> Options:
         public_url=settings.public_url or "",
         timezone=settings.timezone,
         tenant_timezones=settings.tenant_timezones,
+        office=settings.office or "",
+        bot_tenant=settings.bot_tenant,
     )
 
 

@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 
 from redis.exceptions import RedisError
 
+from cli.services.offices import unread_office
+from cli.settings.bot_folders import tenants_of_bots
 from cli.settings.settings import Settings
 from core.directory import Directory
+from core.directory.offices import OfficeState, state_of_office
 from core.errors import FunctionFault
 from core.model.durability import Durability
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
@@ -148,23 +151,36 @@ async def _moving(store: Store) -> list[str]:
 
 
 async def check_named_groups(store: Store, settings: Settings) -> AsyncIterator[Finding]:
-    """Emit whether the groups that ADA_OPERATORS and ADA_OFFICE name have members: what is sent to an unknown group
-    reaches nobody, without an error.
+    """Emit whether the group of ADA_OPERATORS has members, and that of ADA_OFFICE a reader: what is sent to an unknown
+    group reaches nobody, without an error.
     """
     directory, tenant = Directory(store), settings.bot_tenant
-    named = (
-        ("operators", settings.operators, "nobody is informed when a channel stops"),
-        ("office", settings.office, "nobody gets what people write to no delivery and no bot"),
-    )
-    for name, group, loss in named:
-        if not group:
-            continue
+    if group := settings.operators:
         (known,) = await directory.groups.lookup(tenant, [group])
+        loss = "nobody is informed when a channel stops"
         if known is None:
-            repair = f"./ada group add {group}, or correct ADA_{name.upper()}"
-            yield Finding(name, False, f"there is no group {group!r} in the tenant {tenant!r}: {loss}", repair)
+            repair = f"./ada group add {group}, or correct ADA_OPERATORS"
+            yield Finding("operators", False, f"there is no group {group!r} in the tenant {tenant!r}: {loss}", repair)
         elif not (await directory.users.page(tenant, group=group)).items:
             repair = f"./ada group add-member {group} ID"
-            yield Finding(name, False, f"the group {group!r} has no members: {loss}", repair)
+            yield Finding("operators", False, f"the group {group!r} has no members: {loss}", repair)
         else:
-            yield Finding(name, True, f"the members of the group {group!r}")
+            yield Finding("operators", True, f"the members of the group {group!r}")
+    for tenant in tenants_of_bots(settings) if settings.office else ():
+        yield await check_office(directory, settings, tenant)
+
+
+async def check_office(directory: Directory, settings: Settings, tenant: str) -> Finding:
+    """Return whether somebody reads the office of a tenant."""
+    is_main, group = tenant == settings.bot_tenant, settings.office or ""
+    what = "office" if is_main else f"office of {tenant}"
+    state = await state_of_office(directory, tenant, group)
+    if state is OfficeState.READ:
+        return Finding(what, True, f"the members of the group {group!r}")
+    repair = {
+        OfficeState.NO_GROUP: f"./ada group add {group}, or correct ADA_OFFICE",
+        OfficeState.NO_MEMBERS: f"./ada group add-member {group} ID",
+        OfficeState.NO_READERS: "./ada user change ID --role staff",
+    }[state]
+    is_needed = is_main or state is not OfficeState.NO_GROUP
+    return Finding(what, False if is_needed else None, unread_office(group, tenant, state), repair)

@@ -339,8 +339,8 @@ class HistoryKeyResponse(Struct):
 class DeliveryAccepted(Struct):
     """A delivery was accepted. `moved_from`: the requested time, if `deliver_at` differs from it. `uninformed`: of a
     delivery to guardians, those that get nothing. `unfilled`: the marks of the text and the buttons that are sent as
-    they are written, because nothing says whether the text is `personal`. Both are absent if there are none, and in a
-    repeat.
+    they are written, because nothing says whether the text is `personal`. `empty_office`: replies go to an office
+    without members, which only a program reads. Each is absent if there is none, and in a repeat.
     """
 
     id: str
@@ -351,9 +351,11 @@ class DeliveryAccepted(Struct):
     recipients: int
     uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
     unfilled: Sequence[str] | UnsetType = UNSET
+    empty_office: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, accepted: delivery.Accepted) -> "DeliveryAccepted":
         key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
-        at, named = write_time(accepted.deliver_at), (accepted.uninformed or UNSET, accepted.unfilled or UNSET)
+        at = write_time(accepted.deliver_at)
+        named = accepted.uninformed or UNSET, accepted.unfilled or UNSET, accepted.empty_office or UNSET
         return cls(key.id, str(key), accepted.state, at, moved_from, accepted.recipients, *named)

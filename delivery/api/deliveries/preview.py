@@ -162,7 +162,7 @@ class PreviewResponse(Struct):
     `text`, `content`: of this person, as they are written. `follow_up`: absent unless it is one.
     `languages`: how many people get each of the `texts`, and `text` (`base`); absent without texts by language.
     `uninformed`: of a delivery to guardians, those that get nothing; `unfilled`: marks of the text that nothing fills;
-    absent if there are none.
+    `empty_office`: replies go to an office without members. Absent if there are none.
     """
 
     people: int
@@ -185,6 +185,7 @@ class PreviewResponse(Struct):
     languages: Mapping[str, int] | UnsetType = UNSET
     uninformed: Sequence[Uninformed] | UnsetType = UNSET
     unfilled: Sequence[str] | UnsetType = UNSET
+    empty_office: bool | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -222,6 +223,7 @@ class PreviewResponse(Struct):
             languages=found.languages or UNSET,
             uninformed=found.delivery.uninformed or UNSET,
             unfilled=found.delivery.unfilled or UNSET,
+            empty_office=found.delivery.empty_office or UNSET,
             follow_up=PreviewFollowUp.of_people(found.followed) if found.followed else UNSET,
         )
 

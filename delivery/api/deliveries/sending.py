@@ -105,7 +105,7 @@ class BulkLine(DeliveryRequest, frozen=True):
 
 class LineAccepted(Struct):
     """One line of a bulk request was accepted. `replayed`: the line is a repeat, and this is the first response.
-    `uninformed`, `unfilled`: as in `DeliveryAccepted`.
+    `uninformed`, `unfilled`, `empty_office`: as in `DeliveryAccepted`.
     """
 
     line: int
@@ -119,12 +119,13 @@ class LineAccepted(Struct):
     recipients: int
     uninformed: Sequence[delivery.Uninformed] | UnsetType = UNSET
     unfilled: Sequence[str] | UnsetType = UNSET
+    empty_office: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, number: int, accepted: delivery.Accepted) -> "LineAccepted":
         key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
         at, state, recipients = write_time(accepted.deliver_at), accepted.state, accepted.recipients
-        named = accepted.uninformed or UNSET, accepted.unfilled or UNSET
+        named = accepted.uninformed or UNSET, accepted.unfilled or UNSET, accepted.empty_office or UNSET
         return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients, *named)
 
 

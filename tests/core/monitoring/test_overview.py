@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 from core.deliveries.channels import ChannelFacts, Channels
+from core.directory import Directory
 from core.jobs.states import JobState
 from core.model.display import Display
+from core.model.people import Group, User, UserChange
 from core.monitoring.figures import OutcomeCount
 from core.monitoring.overview import Matter, MatterKind, Overviews, failing_channels, unclear_channels
 from core.queue import NewTask, Queue, SettleResult, Tubes
@@ -92,3 +94,24 @@ async def test_a_job_that_has_failed_is_a_matter_of_its_tenant(stack: Stack) -> 
     assert (matter.kind, matter.count) == (MatterKind.JOBS_FAILED, 2)
     assert (await overviews.show("south")).matters == []
     await stack.store.command("DEL", KEYS["job_counts"].at(shard, "north"))
+
+
+async def test_an_office_that_nobody_reads_needs_attention(stack: Stack) -> None:
+    directory, school = Directory(stack.store), ("dean", "school")
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks_on(stack), *school)
+
+    async def why(tenant: str = "school") -> list[str]:
+        found = await overviews.show(tenant)
+        assert all((one.kind, one.subject) == (MatterKind.OFFICE, "dean") for one in found.matters)
+        assert found.health == ("attention" if found.matters else "good")
+        return [one.reason for one in found.matters]
+
+    assert await why() == ["no_group"]
+    assert await why("north") == [], "a tenant without bots has no office"
+    await directory.groups.create("school", Group("dean"))
+    assert await why() == ["no_members"]
+    await directory.users.create("school", User(1, role="student"))
+    await directory.groups.add_members("school", "dean", [1])
+    assert await why() == ["no_readers"]
+    await directory.users.update("school", 1, UserChange(role="staff"))
+    assert await why() == []

@@ -715,6 +715,7 @@ async def test_an_inbox_is_read_in_pages(school: School) -> None:
 async def test_an_office_without_a_reader_is_refused_and_its_replies_go_to_another_one(school: School) -> None:
     groups, users = school.core.directory.groups, school.core.directory.users
     await groups.create(TENANT, Group("club", "Club"), [BORIS.id, OLGA.id])
+    await groups.add_member(TENANT, "dean", ANNA.id)
     message = await school.send(replies="club")
     await users.update(TENANT, 8, UserChange(blocked=True))
     with pytest.raises(Invalid) as refused:
@@ -727,6 +728,17 @@ async def test_an_office_without_a_reader_is_refused_and_its_replies_go_to_anoth
     await groups.create(TENANT, Group("helpdesk"), [])
     await school.write(MARIA, "Hello", quoted=await school.send(replies="helpdesk"))
     assert len(await school.threads(Inbox("office", "helpdesk"))) == 1, "a program reads a group without members"
+    assert (await school.order(replies="helpdesk")).empty_office, "and the sender hears of it"
+    assert not (await school.order(replies=OFFICE.id)).empty_office
+
+
+async def test_without_a_reader_of_the_office_nobody_is_told_that_a_message_was_passed_on(school: School) -> None:
+    await school.core.directory.groups.create(TENANT, Group("club", "Club"), [BORIS.id, OLGA.id])
+    message = await school.send(replies="club")
+    await school.core.directory.users.update(TENANT, OLGA.id, UserChange(blocked=True))
+    await school.write(MARIA, "May I come?", quoted=message)
+    assert await school.threads(OFFICE) == []
+    assert school.got(MARIA)[-1] == "Ответы на это сообщение никто не читает."
 
 
 async def test_the_reply_of_a_blocked_person_is_counted_for_the_sender_and_noted_for_administrators(
@@ -916,6 +928,8 @@ async def test_a_reply_to_who_is_not_there_any_more_goes_to_the_office_or_is_ref
 ) -> None:
     async with school_on(stack, office) as school:
         users, threads = school.core.directory.users, school.core.threads
+        await users.create(TENANT, User(9, "Dean", role="staff"))
+        await school.core.directory.groups.add_member(TENANT, "dean", 9)
         message, other = await school.send(), await school.send(to=BORIS)
         await school.write(BORIS, "Hello", quoted=other)
         relayed = school.last_to(BORIS)  # a message of the thread: "passed on"

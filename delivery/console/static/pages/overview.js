@@ -10,7 +10,7 @@ const COLOURS = { good: "good", attention: "warn", bad: "bad" };
 const URGENT = ["overdue", "data_lost", "halted", "not_running", "unserved", "unanswered", "server_setting", "not_polling"];
 /** Where a matter is looked after. */
 const PAGES = {
-  overdue: "processes", halted: "accounts", not_polling: "processes", unclear: "messages", jobs_failed: "jobs", not_running: "processes", unserved: "processes", unanswered: "processes", failures: "messages", webhook: "webhooks", sync: "sync", dead_letters: "dead_letters", paused: "tubes",
+  overdue: "processes", office: "groups", halted: "accounts", not_polling: "processes", unclear: "messages", jobs_failed: "jobs", not_running: "processes", unserved: "processes", unanswered: "processes", failures: "messages", webhook: "webhooks", sync: "sync", dead_letters: "dead_letters", paused: "tubes",
 };
 const NOT_REACHED = ["failed", "unknown", "expired"];
 // Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.
@@ -65,6 +65,7 @@ function reasonOf(kind, reason, subject) {
   if (kind === "server_setting" && has(`setting.${subject}`)) return t(`setting.${subject}`);
   if (kind === "failures" || kind === "unclear") return reason ? word("reason", reason) : t("overview.no_reason");
   if (kind === "sync") return word("sync_fault", reason);
+  if (kind === "office") return t(`office.${reason}`, { group: subject });
   return reason ? said(reason) : t("overview.no_reason");
 }
 
