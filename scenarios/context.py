@@ -59,7 +59,7 @@ class Telegram(Protocol):
     id: int
 
     async def call(self, name: str, /, **parameters: Data) -> Any:
-        """Return the result of a method, as JSON. Raises CallFailed of `couriers.telegram_bot.errors`."""
+        """Return the result of a method, as JSON. Raises CallFailed of `couriers.telegram_bot`."""
 
     async def download(self, path: str, target: IO[bytes]) -> None:
         """Write the file that getFile names. Raises CallFailed, and what `target` raises."""

@@ -45,6 +45,10 @@ class KeyboardLimits(Struct, frozen=True):
             and all(1 <= len(label) <= self.label for row in reply for label in row)
         )
 
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Return the buttons if a keyboard cannot have them."""
+        return frozenset() if self.fits(content) else _BUTTONS
+
     def rows(self, rows: Sequence[Sequence[Any]], asked: Sequence[str] = ()) -> list[Sequence[Any]]:
         """Return the rows as they are shown, none too long. `asked`: the labels that ask for the contact."""
         sized = [(row, self._width(row, asked)) for row in rows]
@@ -109,4 +113,4 @@ class Display(Struct, frozen=True, omit_defaults=True):
         keyboard.
         """
         keyboard = self.limits.keyboard
-        return self.as_text if keyboard is None or keyboard.fits(content) else self.as_text | _BUTTONS
+        return self.as_text if keyboard is None else self.as_text | keyboard.as_text(content)

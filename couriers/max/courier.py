@@ -164,7 +164,7 @@ class Max:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return the buttons if they are too many for a keyboard."""
-        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
+        return KEYBOARD.as_text(content)
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

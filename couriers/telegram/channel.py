@@ -2,7 +2,20 @@
 
 from core.model.contacts.addresses import ACCOUNT
 from core.model.content import EVERY_FEATURE, Feature
+from core.model.display import KeyboardLimits
 from couriers.channel import Channel
+
+KEYBOARD = KeyboardLimits(
+    inline_rows=100,
+    inline_buttons=100,
+    reply_rows=100,
+    reply_buttons=300,
+    width=100,
+    label=256,
+    data=2**16,
+    data_bytes=64,
+)
+"""Of both channels of Telegram. core.telegram.org/bots/api#inlinekeyboardbutton: callback_data has 64 bytes."""
 
 CHANNEL = Channel(
     name="telegram",

@@ -34,7 +34,7 @@ from couriers.sending import (
     SetupError,
 )
 from couriers.telegram import outcomes
-from couriers.telegram.channel import CHANNEL
+from couriers.telegram.channel import CHANNEL, KEYBOARD
 from couriers.telegram.connection import FAILURES, TelegramConnection
 from couriers.telegram.content import (
     LONGEST_CAPTION,
@@ -45,7 +45,6 @@ from couriers.telegram.content import (
     text_requests,
 )
 from couriers.telegram.files import TelegramUploads, content_requests
-from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram.peers import Peers
 from couriers.telegram.session_files import LockedSession
 
@@ -88,7 +87,7 @@ class Telegram:
         is_question = any(one.data.startswith(SEND_REPLY) for row in content.inline for one in row)
         if is_question and Feature.INLINE not in self.shows:  # an account has no buttons: a number answers
             return frozenset({Feature.INLINE})
-        return keyboards_as_text(content) & self.shows
+        return KEYBOARD.as_text(content) & self.shows
 
     async def test(self) -> None:
         try:

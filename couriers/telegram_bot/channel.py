@@ -6,7 +6,7 @@ from couriers.channel import Channel, ChannelWebhook, Receiving
 
 CHANNEL = Channel(
     name="telegram-bot",
-    courier="couriers.telegram_bot.sign_in",
+    courier="couriers.telegram_bot.courier",
     outcomes="couriers.telegram_bot.outcomes",
     place=5,
     titles={"en": "Telegram (bot)", "ru": "Telegram (бот)"},

@@ -1,10 +1,16 @@
-"""Sends messages through the Bot API. The table of Telegram's answers is in `outcomes.py`."""
+"""Telegram through the Bot API: channel `telegram-bot`.
+
+It sends as the bot of ADA_BOT_TOKEN to people who have started that bot, and to groups that it is a member of. An
+address is the id of a chat, or the @name of a public group. The table of Telegram's answers is in `outcomes.py`.
+"""
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 from couriers.announcing_connector import announcing
@@ -24,10 +30,10 @@ from couriers.sending import (
     StoreError,
     malformed,
 )
-from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
-from couriers.telegram_bot import outcomes
+from couriers.telegram.channel import KEYBOARD
+from couriers.telegram_bot import API_URL, outcomes
 from couriers.telegram_bot.channel import CHANNEL as RECORD
-from couriers.telegram_bot.client import FAILURES, BotClient, TopicNotMade
+from couriers.telegram_bot.client import FAILURES, BotClient, TopicNotMade, check_token
 from couriers.telegram_bot.library import exceptions, methods
 from couriers.telegram_bot.requests import (
     LONGEST_CAPTION,
@@ -46,6 +52,17 @@ _LONGEST_NAME = 128
 """Characters of the name of a topic."""
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The fields are ADA_BOT_TOKEN and so on. The token is a part of each URL, so no URL may be shown."""
+
+    token: str = field(repr=False)
+    api_url: str = API_URL
+    timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
+    webhook_url: str | None = field(default=None, metadata={"setting": "ADA_BOT_WEBHOOK_URL"})
+    webhook_secret: str | None = field(default=None, repr=False, metadata={"setting": "ADA_INBOUND_TELEGRAM_SECRET"})
 
 
 class TelegramBot:
@@ -71,7 +88,7 @@ class TelegramBot:
         self._new_topic = asyncio.Lock()
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        return keyboards_as_text(content) & self.shows
+        return KEYBOARD.as_text(content) & self.shows
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
@@ -208,3 +225,17 @@ def _in_topic(topic: str, request: Request) -> Request:
 
 def _to(chat: str, request: Request) -> Request:
     return request.model_copy(update={"chat_id": chat})
+
+
+async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A001 - the interface's name
+    """Check the token and return the courier. `directory` keeps the ids of groups that became supergroups.
+
+    Raises SetupError if the Bot API cannot be reached or refuses the token.
+    """
+    bot = BotClient(settings.token, settings.api_url, settings.timeout)
+    try:
+        account = await check_token(bot)
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
+        await bot.close()
+        raise
+    return TelegramBot(account, bot, KnownIds(directory / "migrated-groups"))

@@ -14,8 +14,8 @@ from datetime import timedelta
 import aiohttp
 
 from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.telegram_bot import TOKEN_REFUSED
 from couriers.telegram_bot.client import BotClient, NoAnswer
-from couriers.telegram_bot.errors import TOKEN_REFUSED
 from couriers.telegram_bot.library import exceptions, methods
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts

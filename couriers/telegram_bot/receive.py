@@ -21,12 +21,12 @@ from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMar
 from core.updates.events import Event
 from couriers.receiving.poller import Page
 from couriers.receiving.receiver import Receiver, WebhookReceiver
+from couriers.telegram_bot import TOKEN_REFUSED, BotTokenRefused, TelegramUnavailable
 from couriers.telegram_bot.client import WRONG_TOKEN, BotClient, Unreadable, check_token, setup_errors
-from couriers.telegram_bot.errors import TOKEN_REFUSED, BotTokenRefused, TelegramUnavailable
+from couriers.telegram_bot.courier import Settings
 from couriers.telegram_bot.events import ALLOWED
 from couriers.telegram_bot.library import TelegramMethod, exceptions, methods
 from couriers.telegram_bot.requests import inline_keyboard
-from couriers.telegram_bot.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -68,7 +68,7 @@ class Vk:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return the buttons if they are too many for a keyboard."""
-        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
+        return KEYBOARD.as_text(content)
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]

@@ -98,7 +98,7 @@ class WebPush:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return the buttons if they are no links, or too many."""
-        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE})
+        return KEYBOARD.as_text(content) & self.shows
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

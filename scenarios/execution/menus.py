@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
+from couriers.telegram_bot import BotCallFailed, BotCallRefused
 from scenarios.bot import BotCommand
 from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot

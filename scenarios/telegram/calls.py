@@ -9,8 +9,7 @@ from typing import Any
 
 from core import errors
 from core.errors import Conflict
-from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.errors import BotCallFailed, CallThrottled
+from couriers.telegram_bot import CHANNEL, BotCallFailed, CallThrottled
 from scenarios.bot.data import Data
 from scenarios.context import Context, Telegram
 from scenarios.words import Text, sentence

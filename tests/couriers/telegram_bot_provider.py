@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from sandbox.bot_api import BotApiServer
 from tests.couriers.bot_contract import BotProvider
 from tests.couriers.contract import running

@@ -13,7 +13,7 @@ from core.model.display import Display, Limits
 from couriers.max import content as max_keyboard
 from couriers.sending.content.content_for_channel import NOTHING, present
 from couriers.sending.shown import shown_in
-from couriers.telegram.keyboard import KEYBOARD
+from couriers.telegram.channel import KEYBOARD
 from couriers.telegram_bot import requests
 from couriers.telegram_bot.library import types
 from couriers.vk import content as vk_keyboard

@@ -25,7 +25,7 @@ from couriers.exchanges import LONGEST_WORDS, WordFilter, noted_call, noting_cal
 from couriers.max import courier as max_courier
 from couriers.sending.options import CourierOptions
 from couriers.sms import courier as sms
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from couriers.vk import courier as vk
 from sandbox.events import Fault
 from tests.couriers.test_one_recipient_delays_no_other import CHANNELS, LONG, SILENT, Served

@@ -28,7 +28,7 @@ from couriers.sending.options import CourierOptions
 from couriers.sms import courier as sms
 from couriers.sms.profile import own_profiles
 from couriers.telegram import sign_in as telegram
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from couriers.vk import courier as vk
 from sandbox.bot_api import BotApiServer
 from sandbox.faults import FAULTS

@@ -18,7 +18,7 @@ from couriers.sending import (
     SetupError,
     Unknown,
 )
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from tests.couriers.bot_contract import LOST_ANSWERS, BotContract, BotProvider
 from tests.couriers.contract import UNUSUAL_TEXTS, Provider, send_one
 from tests.couriers.telegram_bot_provider import (

@@ -8,9 +8,8 @@ import aiohttp
 import pytest
 
 from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Unknown
-from couriers.telegram_bot import outcomes
+from couriers.telegram_bot import TOKEN_REFUSED, outcomes
 from couriers.telegram_bot.client import BotClient, NoAnswer
-from couriers.telegram_bot.errors import TOKEN_REFUSED
 from couriers.telegram_bot.library import exceptions, methods
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from couriers.sending import Attachment, AttachmentType, Button, Content, Courier, ParseMode
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from tests.couriers.bot_api_relay import SILENCE, Relay
 from tests.couriers.bot_api_transcript import ANSWERS, compare, relay, shown
 from tests.couriers.contract import files, message

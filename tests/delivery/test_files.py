@@ -12,7 +12,7 @@ from core.errors import Conflict
 from core.redis.store import Store
 from core.uploads import MiB, Upload, Uploads
 from couriers.sending.content import uploaded_files
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from delivery.http.options import Options
 from sandbox.bot_api import BotApiServer
 from sandbox.state import SandboxState

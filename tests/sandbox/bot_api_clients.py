@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from couriers.telegram_bot.named_calls import NamedCalls
+from couriers.telegram_bot.client import NamedCalls
 from sandbox.bot_api import BotApiServer
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState

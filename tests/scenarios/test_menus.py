@@ -9,7 +9,7 @@ import pytest
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from couriers.telegram_bot.named_calls import NamedCalls
+from couriers.telegram_bot.client import NamedCalls
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot, watch
 from scenarios.execution.menus import Menus

@@ -186,6 +186,6 @@ def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn 
 
 def open_telegram(token: str, api_url: str | None) -> Telegram:
     """Return the client of the Bot API. Raises SetupError."""
-    from couriers.telegram_bot.named_calls import NamedCalls  # it takes a second; most bots are also in Telegram
+    from couriers.telegram_bot.client import NamedCalls  # it takes a second; most bots are also in Telegram
 
     return NamedCalls(token, api_url or "")

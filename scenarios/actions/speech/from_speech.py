@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
-from couriers.telegram_bot import CHANNELS_OF_IDS
-from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
+from couriers.telegram_bot import CHANNELS_OF_IDS, BotCallFailed, BotCallRefused
 from providers.models import AiUnavailable
 from scenarios.context import Context
 from scenarios.engine import Ending

@@ -8,8 +8,8 @@ from aiohttp import web
 from couriers.max.client import Settings as MaxSettings
 from couriers.max.receive import open_receiver as open_max
 from couriers.receiving.receiver import Receiver
+from couriers.telegram_bot.courier import Settings as BotSettings
 from couriers.telegram_bot.receive import open_receiver as open_telegram_bot
-from couriers.telegram_bot.settings import Settings as BotSettings
 from couriers.vk.courier import Settings as VkSettings
 from couriers.vk.receive import open_receiver as open_vk
 from tests.support.serving import serving_app

@@ -18,7 +18,7 @@ from core.threads import Inbox, ReplyWorker
 from core.threads.relay import Written
 from couriers.inbound import events_ingress
 from couriers.sending import Message, Sent, StoredIds
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from couriers.telegram_bot.client import BotClient
 from couriers.telegram_bot.receive import TelegramLongPoll
 from sandbox.bot_api import BotApiServer

@@ -21,7 +21,7 @@ from couriers.max import courier as max_courier
 from couriers.max.client import MaxClient
 from couriers.max.receive import MaxCalls, MaxLongPoll
 from couriers.sending import Courier
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from couriers.telegram_bot.client import BotClient
 from couriers.telegram_bot.receive import TelegramCalls, TelegramLongPoll
 from couriers.vk import courier as vk_courier

@@ -11,8 +11,8 @@ import pytest
 from core.updates.bot_calls import PressAnswer, TypingMark
 from couriers.receiving.poller import Poller
 from couriers.telegram_bot.client import BotClient
+from couriers.telegram_bot.courier import Settings
 from couriers.telegram_bot.receive import TelegramCalls, TelegramLongPoll, open_receiver
-from couriers.telegram_bot.settings import Settings
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came
 from tests.support.waiting import until

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.errors import Refused
+from couriers.telegram_bot.client import NamedCalls
 from couriers.telegram_bot.library import types
-from couriers.telegram_bot.named_calls import NamedCalls
 from providers.models import AiError, Models
 from providers.models.openai import OpenAi
 from providers.models.programs import Espeak

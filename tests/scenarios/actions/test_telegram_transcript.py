@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.redis.store import Store
-from couriers.telegram_bot.named_calls import NamedCalls
+from couriers.telegram_bot.client import NamedCalls
 from scenarios.bot import Bot, BotCommand
 from scenarios.execution.menus import Menus
 from scenarios.execution.opening import ScenarioOptions, open_services

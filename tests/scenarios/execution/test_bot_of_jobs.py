@@ -16,7 +16,7 @@ from core.jobs import Actor, JobId, Jobs, JobState
 from core.model.people import User, UserChange
 from core.queue import QueueClient
 from core.services import Services
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from examples import JOB_HUNTER, JOB_HUNTER_BOT
 from jobs.external_services import Outside
 from jobs.notices import Notifier

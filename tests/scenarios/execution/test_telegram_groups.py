@@ -12,7 +12,7 @@ import pytest
 
 from cli.commands.parts.bot import ReceivingBots
 from core.services import Services
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from sandbox.bot_api.state.parameters import Upload
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation

@@ -27,7 +27,7 @@ from core.sentence import say
 from core.services import Services
 from couriers.email import LinkCodeMailer
 from couriers.sending.options import CourierOptions
-from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.telegram_bot import courier as telegram_bot
 from scenarios.bot.new_bot import TEACHER as FOLDER
 from scenarios.execution.opening import ScenarioOptions
 from scenarios.words import in_language, sentence
