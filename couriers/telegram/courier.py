@@ -35,18 +35,18 @@ from couriers.sending import (
 )
 from couriers.telegram import outcomes
 from couriers.telegram.channel import CHANNEL, KEYBOARD
-from couriers.telegram.connection import FAILURES, TelegramConnection
+from couriers.telegram.connection import FAILURES, LockedSession, TelegramConnection
 from couriers.telegram.content import (
     LONGEST_CAPTION,
     LONGEST_TEXT,
     TelegramRequests,
+    TelegramUploads,
+    content_requests,
     edit_request,
     remove_request,
     text_requests,
 )
-from couriers.telegram.files import TelegramUploads, content_requests
 from couriers.telegram.peers import Peers
-from couriers.telegram.session_files import LockedSession
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)

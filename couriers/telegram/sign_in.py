@@ -10,10 +10,16 @@ from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCEr
 
 from couriers.sending import SetupError
 from couriers.telegram import outcomes
-from couriers.telegram.connection import AccountClient, TelegramConnection
+from couriers.telegram.connection import (
+    AccountClient,
+    LockedSession,
+    TelegramConnection,
+    bot_session,
+    use_server,
+    user_session,
+)
 from couriers.telegram.courier import Telegram
 from couriers.telegram.peers import Peers, PhoneCache
-from couriers.telegram.session_files import LockedSession, bot_session, use_server, user_session
 
 
 @dataclass(frozen=True)

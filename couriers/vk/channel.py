@@ -47,7 +47,7 @@ CHANNEL = Channel(
             path="/v1/inbound/vk",
             secret="ADA_INBOUND_VK_SECRET",
             title="An event of VK's callback API",
-            module="couriers.vk.callback",
+            module="couriers.vk.events",
             confirmation="ADA_INBOUND_VK_CONFIRMATION",
         ),
         needs=frozenset({"ADA_INBOUND_VK_SECRET", "ADA_VK_LONG_POLL"}),

@@ -1,13 +1,17 @@
-"""The client of VK's API: vkbottle's, made to repeat nothing and to follow no redirect; its errors; the check of the
-token.
+"""The client of VK's API: vkbottle's, made to repeat nothing and to follow no redirect; its errors; its long poll.
 
 The reasons: docs/decisions/0158-the-libraries-of-the-field-are-used-at-run-time.md. No text of an error contains the
 token. 14, 17 and 3300 (captcha, validation) need a person. Source: dev.vk.com/reference/errors.
+
+The long poll is a source of `couriers.receiving.poller.Poller`. The community must have it and the events that are
+wanted switched on: `message_new`, for bots with scenarios `message_event`, for read marks `message_read`. VK keeps
+events for a while under a number `ts`. Source: dev.vk.com, "Bots Long Poll API".
 """
 
+import asyncio
 import atexit
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Any
@@ -15,12 +19,19 @@ from typing import Any
 import aiohttp
 
 from couriers.exchanges import noted_call
-from couriers.vk.library import API, ABCResponseValidator, AiohttpClient, CaptchaError, VKAPIError
+from couriers.receiving.poller import Page
+from couriers.sending import ReadMark
+from couriers.vk.library import API, ABCResponseValidator, AiohttpClient, BotPolling, CaptchaError, VKAPIError
 
 TOKEN_REFUSED = frozenset({5, 27, 28})
 AMBIGUOUS = frozenset({1, 10, 950})
 THROTTLED = frozenset({6, 9, 29})
 NEEDS_PERSON = frozenset({14, 17, 3300})
+
+WAIT = 10
+"""Seconds that VK holds a request without events."""
+
+PAUSE = 5.0  # seconds after a failure of the long poll
 
 LATER = "The token may be right; Ada tries again. Other programs that use this token share its limit."
 
@@ -177,3 +188,71 @@ def _refusal(code: int, text: str) -> VkUnavailable | TokenRefused:
         return VkUnavailable(f"VK does not sign in this community now (error {code}: {text}). {remedy}")
     fault = TokenRefused if code in TOKEN_REFUSED else VkRefused
     return fault(f"VK does not accept this token for a community (error {code}: {text}): check ADA_VK_TOKEN")
+
+
+class VkLongPoll:
+    """One per process. vkbottle's loop around the same calls goes on when the token is refused, and when an event was
+    not handled.
+    """
+
+    faults: tuple[type[Exception], ...] = (VkUnavailable,)
+
+    def __init__(self, client: VkClient, community: int = 0) -> None:
+        """Without a community `sign_in` asks for it, before the first poll."""
+        self._client, self._community = client, community
+        self._server: dict[str, Any] = {}
+
+    async def sign_in(self) -> str:
+        """Return the name of the community. Raises VkUnavailable, TokenRefused."""
+        self._community = await find_community(self._client)
+        return f"vk.{self._community}"
+
+    async def poll(self, position: str) -> Page:
+        """Wait for the events from a position on; return them and the next position. Without a position, and if VK has
+        lost it, return that of now. Raises VkUnavailable, TokenRefused.
+        """
+        polling = BotPolling(self._client, self._community, wait=WAIT)
+        server, self._server = self._server, {}  # after a fault the server is asked for again
+        events: Any = ()
+        with faults("groups.getLongPollServer"):
+            if not server or not position:
+                server = await polling.get_server()
+            if position:
+                server["ts"] = position
+                answer = await polling.get_event(server)
+                if "failed" in answer:
+                    server = await polling.handle_failed_event(server, answer)
+                    server = server or await polling.get_server()
+                else:
+                    server["ts"], events = answer["ts"], answer.get("updates")
+            next_position = str(server["ts"])
+        self._server = server
+        return Page([one for one in events if isinstance(one, dict)] if isinstance(events, list) else [], next_position)
+
+
+async def read_marks(client: VkClient, community: int) -> AsyncIterator[ReadMark]:
+    """Emit the read marks of the community until cancelled. A lost mark is covered by the dialog's next one."""
+    long_poll, position = VkLongPoll(client, community), ""
+    while True:
+        try:
+            page = await long_poll.poll(position)
+        except (VkUnavailable, TokenRefused):
+            await asyncio.sleep(PAUSE)
+            continue
+        position = page.position
+        for mark in _marks_in(page.events):
+            yield mark
+
+
+def _marks_in(events: Sequence[Mapping[str, Any]]) -> Iterator[ReadMark]:
+    for event in events:
+        read = event.get("object") if event.get("type") == "message_read" else None
+        if isinstance(read, dict) and _is_private(read) and isinstance(read.get("read_message_id"), int):
+            yield ReadMark(str(read["from_id"]), read["read_message_id"])
+
+
+def _is_private(read: Mapping[str, Any]) -> bool:
+    """Return whether a mark is of a private dialog: that of one member of a chat does not concern the private messages
+    to it.
+    """
+    return isinstance(read.get("from_id"), int) and read.get("peer_id", read["from_id"]) == read["from_id"]

@@ -26,11 +26,9 @@ from couriers.vk import outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
 from couriers.vk.channel import CHANNEL as RECORD
 from couriers.vk.channel import KEYBOARD
-from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkUnavailable, find_community
-from couriers.vk.content import LONGEST_TEXT, Contents, VkDraft
+from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkUnavailable, find_community, read_marks
+from couriers.vk.content import LONGEST_TEXT, Contents, RepeatableCalls, VkDraft, VkUploads
 from couriers.vk.library import VKAPIError
-from couriers.vk.long_poll import read_marks
-from couriers.vk.repeatable_calls import RepeatableCalls, VkUploads
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))

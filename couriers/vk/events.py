@@ -1,16 +1,21 @@
 """Reads events of a VK community, which are the same over its long poll and its callback API. Pure.
 
-Source: dev.vk.com, "Community events".
+A callback that asks whose address this is comes the same way. Source: dev.vk.com, "Community events".
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from core.model.contacts.addresses import FIRST_CHAT
 from core.updates.events import Arrival
 from couriers.vk import CHANNEL
+
+ANSWER = "ok"
+"""To each event that was stored."""
 
 _FILES = ("photo", "video", "audio", "doc", "audio_message", "sticker")
 _KINDS = {"doc": "document", "audio_message": "voice"}
@@ -24,6 +29,23 @@ _MEMBERS = {
 """VK's action in a chat → the kind of the event."""
 
 Json = Mapping[str, Any]
+
+
+class InboundVkEvent(Struct, frozen=True):
+    """An event of VK's callback API. VK sends further fields, which are those of the event's type."""
+
+    type: Annotated[str, Meta(max_length=256)]
+    secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_VK_SECRET")] = ""
+
+
+Fields = InboundVkEvent
+
+
+def update_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the event for `couriers.vk.events`; None if VK asks whose address this is, which a confirmation
+    answers.
+    """
+    return None if event.get("type") == "confirmation" else event
 
 
 def read_arrival(event: Json, now: datetime) -> Arrival | None:

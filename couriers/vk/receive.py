@@ -17,12 +17,10 @@ from couriers.receiving.receiver import Receiver
 from couriers.sending import Content
 from couriers.sending.content.files import MessageFiles
 from couriers.vk.channel import LONGEST_LABEL
-from couriers.vk.client import TokenRefused, VkClient, VkRefused, VkUnavailable
-from couriers.vk.content import keyboard
+from couriers.vk.client import TokenRefused, VkClient, VkLongPoll, VkRefused, VkUnavailable
+from couriers.vk.content import attached, keyboard
 from couriers.vk.courier import Settings
 from couriers.vk.events import files_of, url_of
-from couriers.vk.long_poll import VkLongPoll
-from couriers.vk.repeatable_calls import attached
 
 log = logging.getLogger(__name__)
 

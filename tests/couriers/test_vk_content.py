@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from couriers.sending import Attachment, AttachmentType, Button, Content, Courier, Deferred, Message, Scope, Sent
-from couriers.vk.repeatable_calls import attached
+from couriers.vk.content import attached
 from tests.couriers.contract import message
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 from tests.couriers.test_vk import VkProvider, provider

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from couriers.sending import ReadMark
-from couriers.vk.client import VkClient
-from couriers.vk.long_poll import read_marks
+from couriers.vk.client import VkClient, read_marks
 from tests.couriers.recorded_vk import Answer, RecordedVk
 from tests.support.serving import serving
 
@@ -39,7 +38,7 @@ def asked_for_servers(requests: list[str]) -> int:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("couriers.vk.long_poll.PAUSE", 0)
+    monkeypatch.setattr("couriers.vk.client.PAUSE", 0)
 
 
 @pytest.mark.parametrize("wrong", [[], "no", {}, {"error": {}}, {"response": []}, {"response": {"key": "k"}}], ids=str)

@@ -18,8 +18,7 @@ import pytest
 from core.updates.bot_calls import PressAnswer, TypingMark
 from couriers.sending import Attachment, AttachmentType, Button, Content, Message, MessageFiles
 from couriers.vk import courier as vk
-from couriers.vk.client import VkClient, find_community
-from couriers.vk.long_poll import VkLongPoll
+from couriers.vk.client import VkClient, VkLongPoll, find_community
 from couriers.vk.receive import VkCalls
 from sandbox.vk.server import TOKEN
 from tests.couriers.contract import UNUSUAL_TEXTS, message

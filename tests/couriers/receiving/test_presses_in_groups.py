@@ -25,8 +25,7 @@ from couriers.telegram_bot import courier as telegram_bot
 from couriers.telegram_bot.client import BotClient
 from couriers.telegram_bot.receive import TelegramCalls, TelegramLongPoll
 from couriers.vk import courier as vk_courier
-from couriers.vk.client import VkClient
-from couriers.vk.long_poll import VkLongPoll
+from couriers.vk.client import VkClient, VkLongPoll
 from couriers.vk.receive import VkCalls
 from sandbox.bot_api import BotApiServer
 from sandbox.max import MaxServer

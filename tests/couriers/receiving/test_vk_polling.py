@@ -25,8 +25,7 @@ from core.webhooks.registry import Webhooks
 from couriers import vk as vk_provider
 from couriers.inbound import events_ingress
 from couriers.receiving.lease import PollerLease
-from couriers.vk.client import TokenRefused, VkClient, VkUnavailable, find_community
-from couriers.vk.long_poll import VkLongPoll
+from couriers.vk.client import TokenRefused, VkClient, VkLongPoll, VkUnavailable, find_community
 from couriers.vk.receive import VkCalls
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
