@@ -11,7 +11,7 @@ AdaError
 │   └── TooMany          a limit is reached; possible again later (429)
 │       └── QuotaExceeded the sender has used up its quota
 ├── AiError              models and speech, in providers.models.interface: not set up, refused, unavailable, invalid
-├── MailError            e-mail, in couriers.email.errors: refused, deferred, unavailable, unclear
+├── MailError            e-mail, in couriers.email.mailer: refused, deferred, unavailable, unclear
 ├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
 │   ├── LayoutUnknown    the data on the server has a layout that this version cannot work with
 │   └── ShardsDiffer     the data on the server is spread over another number of shards

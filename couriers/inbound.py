@@ -1,4 +1,4 @@
-"""The ways in of all channels, the same in every process: what polls, and what receives callbacks."""
+"""The channels in which people write: their ways in, the same in every process, and the calls of bots."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -10,6 +10,7 @@ from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
+from core.updates.bot_calls import BotCalls
 from core.updates.events import Event, Events
 from core.updates.ingress import MAX_AGE, Gathering, Ingress, Read
 from core.updates.reachability import OptOuts, Reachability, ReadReach
@@ -47,9 +48,9 @@ def _reader(one: Receiving) -> Read:
     return read
 
 
-def _reachability(directory: Directory | None, tenant: str, channel: str, one: Receiving) -> Reachability | None:
+def _reachability(directory: Directory, tenant: str, channel: str, one: Receiving) -> Reachability | None:
     read: ReadReach | None = getattr(import_module(one.events), "read_reach", None)
-    return Reachability(directory, tenant, channel, read) if directory and read else None
+    return Reachability(directory, tenant, channel, read) if read else None
 
 
 def gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
@@ -60,3 +61,13 @@ def gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
 def _merge(name: str, parts: Sequence[Event]) -> Event:
     merged: Event = import_module(receiving()[str(parts[0]["channel"])].events).merge(name, parts)
     return merged
+
+
+def longest_answer(channel: str) -> int:
+    """Return the most characters of the answer to a press, 0 if the channel has none."""
+    found = receiving().get(channel)
+    return found.longest_answer if found else 0
+
+
+def bot_calls_by_channel(client: QueueClient, tenant: str) -> Mapping[str, BotCalls]:
+    return {channel: BotCalls(client, tenant, channel) for channel, one in receiving().items() if one.makes_calls}

@@ -43,8 +43,7 @@ from core.webhooks.runtime import WebhookRuntime
 from couriers.channel import mailed_channel
 from couriers.email.lmtp import LmtpServer
 from couriers.email.mailbox import ImapServer, Mailbox
-from couriers.receiving.lease import PollerLease
-from couriers.receiving.poller import Poller
+from couriers.receiving.poller import Poller, PollerLease
 from delivery.api.deliveries.series import order_of
 from delivery.http.options import MiB, Options
 from delivery.http.services import ApiServices

@@ -8,8 +8,17 @@ Neighbours: `core.directory` mails codes, `couriers/email` delivers messages, `c
 """
 
 from core.errors import Invalid
-from couriers.email.errors import MailDeferred, MailError, MailRefused, MailSilent, MailUnavailable, MailUnclear, Phase
-from couriers.email.mailer import LinkCodeMailer, Mailer
+from couriers.email.mailer import (
+    LinkCodeMailer,
+    MailDeferred,
+    Mailer,
+    MailError,
+    MailRefused,
+    MailSilent,
+    MailUnavailable,
+    MailUnclear,
+    Phase,
+)
 from couriers.email.message import (
     PLACE,
     MailFile,

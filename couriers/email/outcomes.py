@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from couriers.email import MailDeferred, MailError, MailRefused, MailUnclear, Phase
-from couriers.email.errors import answered, unanswered
+from couriers.email.mailer import answered, unanswered
 from couriers.sending import AnswerRow, Deferred, Halted, Outcome, Reason, Rejected, Scope, Sentence, Unknown, sentence
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts

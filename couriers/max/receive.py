@@ -24,9 +24,8 @@ from core.updates.events import Event
 from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable, Settings
 from couriers.max.content import files_of, keyboard
 from couriers.max.events import TYPES, urls_of
-from couriers.receiving.linked_files import LinkedFile, download
 from couriers.receiving.poller import Page, is_lower
-from couriers.receiving.receiver import Receiver, WebhookReceiver
+from couriers.receiving.receiver import LinkedFile, Receiver, WebhookReceiver, download_linked
 from couriers.sending import Content
 from couriers.sending.content.files import MessageFiles
 
@@ -94,7 +93,7 @@ class MaxFiles:
             LinkedFile(type_of(one), str(one.get("file_name") or ""), url)
             for one, url in zip(fetchable(event)[:most], urls, strict=False)
         ]
-        async for one in download(self._files, linked):
+        async for one in download_linked(self._files, linked):
             yield one
 
     async def close(self) -> None:

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
 from core.updates.events import Event
-from couriers.receiving.linked_files import LinkedFile, download
-from couriers.receiving.receiver import Receiver
+from couriers.receiving.receiver import LinkedFile, Receiver, download_linked
 from couriers.sending import Content
 from couriers.sending.content.files import MessageFiles
 from couriers.vk.channel import LONGEST_LABEL
@@ -92,7 +91,7 @@ class VkFiles:
             LinkedFile(type_of(one), str(one.get("file_name") or ""), url_of(file))
             for one, file in zip(fetchable(event)[:most], attached, strict=False)
         ]
-        async for one in download(self._files, linked):
+        async for one in download_linked(self._files, linked):
             yield one
 
     async def close(self) -> None:

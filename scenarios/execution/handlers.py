@@ -21,7 +21,7 @@ from core.sentence import language_of
 from core.updates import events
 from core.updates.bot_calls import BotCalls
 from core.updates.events import Event
-from couriers.bot_calls import longest_answer
+from couriers.inbound import longest_answer
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Waiting
 from scenarios.engine.beside import has_teacher_beside, select_beside

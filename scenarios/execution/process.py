@@ -15,7 +15,7 @@ from core.queue import Attempt, Result, Retry, Suspend, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
 from core.updates import events
-from couriers.bot_calls import bot_calls_by_channel
+from couriers.inbound import bot_calls_by_channel
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot, watch
 from scenarios.context import ScenarioServices

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from core.queue import Attempt, Result
 from core.updates.events import Events
-from couriers.bot_calls import bot_calls_by_channel
+from couriers.inbound import bot_calls_by_channel
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.execution.answers import QuestionAnswers

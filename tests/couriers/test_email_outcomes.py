@@ -3,7 +3,7 @@
 import pytest
 
 from couriers.email import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
-from couriers.email.errors import answered, unanswered
+from couriers.email.mailer import answered, unanswered
 from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, EmailLimits, outcome_of, remedy
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 

@@ -24,8 +24,7 @@ from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
 from couriers.email.lmtp import LmtpServer
 from couriers.email.mailbox import ImapServer, Mailbox
-from couriers.receiving.lease import PollerLease
-from couriers.receiving.poller import Poller, Sink
+from couriers.receiving.poller import Poller, PollerLease, Sink
 from couriers.sending.runtime import Runtime
 from delivery.http.options import Inbound, Options
 from sandbox.mail import SmtpServer

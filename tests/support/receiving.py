@@ -16,8 +16,7 @@ from core.services import Services
 from core.updates.bot_calls import BotCalls, Make
 from core.updates.ingress import Ingress
 from couriers.inbound import events_ingress
-from couriers.receiving.lease import PollerLease
-from couriers.receiving.poller import Poller, Source
+from couriers.receiving.poller import Poller, PollerLease, Source
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, bot_services

@@ -43,8 +43,7 @@ from core.updates.ingress import Ingress
 from core.uploads import MiB, Uploads
 from couriers.channel import receiving
 from couriers.inbound import events_ingress, gathering
-from couriers.receiving.receiver import Receiver, open_receiver
-from couriers.receiving.receivers import AccountRefused, Part, Receivers
+from couriers.receiving.receiver import AccountRefused, Part, Receiver, Receivers, open_receiver
 
 
 def declare(parser: ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from core.errors import Conflict
-from couriers.bot_calls import bot_calls_by_channel, longest_answer
+from couriers.inbound import bot_calls_by_channel, longest_answer
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed

@@ -1,6 +1,6 @@
 """Shows in the chat that the bot is writing (C-102)."""
 
-from couriers.bot_calls import bot_calls_by_channel
+from couriers.inbound import bot_calls_by_channel
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed

@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import Invalid
-from couriers.email.errors import MailDeferred, MailError, MailRefused, MailUnavailable, MailUnclear, Phase, answered
+from couriers.email.mailer import MailDeferred, MailError, MailRefused, MailUnavailable, MailUnclear, Phase, answered
 from couriers.email.message import MailFile
 
 

@@ -24,7 +24,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from couriers import vk as vk_provider
 from couriers.inbound import events_ingress
-from couriers.receiving.lease import PollerLease
+from couriers.receiving.poller import PollerLease
 from couriers.vk.client import TokenRefused, VkClient, VkLongPoll, VkUnavailable, find_community
 from couriers.vk.receive import VkCalls
 from sandbox.state import SandboxState
