@@ -4,16 +4,21 @@ Every benchmark starts its own Valkey and its own processes in a temporary direc
 
     delivery    how late, how many, how expensive: deliveries, from the HTTP API to the provider
     queue       cost, rates, latency and memory of the queue alone
-    people      import, expansion of groups, quotas, latency of the bot
+    people      import, expansion of groups, quotas
     scenarios   latency, rate and cost of bots written in YAML
     jobs        lateness, takeover after a kill, bytes and idle CPU of long-running jobs
-    baselines   bare mechanisms and other queues, to compare with in the same run
     harness     what every benchmark needs: a server, child processes, cost counters, result rows
+
+`peer_program` runs other queues in a virtual environment of their own, so it stands in no package that imports Ada.
 
 A benchmark is a module with `declare(parser)` and `async measure(arguments, rows)`.
 """
 
-from collections.abc import Mapping
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from bench.harness.report import Rows
 
 MODULES: Mapping[str, str] = {
     "lag": "bench.delivery.lag",
@@ -31,3 +36,25 @@ MODULES: Mapping[str, str] = {
     "jobs": "bench.jobs",
 }
 """The module of each benchmark, by the name that `./ada bench` takes."""
+
+
+S = TypeVar("S")
+Parts = Mapping[str, Callable[[S, Rows], Awaitable[None]]]
+
+
+def declare_parts(parser: ArgumentParser, parts: Parts[S], short: str) -> None:
+    """Add the arguments of a benchmark. `short`: what `--short` means here."""
+
+    def part(word: str) -> str:
+        if word not in parts:
+            raise ArgumentTypeError(f"{word!r} is not one of {', '.join(parts)}")
+        return word
+
+    parser.add_argument("parts", nargs="*", type=part, metavar="PART", help=f"{', '.join(parts)} (all of these)")
+    parser.add_argument("--short", action="store_true", help=f"small sizes: {short}")
+
+
+async def measure_parts(parts: Parts[S], chosen: Sequence[str], sizes: S, rows: Rows) -> None:
+    """Run the chosen parts in their order; all of them if none is chosen."""
+    for name in chosen or parts:
+        await parts[name](sizes, rows)

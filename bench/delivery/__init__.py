@@ -7,6 +7,5 @@ idle     what an idle fleet costs
 memory   bytes of a scheduled delivery
 console  what open consoles cost beside a million pending tasks
 
-The other modules are programs that these start (fill_pending, lag_courier, load_generator,
-open_consoles) and sample messages.
+http_programs and lag_programs are the processes that these start.
 """

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import aiohttp
 
-from bench.harness.delivery_samples import SHORT, order, recipient_of
+from bench.harness.delivery_samples import TEXT, order, recipient_of
 from bench.harness.environment import START_TIMEOUT, Environment, environment
-from bench.harness.process_cost import CommandCounts, command_counts, cpu_seconds
+from bench.harness.measurements import CommandCounts, command_counts, cpu_seconds
 from bench.harness.report import Row, Rows, log_progress, report_target
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
@@ -150,7 +150,7 @@ class ChannelBenchmark:
         """Sends to recipients to which no earlier loop has written."""
         first = sum(len(runs) for runs in self._loop_runs.values()) * self._recipients
         args = (how, str(self._recipients), str(CourierOptions().concurrency), str(first))
-        child = await self._env.start("bare loop", "bench.baselines.telethon", *args)
+        child = await self._env.start("bare loop", "bench.delivery.telethon_loop", *args)
         await child.facts(START_TIMEOUT)
         run = LoopRun(**await child.facts(TIMEOUT))
         await self._env.stop_child(child)
@@ -181,7 +181,7 @@ class ChannelBenchmark:
 
     async def _deliver_to_all(self, deliveries: Deliveries) -> None:
         recipients = [recipient_of(number, [self._channel]) for number in range(self._recipients)]
-        accepted = await deliveries.enqueue(order(SHORT, recipients, [self._channel]))
+        accepted = await deliveries.enqueue(order(TEXT, recipients, [self._channel]))
         async with asyncio.timeout(TIMEOUT):
             while (await self._state_and_reached(accepted.key))[0] != "finished":  # noqa: ASYNC110 - the tracker would cost CPU in the measured processes
                 await asyncio.sleep(_POLL_INTERVAL)

@@ -13,8 +13,7 @@ from contextlib import asynccontextmanager
 from redis.asyncio import Redis
 
 from bench.delivery.enqueue import EnqueueLoad, loads_of, measure_load
-from bench.harness.child_process import ChildProcess
-from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.environment import START_TIMEOUT, ChildProcess, Environment, environment
 from bench.harness.report import Rows, log_progress, median
 from cli.commands.start.installation import valkey_is_ready
 from cli.processes import embedded_valkey

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bench.harness.child_process import ChildProcess, python
-from bench.harness.delivery_samples import SHORT, address
-from bench.harness.environment import START_TIMEOUT, Environment, environment
-from bench.harness.process_cost import cpu_seconds
+from bench.harness.delivery_samples import TEXT, address
+from bench.harness.environment import START_TIMEOUT, ChildProcess, Environment, environment, python
+from bench.harness.measurements import cpu_seconds
 from bench.harness.report import Rows, log_progress, median, report_target
 
+PROGRAMS = "bench.delivery.http_programs"
 ANSWER_BYTES = 230
 """The size of the API's own answer to one delivery."""
 
@@ -72,7 +72,7 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
 async def run_round(arguments: Namespace) -> AsyncIterator[tuple[EnqueueLoad, Measurement]]:
     async with environment() as env:
         api, api_facts = await env.start_command("serve")
-        bare = await env.start("bare", "bench.baselines.aiohttp", str(ANSWER_BYTES))
+        bare = await env.start("bare", PROGRAMS, "bare", str(ANSWER_BYTES))
         bare_facts = await bare.facts(START_TIMEOUT)
         for load in loads_of(bare_facts["http"], api_facts["http"], arguments):
             http_server = bare if load.name in BARE else api
@@ -112,7 +112,7 @@ def to_many(arguments: Namespace, *, is_personal: bool) -> bytes:
 def delivery(later: bool) -> Mapping[str, Any]:
     at = (datetime.now(UTC) + timedelta(days=30)).isoformat() if later else None
     recipient = {"id": 1, "name": "Петров П. П.", "contacts": {channel: address(channel, 1) for channel in CHANNELS}}
-    return {"sender": {"id": 42, "name": "Иванов И. И."}, "text": SHORT, "recipients": [recipient], "deliver_at": at}
+    return {"sender": {"id": 42, "name": "Иванов И. И."}, "text": TEXT, "recipients": [recipient], "deliver_at": at}
 
 
 async def measure_load(env: Environment, load: EnqueueLoad, http_server: ChildProcess, seconds: float) -> Measurement:
@@ -129,7 +129,7 @@ async def generate(env: Environment, load: EnqueueLoad, seconds: float) -> Mappi
     """Runs the load generator and returns what it announced."""
     file = env.directory / "body"
     file.write_bytes(load.body)
-    command = python("bench.delivery.load_generator", load.url, str(load.connections), str(seconds))
+    command = python(PROGRAMS, "load", load.url, str(load.connections), str(seconds))
     generator = await ChildProcess.start("load", command, {"BENCH_BODY": str(file)}, env.directory)
     try:
         return await generator.facts(timeout=seconds + START_TIMEOUT)

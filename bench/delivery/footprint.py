@@ -18,9 +18,8 @@ from io import BytesIO
 from pathlib import Path
 
 from bench.delivery.idle import parse_ready, process_name
-from bench.harness.child_process import ROOT, ChildProcess, clean_environment, python
-from bench.harness.environment import START_TIMEOUT
-from bench.harness.process_cost import process_tree, process_usage
+from bench.harness.environment import ROOT, START_TIMEOUT, ChildProcess, clean_environment, python
+from bench.harness.measurements import process_tree, process_usage
 from bench.harness.report import Rows, log_progress, median, report_target
 from cli.command import CommandFailed
 

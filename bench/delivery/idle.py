@@ -6,9 +6,8 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from bench.harness.child_process import ChildProcess
-from bench.harness.environment import START_TIMEOUT, Environment, environment
-from bench.harness.process_cost import ProcessUsage, commands_within, process_tree, process_usage
+from bench.harness.environment import START_TIMEOUT, ChildProcess, Environment, environment
+from bench.harness.measurements import ProcessUsage, commands_within, process_tree, process_usage
 from bench.harness.report import Rows, log_progress, report_target
 from cli.processes.supervisor import Announcement
 

@@ -14,9 +14,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from bench.baselines import keyspace_expiry
-from bench.delivery.lag_courier import CHANNEL, PARCEL
-from bench.harness.delivery_samples import SHORT, order
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+
+from bench.delivery.lag_programs import CHANNEL, PARCEL
+from bench.harness.delivery_samples import TEXT, order
 from bench.harness.environment import Environment, environment, wait_for_aof_rewrite
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
 from core.deliveries.channels import ChannelFacts, Channels
@@ -24,11 +26,19 @@ from core.deliveries.deliveries import Deliveries
 from core.model.delivery import NewDelivery, Recipient
 from core.redis.store import Store
 
+PROGRAMS = "bench.delivery.lag_programs"
 PENDING = (0, 100_000, 1_000_000)
 SPACING_MS = 20
 HEAD_START_MS = 1500
 FILLERS = 2
 TARGET_MS = 5.0
+
+EXPIRY_TIMEOUT = 90.0
+"""Seconds after the last due time in which an event still counts."""
+
+_KEYS_PAGE = 10_000
+_PREFIX = "due:"
+_MONTH_MS = 30 * 86_400_000
 
 _PERCENTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
@@ -85,11 +95,11 @@ def row_of(system: str, pending: int, count: int, lags: Sequence[float]) -> Row:
 
 async def ada_lags(env: Environment, count: int) -> tuple[Sequence[float], Sequence[float]]:
     """Returns the lags (ms) of Ada, and those of a bare timer in the same seconds."""
-    courier = await env.start("courier", "bench.delivery.lag_courier", env.url, str(count))
+    courier = await env.start("courier", PROGRAMS, "courier", env.url, str(count))
     await courier.facts(60)
     due_times = list(due_times_from_now(count))
     first_wake = due_times[0] + SPACING_MS // 2
-    timer = await env.start("timer", "bench.baselines.timer", str(first_wake), str(count), str(SPACING_MS))
+    timer = await env.start("timer", PROGRAMS, "timer", str(first_wake), str(count), str(SPACING_MS))
     await enqueue(env, due_times)
     log_progress(f"{count} deliveries fall due from now on, every {SPACING_MS} ms")
     timeout = count * SPACING_MS / 1000 + 60
@@ -115,7 +125,7 @@ def due_times_from_now(count: int) -> Iterator[int]:
 
 def delivery_due(moment: int) -> NewDelivery:
     recipient = Recipient(moment, contacts={CHANNEL: [str(moment)]})
-    return order(SHORT, [recipient], [CHANNEL], datetime.fromtimestamp(moment / 1000, UTC))
+    return order(TEXT, [recipient], [CHANNEL], datetime.fromtimestamp(moment / 1000, UTC))
 
 
 async def register_channel(env: Environment) -> None:
@@ -130,7 +140,7 @@ async def fill(env: Environment, count: int) -> None:
         return
     began = time.monotonic()
     shares = [count // FILLERS] * (FILLERS - 1) + [count - count // FILLERS * (FILLERS - 1)]
-    fillers = [await env.start("filler", "bench.delivery.fill_pending", env.url, str(share)) for share in shares]
+    fillers = [await env.start("filler", PROGRAMS, "fill", env.url, str(share)) for share in shares]
     await asyncio.gather(*(filler.facts(timeout=1800) for filler in fillers))
     seconds = time.monotonic() - began
     log_progress(f"{count:,} pending deliveries set up in {seconds:.1f} s ({count / seconds:,.0f}/s)")
@@ -140,11 +150,41 @@ async def fill(env: Environment, count: int) -> None:
 async def expiry_lags(env: Environment, pending: int, count: int) -> Sequence[float]:
     """Returns the lags (ms) of the `expired` events that arrived in time."""
     began = time.monotonic()
-    await keyspace_expiry.fill(env.redis, pending)
+    await fill_keys(env.redis, pending)
     if pending:
         log_progress(f"{pending:,} keys with a time to live set up in {time.monotonic() - began:.1f} s")
         await wait_for_aof_rewrite(env.redis)
     await env.redis.config_set("notify-keyspace-events", "Ex")
-    lags = await keyspace_expiry.lags(env.redis, list(due_times_from_now(count)))
-    log_progress(f"{len(lags)} of {count} `expired` events arrived within {keyspace_expiry.TIMEOUT:.0f} s")
+    lags = await receive_lags(env.redis, list(due_times_from_now(count)))
+    log_progress(f"{len(lags)} of {count} `expired` events arrived within {EXPIRY_TIMEOUT:.0f} s")
+    return lags
+
+
+async def fill_keys(redis: Redis, count: int) -> None:
+    """Sets keys that expire in a month, no two in the same millisecond."""
+    for start in range(0, count, _KEYS_PAGE):
+        async with redis.pipeline(transaction=False) as pipe:
+            for number in range(start, min(start + _KEYS_PAGE, count)):
+                pipe.set(f"pending:{number}", "", px=_MONTH_MS + number)
+            await pipe.execute()
+
+
+async def receive_lags(redis: Redis, due_times: Sequence[int]) -> list[float]:
+    """Returns how late (ms) the event of each key was. Events that did not come within EXPIRY_TIMEOUT are missing."""
+    async with redis.pubsub() as subscriber:
+        await subscriber.subscribe("__keyevent@0__:expired")
+        await subscriber.get_message(timeout=5)
+        for due in due_times:
+            await redis.set(f"{_PREFIX}{due}", "", pxat=due)
+        return await _receive(subscriber, len(due_times), due_times[-1] / 1000 + EXPIRY_TIMEOUT)
+
+
+async def _receive(subscriber: PubSub, count: int, until: float) -> list[float]:
+    lags: list[float] = []
+    while len(lags) < count and (left := until - time.time()) > 0:
+        message = await subscriber.get_message(ignore_subscribe_messages=True, timeout=left)
+        now = time.time() * 1000
+        if message and message["data"].startswith(_PREFIX):
+            lags.append(now - float(message["data"].removeprefix(_PREFIX)))
+        await asyncio.sleep(0)
     return lags

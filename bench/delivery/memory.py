@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from bench.harness.delivery_samples import order, recipient_of
 from bench.harness.environment import environment
+from bench.harness.measurements import server_size
 from bench.harness.report import Rows, log_progress, report_target
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
@@ -38,13 +39,12 @@ async def bytes_of_each(text: str, channels: Sequence[str], count: int) -> float
         store = await Store.open(env.url)
         deliveries = Deliveries(store, Channels(store))
         await enqueue(deliveries, text, channels, 0, PAGE)
-        before = (await env.redis.info("memory"))["used_memory"]
+        before = (await server_size(env.redis)).bytes
         await enqueue(deliveries, text, channels, PAGE, PAGE + count)
-        after = (await env.redis.info("memory"))["used_memory"]
+        after = (await server_size(env.redis)).bytes
         await store.close()
         log_progress(f"{count:,} deliveries: {(after - before) / 2**20:.1f} MiB")
-        each: float = (after - before) / count
-        return each
+        return (after - before) / count
 
 
 async def enqueue(deliveries: Deliveries, text: str, channels: Sequence[str], first: int, end: int) -> None:

@@ -7,7 +7,7 @@ from core.model.delivery import NewDelivery, Recipient, Sender
 
 TENANT = "default"
 SENDER = Sender(42, "Иванов И. И.", "trainer")
-SHORT = "Моей пары сегодня не будет"
+TEXT = "Моей пары сегодня не будет"
 
 
 def order(

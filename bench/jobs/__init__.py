@@ -8,15 +8,15 @@ bot   how long a bot takes to answer without jobs, under their load, and after p
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 
-from bench.harness.parts import Parts, declare_parts, measure_parts
+from bench import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.jobs import bot, idle, load
-from bench.jobs.sizes import FULL, SHORT, Sizes
+from bench.jobs.bot import measure_bot
+from bench.jobs.load import FULL, SHORT, Sizes, measure_idle, measure_load
 
 PARTS: Parts[Sizes] = {
-    "idle": idle.measure,
-    "load": load.measure,
-    "bot": bot.measure,
+    "idle": measure_idle,
+    "load": measure_load,
+    "bot": measure_bot,
 }
 
 

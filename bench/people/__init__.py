@@ -7,15 +7,15 @@ quota      what the check of a quota adds to an enqueue
 
 from argparse import ArgumentParser, Namespace
 
-from bench.harness.parts import Parts, declare_parts, measure_parts
+from bench import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.people import expansion, imports, quota
-from bench.people.sizes import FULL, SHORT, Sizes
+from bench.people.directory import FULL, SHORT, Sizes, measure_expansion, measure_import
+from bench.people.quota import measure_quota
 
 PARTS: Parts[Sizes] = {
-    "import": imports.measure,
-    "expansion": expansion.measure,
-    "quota": quota.measure,
+    "import": measure_import,
+    "expansion": measure_expansion,
+    "quota": measure_quota,
 }
 
 

@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bench.harness.delivery_samples import SHORT, TENANT, recipient_of
+from bench.harness.delivery_samples import TENANT, TEXT, recipient_of
 from bench.harness.environment import Environment, environment
+from bench.harness.measurements import server_cpu_seconds
 from bench.harness.report import Rows, log_progress, median
-from bench.people.sizes import Sizes
+from bench.people.directory import Sizes
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
@@ -57,7 +58,7 @@ class SendRun:
     server_us: float
 
 
-async def measure(sizes: Sizes, rows: Rows) -> None:
+async def measure_quota(sizes: Sizes, rows: Rows) -> None:
     runs: defaultdict[str, list[SendRun]] = defaultdict(list)
     async with environment() as env, open_sending(env) as sending:
         senders = itertools.count(1)
@@ -83,17 +84,11 @@ async def measure_sends(env: Environment, sending: Sending, way: Way, senders: I
         for order in pending:
             await sending.send(order, caller)
 
-    cpu, began = await server_cpu(env), time.perf_counter()
+    cpu, began = await server_cpu_seconds(env.redis), time.perf_counter()
     await asyncio.gather(*(send_all() for _ in range(_CALLERS)))
-    seconds, used = time.perf_counter() - began, await server_cpu(env) - cpu
+    seconds, used = time.perf_counter() - began, await server_cpu_seconds(env.redis) - cpu
     log_progress(f"{way.name}: {count / seconds:,.0f}/s, {used / count * 1e6:.0f} µs of the server each")
     return SendRun(count / seconds, used / count * 1e6)
-
-
-async def server_cpu(env: Environment) -> float:
-    """Return the CPU seconds of the server, to the microsecond."""
-    facts = await env.redis.info("cpu")
-    return float(facts["used_cpu_sys"]) + float(facts["used_cpu_user"])
 
 
 def orders(way: Way, senders: Iterator[int], count: int) -> Iterator[Order]:
@@ -103,7 +98,7 @@ def orders(way: Way, senders: Iterator[int], count: int) -> Iterator[Order]:
     for _ in range(count // LIMIT):
         sender = Sender(next(senders), role=way.role)
         for _ in range(LIMIT):
-            yield Order(NewDelivery(TENANT, sender, SHORT, (), CHANNELS, deliver_at=due), recipients)
+            yield Order(NewDelivery(TENANT, sender, TEXT, (), CHANNELS, deliver_at=due), recipients)
 
 
 def show(runs: Mapping[str, Sequence[SendRun]], count: int, rows: Rows) -> None:

@@ -15,19 +15,21 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
 from bench.harness.report import Rows
-from bench.queue import audit, cancel, claim, due, latency, memory, peers, rates
+from bench.queue import memory, peers
 from bench.queue.bullmq import comparison
 from bench.queue.bullmq.systems import BULLMQ
-from bench.queue.sizes import FULL, SHORT, Sizes
+from bench.queue.queue_environment import FULL, SHORT, Sizes
+from bench.queue.server_cost import measure_cancel, measure_claim, measure_due
+from bench.queue.speed import measure_audit, measure_latency, measure_rates
 
 PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
-    "claim": claim.measure,
-    "due": due.measure,
-    "cancel": cancel.measure,
+    "claim": measure_claim,
+    "due": measure_due,
+    "cancel": measure_cancel,
     "memory": memory.measure,
-    "rates": rates.measure,
-    "latency": latency.measure,
-    "audit": audit.measure,
+    "rates": measure_rates,
+    "latency": measure_latency,
+    "audit": measure_audit,
 }
 PEERS = "peers"
 

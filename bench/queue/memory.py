@@ -6,8 +6,7 @@ from pathlib import Path
 
 from bench.harness.measurements import ServerSize, server_size
 from bench.harness.report import Rows, log_progress, report_target
-from bench.queue.queue_environment import QueueEnvironment, queue_environment
-from bench.queue.sizes import Sizes
+from bench.queue.queue_environment import QueueEnvironment, Sizes, queue_environment
 from core.redis.keys import PERMANENT, Lifetime, kind_of
 
 TARGET, LEFT_TARGET = 700, 0.01

@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.harness.child_process import ChildProcess
-from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.environment import START_TIMEOUT, ChildProcess, Environment, environment
 from bench.harness.measurements import latency_columns, server_size
 from bench.harness.report import Row, Rows, log_progress
-from bench.queue.latency import RATE, measure_lags
 from bench.queue.memory import bytes_of_each
-from bench.queue.processes.worker import GO
-from bench.queue.queue_environment import queue_environment
-from bench.queue.rates import CALLERS, measure_done
-from bench.queue.sizes import Sizes
+from bench.queue.programs import GO
+from bench.queue.queue_environment import Sizes, queue_environment
+from bench.queue.speed import CALLERS, RATE, measure_done, measure_lags
 from cli.command import CommandFailed
 from cli.processes.supervisor import Announcement
 
@@ -106,7 +103,7 @@ async def measure_peer(name: str, program: Path, sizes: Sizes) -> PeerFigures:
 
 
 async def start(env: Environment, name: str, program: Path, what: str, count: int, option: object) -> ChildProcess:
-    args = [str(program), "-P", "-m", "bench.baselines.other_queues", name, env.url, what, str(count), str(option)]
+    args = [str(program), "-P", "-m", "bench.peer_program", name, env.url, what, str(count), str(option)]
     return await ChildProcess.start(f"{name} {what}", args, env.variables, env.directory)
 
 

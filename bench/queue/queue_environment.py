@@ -1,4 +1,4 @@
-"""The environment of `bench queue`: a fresh server, a queue client, and processes of this package."""
+"""The environment of `bench queue`: the sizes, a fresh server, a queue client, and the processes of `programs`."""
 
 import asyncio
 import itertools
@@ -9,18 +9,62 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.harness.child_process import ChildProcess
-from bench.harness.environment import START_TIMEOUT, Environment, environment
-from bench.harness.measurements import transition_count, wait_until
-from bench.harness.process_cost import cpu_seconds
+from bench.harness.environment import START_TIMEOUT, ChildProcess, Environment, environment
+from bench.harness.measurements import cpu_seconds, transition_count, wait_until
 from bench.harness.report import Row, log_progress
-from bench.queue.processes.samples import TUBE
-from bench.queue.processes.worker import GO
+from bench.queue.programs import GO, TUBE
 from core.queue import QueueClient
 from core.redis.store import Store
 
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`locked`: lanes; the others: tasks. `samples`: claims that are timed. `latency_s`: seconds for which
+    tasks are put.
+    """
+
+    locked: tuple[int, ...] = (1, 1_000, 100_000)
+    deferred: int = 1_000_000
+    lane: int = 100_000
+    samples: int = 2_000
+    due: tuple[int, ...] = (1_000, 100_000)
+    cancelled: int = 100_000
+    drained: int = 100_000
+    weighed: int = 20_000
+    audited: int = 100_000
+    put: int = 40_000
+    bulk: int = 100_000
+    worked: int = 60_000
+    rounds: int = 2
+    trivial_s: float = 2.0
+    latency_s: float = 20.0
+    quiet_s: float = 5.0
+
+
+FULL = Sizes()
+SHORT = Sizes(
+    locked=(1, 100, 1_000),
+    deferred=5_000,
+    lane=1_000,
+    samples=100,
+    due=(200, 2_000),
+    cancelled=1_000,
+    drained=1_000,
+    weighed=1_000,
+    audited=1_000,
+    put=500,
+    bulk=2_000,
+    worked=1_000,
+    rounds=1,
+    trivial_s=0.2,
+    latency_s=1.0,
+    quiet_s=0.5,
+)
+
+
 FILLERS, CONCURRENT_PAGES, PAGE = 2, 4, 200
 CONCURRENCY = 400
+PROGRAMS = "bench.queue.programs"
 _TIMEOUT = 1800.0
 
 
@@ -74,14 +118,14 @@ class QueueEnvironment:
         self, tube: str, shape: str, first: int, end: int, total: int, due_ms: int, callers: int, page: int
     ) -> tuple[float, float]:
         numbers = (str(number) for number in (first, end, total, due_ms, callers, page))
-        filler = await self.base.start("fill", "bench.queue.processes.fill_tasks", self.base.url, tube, shape, *numbers)
+        filler = await self.base.start("fill", PROGRAMS, "fill", self.base.url, tube, shape, *numbers)
         facts = await filler.facts(_TIMEOUT)
         await self.base.stop_child(filler)
         return facts["seconds"], facts["cpu"]
 
     async def start(self, program: str, *args: str) -> ChildProcess:
-        """Starts a program of `processes` and waits until it is ready."""
-        child = await self.base.start(program, f"bench.queue.processes.{program}", self.base.url, *args)
+        """Starts one of `bench.queue.programs` and waits until it is ready."""
+        child = await self.base.start(program, PROGRAMS, program, self.base.url, *args)
         await child.facts(START_TIMEOUT)
         return child
 

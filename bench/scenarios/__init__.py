@@ -9,17 +9,18 @@ teacher  from an update to the reply of the dialog of teachers
 
 from argparse import ArgumentParser, Namespace
 
-from bench.harness.parts import Parts, declare_parts, measure_parts
+from bench import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.scenarios import latency, rate, steps, teacher, waiting
-from bench.scenarios.sizes import FULL, SHORT, Sizes
+from bench.scenarios.bots import FULL, SHORT, Sizes
+from bench.scenarios.replies import measure_latency, measure_rate, measure_teacher
+from bench.scenarios.runs import measure_steps, measure_waiting
 
 PARTS: Parts[Sizes] = {
-    "latency": latency.measure,
-    "rate": rate.measure,
-    "steps": steps.measure,
-    "waiting": waiting.measure,
-    "teacher": teacher.measure,
+    "latency": measure_latency,
+    "rate": measure_rate,
+    "steps": measure_steps,
+    "waiting": measure_waiting,
+    "teacher": measure_teacher,
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench import MODULES
-from bench.harness.process_cost import cpu_seconds, process_tree, process_usage
+from bench.harness.measurements import cpu_seconds, process_tree, process_usage
 from bench.harness.report import Rows, percentile
 from cli.command import WRONG_USAGE
 from cli.commands.development.bench import BENCHMARKS

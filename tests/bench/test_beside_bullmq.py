@@ -5,10 +5,21 @@ import json
 import pytest
 
 from bench.harness.report import Rows
-from bench.queue.bullmq.comparison import TARGETS, WITH, WITHOUT, BullmqTarget, show
-from bench.queue.bullmq.rounds import BYTES, P50, P99, Figures, check_lines, measure_round
+from bench.queue.bullmq.ada_program import Workload, body
+from bench.queue.bullmq.comparison import (
+    BYTES,
+    P50,
+    P99,
+    TARGETS,
+    WITH,
+    WITHOUT,
+    BullmqTarget,
+    Figures,
+    check_lines,
+    measure_round,
+    show,
+)
 from bench.queue.bullmq.systems import BULLMQ, reason
-from bench.queue.bullmq.workload import Workload, body
 from cli.command import FAILURE, CommandFailed
 from cli.main import main
 

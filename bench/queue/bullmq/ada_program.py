@@ -1,11 +1,11 @@
-"""Ada's queue under the workload: `python -m bench.queue.bullmq.ada_program lanes|no-lanes REDIS_URL …` with
+"""The workload, and Ada's queue under it: `python -m bench.queue.bullmq.ada_program lanes|no-lanes REDIS_URL …` with
 
 put COUNT CALLERS PAGE    puts COUNT tasks, PAGE in each call; announces seconds and CPU seconds
 flow COUNT RATE           puts RATE tasks per second, without waiting for the answer to the previous put
 work FILE now             handles tasks until it is asked to stop, then announces the latencies (ms)
 work FILE wait            begins when the list GO has an element; announces the CPU seconds since then
 
-A handler parses the JSON and appends a line to FILE.
+A handler parses the JSON and appends a line to FILE. `bullmq_program.js` does the same with the same bodies.
 """
 
 import asyncio
@@ -13,14 +13,51 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.queue.bullmq.workload import CONCURRENCY, TUBE, body, lane
-from bench.queue.processes.worker import work_until
+from bench.queue.programs import work_until
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
 from core.queue import Attempt, NewTask, QueueClient, connect
+
+TUBE = "bench"
+GO = "bench:go"
+"""A worker that waits begins when this list has an element."""
+
+CALLERS, CONCURRENCY, RATE = 32, 100, 100
+_BODY_LENGTH, _TO_A_LANE = 200, 10
+
+
+_TEXT = "x" * (_BODY_LENGTH + len("00") - len(json.dumps({"number": 0, "put": 0, "text": ""})))
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`count`: tasks put and tasks handled in each round; `warm_up`: tasks put before anything is measured.
+    `latency_s`: seconds for which tasks are put one by one.
+    """
+
+    count: int = 20_000
+    warm_up: int = 200
+    rounds: int = 5
+    latency_s: float = 10.0
+
+
+FULL, SHORT = Workload(), Workload(count=500, warm_up=50, rounds=1, latency_s=1.0)
+
+
+def body(number: int) -> str:
+    """Return JSON of 200 characters with the number of the task and the moment of its put (ns, monotonic clock)."""
+    put = time.monotonic_ns()
+    return json.dumps({"number": number, "put": put, "text": _TEXT[len(str(number)) + len(str(put)) :]})
+
+
+def lane(number: int) -> str:
+    """Return the lane of a task; ten consecutive tasks have the same one."""
+    return f"user {number // _TO_A_LANE}"
+
 
 Work = Callable[[QueueClient], Awaitable[None]]
 

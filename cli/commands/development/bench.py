@@ -19,7 +19,7 @@ BENCHMARKS: Mapping[str, str] = {
     "console": "what open consoles cost beside a million pending tasks",
     "queue": "complexity, rates, latency and memory of the queue",
     "cluster": "CPU of each primary for a task, with one primary and with three",
-    "people": "import of people, expansion of groups, cost of quotas, latency of the bot",
+    "people": "import of people, expansion of groups, cost of quotas",
     "scenarios": "latency, rate and cost of bots written in YAML, beside a bare aiogram bot",
     "jobs": "lateness of long-running jobs, takeover after a kill, bytes and CPU of idle ones",
 }

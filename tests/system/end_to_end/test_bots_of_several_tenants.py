@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.harness.process_cost import commands_within
+from bench.harness.measurements import commands_within
 from core.processes.register import BotFaults
 from core.queue import Queue
 from sandbox.bot_api.people_actions import PeopleActions

@@ -1,8 +1,11 @@
-"""A load generator: `python -m bench.delivery.load_generator URL CONNECTIONS SECONDS`.
+"""The processes of `bench enqueue` and `bench durability`: `python -m bench.delivery.http_programs PROGRAM …` with
 
-Posts the body in the file BENCH_BODY again and again over kept-alive connections, with as little Python as possible.
-Announces how many answers came in how many seconds; the first tenth of the time is not counted. A status other than 2xx
-ends it with an error.
+load URL CONNECTIONS SECONDS
+    posts the body in the file BENCH_BODY again and again over kept-alive connections, with as little Python as
+    possible. Announces how many answers came in how many seconds; the first tenth of the time is not counted. A
+    status other than 2xx ends it with an error
+bare ANSWER_BYTES
+    bare aiohttp handlers, to compare the API with: one reads and writes bytes; the other, at `/json`, JSON
 """
 
 import asyncio
@@ -10,10 +13,14 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from aiohttp import web
+
 from bench.harness.environment import API_KEY
+from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
 
 _CONTENT_LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.IGNORECASE)
@@ -65,7 +72,7 @@ def is_complete(received: bytes) -> bool:
     return received.endswith(_LAST_CHUNK)
 
 
-async def post(url: str, connections: int, seconds: float, body: bytes) -> None:
+async def post_again_and_again(url: str, connections: int, seconds: float, body: bytes) -> None:
     counter = Counter()
     loop = asyncio.get_running_loop()
     request, (host, port) = request_of(url, body), address_of(url)
@@ -101,5 +108,36 @@ def request_of(url: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
+BACKLOG = 1024
+
+
+async def serve_bare(answer: bytes) -> None:
+    async def handle_bytes(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response(status=202, body=answer, headers={"Content-Type": "application/json"})
+
+    async def handle_json(request: web.Request) -> web.Response:
+        body = await request.json()
+        return web.json_response({"text": body["text"], "recipients": len(body["recipients"])}, status=202)
+
+    app = web.Application()
+    app.router.add_post("/v1/deliveries", handle_bytes)
+    app.router.add_post("/json", handle_json)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG).start()
+    announce(http=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    await stop_requested().wait()
+    await runner.cleanup()
+
+
+PROGRAMS: Mapping[str, Callable[..., Coroutine[None, None, None]]] = {
+    "load": lambda url, connections, seconds: post_again_and_again(
+        url, int(connections), float(seconds), Path(os.environ["BENCH_BODY"]).read_bytes()
+    ),
+    "bare": lambda answer_bytes: serve_bare(b"x" * int(answer_bytes)),
+}
+
+
 if __name__ == "__main__":
-    asyncio.run(post(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), Path(os.environ["BENCH_BODY"]).read_bytes()))
+    asyncio.run(PROGRAMS[sys.argv[1]](*sys.argv[2:]))

@@ -1,6 +1,6 @@
 """A bare aiogram bot, to compare scenarios with: it answers "one" with a message and "five" with five, without a store.
 
-`python -m bench.baselines.aiogram`; the bot of ADA_BOT_TOKEN at ADA_BOT_API_URL, by long polling.
+`python -m bench.scenarios.aiogram_bot`; the bot of ADA_BOT_TOKEN at ADA_BOT_API_URL, by long polling.
 """
 
 import asyncio

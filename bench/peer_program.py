@@ -1,11 +1,11 @@
 """arq or SAQ with the same work as Ada's queue. Runs in its own virtual environment, so it imports nothing of core.
 
-`python -m bench.baselines.other_queues arq|saq REDIS_URL …` with
+`python -m bench.peer_program arq|saq REDIS_URL …` with
 
 put COUNT CALLERS   puts COUNT jobs, announces the seconds
 work COUNT wait     waits for an element in the list GO, then announces the seconds until COUNT handlers have begun
 work 0 now          announces the lags (ms) when it is asked to stop
-flow COUNT RATE     puts RATE jobs per second, as bench.queue.processes.steady_puts
+flow COUNT RATE     puts RATE jobs per second, as bench.queue.programs
 """
 
 import asyncio

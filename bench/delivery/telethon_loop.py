@@ -1,6 +1,6 @@
 """Bare loops over Telethon, to compare the courier with.
 
-`python -m bench.baselines.telethon HOW COUNT CONCURRENCY FIRST`. HOW is `message` (client.send_message, with
+`python -m bench.delivery.telethon_loop HOW COUNT CONCURRENCY FIRST`. HOW is `message` (client.send_message, with
 the usual session file) or `request` (only the prepared request, the least that Telethon can do).
 
 Signs in as the bot of the ADA_TELEGRAM_… settings and sends one text to COUNT recipients, starting with number FIRST.
@@ -21,7 +21,7 @@ from telethon.sessions import SQLiteSession
 from telethon.tl.functions.messages import SendMessageRequest
 from telethon.tl.types import InputPeerUser
 
-from bench.harness.delivery_samples import SHORT, address
+from bench.harness.delivery_samples import TEXT, address
 from cli.processes.supervisor import announce
 
 _DATA_CENTRE = 2
@@ -52,12 +52,12 @@ async def sign_in(file: Path) -> TelegramClient:
 async def send_messages(client: TelegramClient, numbers: Iterator[int]) -> None:
     """Sends one message after the other; the senders share the iterator."""
     for number in numbers:
-        await client.send_message(peer(number), SHORT)
+        await client.send_message(peer(number), TEXT)
 
 
 async def send_requests(client: TelegramClient, numbers: Iterator[int]) -> None:
     for number in numbers:
-        await client(SendMessageRequest(peer(number), SHORT, random_id=number + 1))
+        await client(SendMessageRequest(peer(number), TEXT, random_id=number + 1))
 
 
 def peer(number: int) -> InputPeerUser:

@@ -1,1 +1,0 @@
-"""Bare mechanisms and other queues, to compare with in the same run."""

@@ -1,1 +1,0 @@
-"""The processes that `bench queue` starts, and the tasks that they put and do."""
