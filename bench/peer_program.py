@@ -1,4 +1,4 @@
-"""arq or SAQ with the same work as Ada's queue. Runs in its own virtual environment, so it imports nothing of core.
+"""arq or SAQ with the same work as Ada's queue. Runs in its own virtual environment, so it imports nothing of Ada.
 
 `python -m bench.peer_program arq|saq REDIS_URL …` with
 
@@ -6,18 +6,19 @@ put COUNT CALLERS   puts COUNT jobs, announces the seconds
 work COUNT wait     waits for an element in the list GO, then announces the seconds until COUNT handlers have begun
 work 0 now          announces the lags (ms) when it is asked to stop
 flow COUNT RATE     puts RATE jobs per second, as bench.queue.programs
+
+An announcement is a line of JSON.
 """
 
 import asyncio
+import json
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from redis.asyncio import Redis
-
-from cli.processes.startup import stop_requested
-from cli.processes.supervisor import announce
 
 GO = "bench:go"
 BODY = ("There is no class with me today. " * 200)[:200]
@@ -79,6 +80,17 @@ class Saq:
 
         Worker.SIGNALS = []  # this process handles its signals itself
         await Worker(self._queue, functions=[("job", job)], concurrency=CONCURRENCY).start()
+
+
+def announce(**facts: object) -> None:
+    print(json.dumps(facts), flush=True)
+
+
+def stop_requested() -> asyncio.Event:
+    """Return an event that SIGTERM sets."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    return stop
 
 
 PEERS: Mapping[str, Callable[[], Peer]] = {"arq": Arq, "saq": Saq}

@@ -5,6 +5,7 @@ fencing; Ada has both, ten tasks to a lane. Their tasks count as done when the h
 """
 
 import asyncio
+import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -104,7 +105,12 @@ async def measure_peer(name: str, program: Path, sizes: Sizes) -> PeerFigures:
 
 async def start(env: Environment, name: str, program: Path, what: str, count: int, option: object) -> ChildProcess:
     args = [str(program), "-P", "-m", "bench.peer_program", name, env.url, what, str(count), str(option)]
-    return await ChildProcess.start(f"{name} {what}", args, env.variables, env.directory)
+    return await ChildProcess.start(f"{name} {what}", args, env.variables, env.directory, read_facts)
+
+
+def read_facts(line: str) -> Announcement | None:
+    """Return what a line of `bench.peer_program` announces."""
+    return dict(json.loads(line)) if line.startswith("{") else None
 
 
 async def put(env: Environment, name: str, program: Path, count: int) -> Announcement:

@@ -5,6 +5,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from argparse import ArgumentParser
 from importlib import import_module
 from typing import Any
@@ -17,6 +19,7 @@ from bench.harness.report import Rows, percentile
 from cli.command import WRONG_USAGE
 from cli.commands.development.bench import BENCHMARKS
 from cli.main import main
+from tests.support.paths import ROOT
 
 Row = dict[str, Any]
 
@@ -229,6 +232,13 @@ async def test_jobs_report_bytes_idle_cpu_lateness_and_what_follows_a_kill(capsy
     assert [row["jobs"] for row in answers] == ["none", "under load", "a process killed", "all killed"]
     assert all(row["n"] == 30 and 0 < row["answer_p50_ms"] <= row["answer_p99_ms"] for row in answers)
     assert all(row["held"] > 1 and row["run_again_s"] > 0 for row in answers[2:])
+
+
+def test_the_program_of_arq_and_saq_imports_nothing_that_their_environment_does_not_have() -> None:
+    words = "import sys, bench.peer_program; print(*{name.partition('.')[0] for name in sys.modules})"
+    found = subprocess.run([sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {"redis", "bench"} <= set(found.split())
+    assert not {"cli", "core", "msgspec", "couriers"} & set(found.split())
 
 
 def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
