@@ -26,7 +26,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="time for each load in a round (2)")
     parser.add_argument("--rounds", type=int, default=4, help="how often each load is measured (4)")
     parser.add_argument("--connections", type=int, default=64, help="of the load generator (64)")
-    parser.set_defaults(due="later", lines=1)
+    parser.set_defaults(due="later", lines=1, people=1)
 
 
 async def measure(arguments: Namespace, rows: Rows) -> None:
