@@ -15,7 +15,7 @@ from core.model.people import SOURCE
 from core.orders import Addressee
 from delivery.api import queue_tasks
 from delivery.api.deliveries import changes, content, delivery_request, sending
-from delivery.api.directory.own_fields import OwnFieldRequest
+from delivery.api.directory.users import OwnFieldRequest
 from delivery.api.jobs import JobFilter
 from delivery.api.sessions import SessionRequest
 from delivery.http.fields import DELIVERY_ID

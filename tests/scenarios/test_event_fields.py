@@ -7,7 +7,7 @@ import pytest
 
 from couriers.telegram_bot.events import read_arrival
 from couriers.vk import events as vk_events
-from delivery.api.bots.updates import EventRequest
+from delivery.api.updates import EventRequest
 from scenarios.bot import Action, Place
 from scenarios.bot.event_fields import FIELDS, OF_ADA, with_derived
 from scenarios.engine import Values

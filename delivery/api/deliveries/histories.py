@@ -14,6 +14,7 @@ from core.deliveries.histories.listing import SentMessage
 from core.model import delivery, history
 from core.model.clock import write_optional_time, write_time
 from core.model.field_types import Label, Name, ShortText, whole
+from core.model.history import History, RecipientRecord
 from core.model.history_key import Id
 from core.model.json_form import JsonObject
 from core.model.people import id_text
@@ -25,7 +26,7 @@ from core.uploads import not_found
 from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView, RemindersView
-from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
+from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
 from delivery.http.responses.downloads import OCTETS, send_content
@@ -366,3 +367,28 @@ ROUTES: Routes = (
     Route("GET", "/v1/deliveries/{id}/files/{file}", "Download an uploaded file that a delivery attaches", "read",
           show_file, 200, OCTETS, people=People.OWN),
 )  # fmt: skip
+
+
+def without_texts(history: History) -> History:
+    """Return the history without its text, fields, content and question, and without the texts and answers of its
+    recipients.
+    """
+    recipients = recipients_without_texts(history.recipients)
+    hidden = replace(history, text="", texts={}, personal=(), content=None, question=None, answers=None)
+    return replace(hidden, recipients=recipients)
+
+
+def recipients_without_texts(recipients: Sequence[RecipientRecord]) -> Sequence[RecipientRecord]:
+    return [replace(one, text=None, answer=None) for one in recipients]
+
+
+async def is_hidden(request: ApiRequest, what: str) -> bool:
+    """Return whether the text of the delivery is hidden from the caller; with a reason it is not, and the reading is
+    written down as `what`. Raises StoreError if it cannot be.
+    """
+    if request.identity.acts_for(request.history_key.sender):
+        return False
+    if not reason_of(request.http):
+        return True
+    await write_reading(what, request)
+    return False

@@ -23,8 +23,16 @@ from core.model.states import Reason, Status
 from core.model.text.characters import nfc
 from delivery.api.deliveries.answers import file_name_of
 from delivery.api.deliveries.chat_members import with_called, with_names
-from delivery.api.deliveries.histories import RecipientHistory, answer_of, children_of, recipient_fields, reminders_of
-from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
+from delivery.api.deliveries.histories import (
+    RecipientHistory,
+    answer_of,
+    children_of,
+    is_hidden,
+    recipient_fields,
+    recipients_without_texts,
+    reminders_of,
+    without_texts,
+)
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.responses.downloads import (

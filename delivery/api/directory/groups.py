@@ -1,8 +1,10 @@
-"""Groups and their members, supergroups and their groups: the same operations on two kinds of collection."""
+"""Groups and their members, supergroups and their groups: the same operations on two kinds of collection. Ownerships:
+who may write to which group or supergroup.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -12,11 +14,13 @@ from core.directory.name_search import members_by_name
 from core.model import people
 from core.model.field_types import IdField, Title
 from core.model.history_key import Id
-from core.model.people import Group, GroupChange, Supergroup, faults_of_group, faults_of_id
+from core.model.people import OBJECT_KINDS, Group, GroupChange, ObjectKind, Supergroup, faults_of_group, faults_of_id
+from delivery.api.directory.contacts import OfUserQuery
 from delivery.api.directory.users import UserPage
 from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
 from delivery.http.fields import PageQuery, RequestModel
 from delivery.http.input.reading import PAGE, check, given, location, optional, part
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 
@@ -219,6 +223,50 @@ async def list_groups(request: Request[None, NoParameters]) -> Response:
     return Response(GroupPage(listed, None))
 
 
+class OwnershipResponse(Struct):
+    """The person `user` may write to the group or supergroup `id`."""
+
+    user: Id
+    kind: ObjectKind
+    id: Id
+
+
+class OwnershipList(Struct):
+    """The groups, then the supergroups, that a person owns."""
+
+    ownerships: list[OwnershipResponse]
+
+
+async def add_ownership(request: PlainRequest) -> Response:
+    """Make a person an owner of a group or supergroup."""
+    await request.services.core.directory.ownerships.own(
+        request.tenant, part(request, "user"), _kind(request), part(request, "id")
+    )
+    return no_content()
+
+
+async def remove_ownership(request: PlainRequest) -> Response:
+    """Withdraw an ownership; for a group also the person's supergroups that contain it."""
+    await request.services.core.directory.ownerships.disown(
+        request.tenant, part(request, "user"), _kind(request), part(request, "id")
+    )
+    return no_content()
+
+
+async def list_ownerships(request: Request[None, OfUserQuery]) -> Response:
+    """Return what a person owns."""
+    found = await request.services.core.directory.ownerships.of(request.tenant, request.query.user)
+    return Response(OwnershipList([OwnershipResponse(one.user, one.kind, one.id) for one in found]))
+
+
+def _kind(request: PlainRequest) -> ObjectKind:
+    """Read the kind of an owned thing. Raises `InvalidFields` WRONG_VALUE."""
+    kind = part(request, "kind")
+    if kind not in OBJECT_KINDS:
+        raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
+    return cast(ObjectKind, kind)
+
+
 ROUTES: Routes = (
     Route("GET", "/v1/users/{id}/groups", "List the groups of a person", "manage", list_groups, 200, GroupPage,
           people=People.BY_SCOPE),
@@ -254,4 +302,11 @@ ROUTES: Routes = (
           repeats=Repeats.STORED, people=People.BY_SCOPE),
     Route("DELETE", "/v1/supergroups/{id}/groups/{group}", "Take a group out of a supergroup", "manage",
           supergroups.remove_member, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("GET", "/v1/ownerships", "List what a person owns", "manage", list_ownerships, 200, OwnershipList,
+          query=OfUserQuery, people=People.BY_SCOPE),
+    Route("PUT", "/v1/ownerships/{user}/{kind}/{id}", "Let a person write to a group or supergroup", "manage",
+          add_ownership, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("DELETE", "/v1/ownerships/{user}/{kind}/{id}",
+          "Withdraw an ownership; for a group also supergroups that contain it", "manage", remove_ownership, 204,
+          repeats=Repeats.STORED, people=People.BY_SCOPE),
 )  # fmt: skip

@@ -1,4 +1,6 @@
-"""All that is stored of a person in the directory, in deliveries to it and in its threads, as one file for it."""
+"""What is stored of a person: the deliveries to it as pages, and all of the directory, deliveries and threads as one
+file.
+"""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
@@ -6,25 +8,87 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from core.deliveries import of_person
 from core.deliveries.of_person import ChildAnswer, PersonDelivery
 from core.errors import Forbidden, NotFound
 from core.model.clock import from_ms, write_time
 from core.model.history_key import Id
+from core.model.json_form import JsonObject
 from core.model.people import User, id_text
 from core.model.question import Question, RecipientAnswer
+from core.model.states import DeliveryState
 from core.threads import Inbox, Thread
 from core.threads.threads import USER
-from delivery.api.deliveries.of_person import PersonDeliveryView
+from delivery.api.deliveries.histories import ListCursor, OutcomeView, without_texts
 from delivery.api.deliveries.question_views import AnswerView
+from delivery.api.deliveries.recipients import ListedRecipient
 from delivery.api.directory.users import UserResponse
 from delivery.api.threads import MessageView, ThreadView
 from delivery.http.action_log import reason_of, write_reading
-from delivery.http.context import ApiRequest, Request, encode
-from delivery.http.input.reading import part
+from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
+from delivery.http.fields import Limit, RequestModel
+from delivery.http.input.reading import optional, part
 from delivery.http.responses import ndjson
 from delivery.http.responses.downloads import download_headers
-from delivery.http.route import NoParameters, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 from scenarios.stores.forms import Forms, Remembered
+
+
+class PersonDeliveryQuery(RequestModel, frozen=True):
+    """The page of the deliveries to a person."""
+
+    cursor: ListCursor | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class PersonDeliveryView(Struct):
+    """A delivery to a person, and what became of it for that person. `why`: why the person was not reached, if so.
+    `text_hidden`: as of a delivery of a list.
+    """
+
+    id: str
+    created_at: str
+    sender: JsonObject
+    text: str
+    state: DeliveryState
+    outcomes: Mapping[str, OutcomeView]
+    why: str | None
+    text_hidden: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, one: of_person.PersonDelivery, *, is_hidden: bool) -> "PersonDeliveryView":
+        history = without_texts(one.history) if is_hidden else one.history
+        recipient = ListedRecipient.of(one.recipient)
+        known = history.key.id, write_time(history.created_at), history.sender, history.text, history.state
+        return cls(*known, recipient.outcomes, recipient.why, is_hidden or UNSET)
+
+
+class PersonDeliveryPage(Struct):
+    """A page of deliveries to a person, newest first. It may be short although there is a `next` one."""
+
+    deliveries: list[PersonDeliveryView]
+    next: str | None
+
+
+_DELIVERIES = 20
+"""Deliveries of a page whose `limit` is not given."""
+
+
+async def list_deliveries(request: Request[None, PersonDeliveryQuery]) -> Response:
+    """Return a page of what was sent to a person, newest first; a person who asks sees those that it may see."""
+    query, identity = request.query, request.identity
+    found, cursor = await request.services.core.deliveries.of_person.page(
+        request.tenant,
+        part(request, "id"),
+        optional(query.cursor),
+        query.limit or _DELIVERIES,
+        lambda position: identity.may_see_deliveries_of(position.key.sender),
+    )
+    page = PersonDeliveryPage(
+        [PersonDeliveryView.of(one, is_hidden=not identity.acts_for(one.history.key.sender)) for one in found], cursor
+    )
+    return Response(page, headers=next_page_link(request.http, cursor))
+
 
 _AT_ONCE = 100
 
@@ -155,6 +219,9 @@ async def _messages(request: ApiRequest, thread: Thread) -> AsyncIterator[Messag
 
 
 ROUTES: Routes = (
+    Route("GET", "/v1/users/{id}/deliveries", "List what was sent to a person, newest first, with its outcomes",
+          "manage", list_deliveries, 200, PersonDeliveryPage, query=PersonDeliveryQuery, headers=NEXT_PAGE,
+          people=People.BY_SCOPE),
     Route("GET", "/v1/users/{id}/export", "Download what is stored of a person: its threads, inbox and deliveries, too",
           "admin", export, 200, ndjson.CONTENT_TYPE),
 )  # fmt: skip

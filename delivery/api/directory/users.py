@@ -1,4 +1,4 @@
-"""People: create, show, list, change, merge, delete."""
+"""People: create, show, list, change, merge, delete; the types of their own fields."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +11,7 @@ from core.jobs import JobState
 from core.model import people
 from core.model.field_types import Contacts, IdField, Label, Name, ShortText
 from core.model.history_key import Id
+from core.model.own_fields import MOST_OPTIONS, FieldType, OwnField
 from core.model.people import Locale, Role, User, UserChange, faults_of_user, id_text
 from delivery.api.directory.departure import delete_person, merge_people
 from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
@@ -284,6 +285,53 @@ def _contact(text: str) -> tuple[str, str]:
     return channel, address
 
 
+class OwnFieldRequest(RequestModel, frozen=True):
+    """The type of an own field."""
+
+    type: FieldType
+    choices: Annotated[
+        Sequence[Annotated[str, Meta(min_length=1, max_length=256)]],
+        Meta(max_length=MOST_OPTIONS, description="the options of a choice"),
+    ] = ()
+
+
+class OwnFieldView(Struct, frozen=True):
+    """An own field. `choices`: the options of a choice, in their order."""
+
+    name: str
+    type: FieldType
+    choices: Sequence[str]
+
+    @classmethod
+    def of(cls, one: OwnField) -> "OwnFieldView":
+        return cls(one.name, one.type, one.choices)
+
+
+class OwnFieldList(Struct, frozen=True):
+    """All own fields that have a type, by name: at most 50. Every other field of a person is text."""
+
+    fields: Sequence[OwnFieldView]
+
+
+async def list_fields(request: Request[None, NoParameters]) -> Response:
+    """Return all own fields that have a type."""
+    found = await request.services.core.directory.own_fields.all(request.tenant)
+    return Response(OwnFieldList([OwnFieldView.of(one) for one in found.values()]))
+
+
+async def define_field(request: Request[OwnFieldRequest, NoParameters]) -> Response:
+    """Give an own field a type, or another one."""
+    field = OwnField(part(request, "name"), request.body.type, request.body.choices)
+    defined = await request.services.core.directory.own_fields.define(request.tenant, field)
+    return Response(OwnFieldView.of(defined))
+
+
+async def undefine_field(request: Request[None, NoParameters]) -> Response:
+    """Make an own field text again; the values of people stay."""
+    await request.services.core.directory.own_fields.undefine(request.tenant, part(request, "name"))
+    return no_content()
+
+
 ROUTES: Routes = (
     Route("POST", "/v1/users", "Add a person", "manage", create, 201, UserResponse, body=UserRequest,
           repeats=Repeats.STORED, headers=NEW_OBJECT, people=People.BY_SCOPE),
@@ -297,4 +345,10 @@ ROUTES: Routes = (
           delete, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
     Route("POST", "/v1/users/{id}:merge", "Make one person of two: the other one is deleted", "manage", merge, 200,
           Merged, body=MergeRequest, query=MergeQuery, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("GET", "/v1/fields", "List the own fields of people that have a type", "manage", list_fields, 200,
+          OwnFieldList, people=People.BY_SCOPE),
+    Route("PUT", "/v1/fields/{name}", "Give an own field a type: text, number, date, choice", "manage", define_field,
+          200, OwnFieldView, body=OwnFieldRequest, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("DELETE", "/v1/fields/{name}", "Make an own field text again; its values stay", "manage", undefine_field, 204,
+          repeats=Repeats.STORED, people=People.BY_SCOPE),
 )  # fmt: skip

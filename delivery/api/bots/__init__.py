@@ -1,1 +1,0 @@
-"""The bots over HTTP: their events, runs, forms and scenarios."""
