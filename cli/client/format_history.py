@@ -47,9 +47,37 @@ def header_lines(history: History) -> Iterator[str]:
             yield f"{name.replace('_', ' '):<12} {history[name]}"
     counts = {**history["counts"], "left out": history.get("left_out", 0)}
     yield "  ".join(f"{name} {count}" for name, count in counts.items() if count and name != NO_CONTACT)
+    yield from map(format_uninformed, history.get("uninformed", ()))
     if history.get("answers"):
+        yield f"question     {question_terms(history['answer'])}"
         yield f"answers      {answer_totals(history['answers'], history['answer'])}"
     yield from reminder_lines(history.get("reminders") or {})
+    if history.get("refused_replies"):
+        yield f"replies      {history['refused_replies']} replied, and nobody reads it"
+
+
+def format_uninformed(one: Mapping[str, Any]) -> str:
+    """Return why a guardian gets nothing of a delivery."""
+    who = format_recipient({"id": one.get("guardian") or one["child"], "name": one.get("name")})
+    if one["why"] == "no_guardian":
+        return f"  {who} has no guardian who gets it"
+    return f"  {who} is blocked as a guardian of {one['child']}, and gets nothing"
+
+
+def question_terms(question: Mapping[str, Any]) -> str:
+    """Return what a delivery asks for, and its terms beside the usual ones."""
+    need, escalate = question.get("need"), question.get("escalate")
+    terms = [
+        question["kind"],
+        f"until {question['until']}" if question["until"] else "",
+        "" if question["change"] else "the first answer is final",
+        "late answers count" if question["late"] == "count" else "",
+        "" if question["visible"] == "named" else question["visible"],
+        f"until {need} confirm, the next are asked after {question['wave']}" if need else "",
+        f"without an answer after {escalate['after']} by {', '.join(escalate['channels'])}" if escalate else "",
+        "one refusal counts" if question.get("consent") else "",
+    ]
+    return ", ".join(filter(None, terms))
 
 
 def format_preview(seen: Mapping[str, Any]) -> str:
@@ -59,6 +87,7 @@ def format_preview(seen: Mapping[str, Any]) -> str:
     rows = [[name, f"people {one['people']}", _sms_of(one)] for name, one in seen["channels"].items()]
     lines += align(rows)
     lines += align(_question_rows(seen))
+    lines += map(format_uninformed, seen.get("uninformed", ()))
     if seen["moved_from"]:
         lines.append(f"quiet hours: moved to {seen['deliver_at']}")
     if seen["quota"] and not seen["quota"]["allowed"]:
@@ -129,12 +158,13 @@ def format_answer(answer: Mapping[str, Any]) -> str:
     said = answer.get("text") or answer.get("value")
     text = f": {shorten(said)}" if said else ""
     note = f" ({shorten(answer['note'])})" if answer.get("note") else ""
+    entered = f", entered by {answer['who']}" if answer.get("by") == "on_behalf" else ""
     changes = len(answer.get("revisions") or ())
     changed = f", changed {'once' if changes == 1 else f'{changes} times'}" if changes else ""
     waiting = ", waits for a place" if answer.get("waiting") else ""
     said_by = ", ".join(f"{one['name'] or one['who']}: {one['text']}" for one in answer.get("voices", ()))
     conflict = f", conflict ({said_by})" if answer.get("conflict") else ""
-    return f"{answer['state'].replace('_', ' ')}{text}{note}{waiting}{changed}{conflict}"
+    return f"{answer['state'].replace('_', ' ')}{text}{note}{entered}{waiting}{changed}{conflict}"
 
 
 def recipient_lines(history: History) -> Iterator[str]:
@@ -159,13 +189,15 @@ def row_of(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
 
 
 def _behind(recipient: Mapping[str, Any]) -> list[str]:
-    """Return the answer of a recipient, its reminders and its own text, if it has them."""
+    """Return the children of a recipient, its answer, its reminders and its own text, if it has them."""
+    names = [str(one["name"] or one["id"]) for one in recipient.get("children", ())]
+    children = [f"about {', '.join(names)}"] if names else []
     answer = [format_answer(recipient["answer"])] if recipient.get("answer") else []
     sent = recipient.get("reminders", ())
     again = (
         [", ".join(f"reminder {one['wave']}: {format_outcome(one['channel'], one)}" for one in sent)] if sent else []
     )
-    return [*answer, *again, *own_text(recipient)]
+    return [*children, *answer, *again, *own_text(recipient)]
 
 
 def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -9,6 +9,8 @@ from cli.client.format_history import (
     format_exchanges,
     format_outcome,
     format_preview,
+    header_lines,
+    question_terms,
     recipient_lines,
     verdict_text,
 )
@@ -30,6 +32,39 @@ def test_totals_of_a_question_have_the_texts_of_its_options() -> None:
         "open 3  answered 2  anonymous: totals after the closing, from five answers on"
     )
     assert format_outcome("sms", {"status": "sent", "not_shown": ["answer"]}) == "sms sent without the question"
+
+
+def test_a_history_names_the_question_who_answered_for_whom_and_who_replied_in_vain() -> None:
+    question = {"kind": "choice", "options": [], "until": "2026-12-01 18:00", "change": False, "late": "count"}
+    question |= {"visible": "hidden", "need": 3, "wave": "PT30M", "consent": True}
+    question |= {"escalate": {"after": "PT2H", "channels": ["sms"]}}
+    history = {
+        "id": "1.2",
+        "state": "finished",
+        "verdict": "of_a_newer_server",
+        "origin": "api",
+        "text": "Come?",
+        "sender": {"id": 7},
+        "counts": {"recipients": 1, "reached": 1},
+        "answers": {"open": 1, "options": {}, "closed_at": None},
+        "answer": question,
+        "uninformed": [{"child": 4, "why": "no_guardian"}],
+        "refused_replies": 2,
+    }
+    assert list(header_lines(history))[-4:] == [
+        "  4 has no guardian who gets it",
+        "question     choice, until 2026-12-01 18:00, the first answer is final, late answers count, hidden, until 3"
+        " confirm, the next are asked after PT30M, without an answer after PT2H by sms, one refusal counts",
+        "answers      open 1",
+        "replies      2 replied, and nobody reads it",
+    ]
+    usual = {"kind": "confirm", "until": None, "change": True, "late": "keep", "visible": "named"}
+    assert question_terms(usual) == "confirm"
+    answer = {"state": "answered", "value": "yes", "text": "Yes", "by": "on_behalf", "who": "anna"}
+    guardian = {"id": 180, "name": "Olga", "outcomes": {}, "answer": answer}
+    guardian |= {"children": [{"id": 181, "name": "Ivan"}, {"id": 182, "name": None}]}
+    (line,) = recipient_lines({"recipients": [guardian]})
+    assert line == "  Olga (180)  no contact  about Ivan, 182  answered: Yes, entered by anna"
 
 
 def test_content_is_shown_in_one_line() -> None:

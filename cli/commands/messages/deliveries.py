@@ -13,8 +13,8 @@ from cli.client.format_history import (
     format_exchanges,
     format_history,
     format_preview,
-    format_recipient,
     format_series,
+    format_uninformed,
 )
 from cli.client.http_client import HttpClient, JsonObject, quoted
 from cli.client.local_times import TIMES, in_zone, read_times, zone_of
@@ -113,14 +113,7 @@ def _asked_again(question: JsonObject | None, arguments: Namespace) -> dict[str,
 def format_accepted(accepted: JsonObject) -> str:
     moved = f", moved from {accepted['moved_from']}" if accepted["moved_from"] else ""
     line = f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}{moved}"
-    return "\n".join([line, *map(_format_uninformed, accepted.get("uninformed", ()))])
-
-
-def _format_uninformed(one: JsonObject) -> str:
-    who = format_recipient({"id": one.get("guardian") or one["child"], "name": one.get("name")})
-    if one["why"] == "no_guardian":
-        return f"  {who} has no guardian who gets it"
-    return f"  {who} is blocked as a guardian of {one['child']}, and gets nothing"
+    return "\n".join([line, *map(format_uninformed, accepted.get("uninformed", ()))])
 
 
 def sms_in_parts(history: Mapping[str, Any]) -> str:

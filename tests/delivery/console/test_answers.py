@@ -129,6 +129,7 @@ async def test_reminders_another_way_and_a_number_of_people_are_set_where_the_qu
     made = await asked()
     assert made["remind"] == {"after": "PT12H", "every": "P1D", "most": 2}
     assert (made["escalate"], made["late"]) == ({"after": "P2D", "channels": ["sms"]}, "count")
+    await person.sees("Опоздавшие ответы считаются")
 
     await person.presses("Повторить")
     await person.sees("Очистить всё")
@@ -136,7 +137,7 @@ async def test_reminders_another_way_and_a_number_of_people_are_set_where_the_qu
     await person.chooses("Спросить не ответивших ещё и другим способом", "")
     await person.writes("Сколько людей должно согласиться", "1")
     await person.browser.press("Tab")
-    await person.sees("Спрашивать по очереди, пока не согласится нужное число, можно только")
+    await person.sees("По очереди – только подтверждение или выбор")
     await person.presses("Отправить всеми")
     await person.chooses("Спросить следующих через", "PT3H")
     await person.sees("1 получатель")
@@ -188,4 +189,8 @@ async def test_who_has_not_answered_is_found_with_one_tap_and_answered_for_by_ke
         ("Анна", "on_behalf", "2"),
         ("Борис", "on_behalf", "3.5"),
     }
+    await person.presses("answered: 2")
+    await person.sees("entered by")
+    await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[1]["id"], "value": "4"})
+    await person.sees(": 3.5")  # the answer before
     await person.has_no_barrier_on_a_phone(axe_source, "message-unanswered")

@@ -118,6 +118,7 @@ function answers(where, context, message, reread, choose) {
   const mayWrite = mayChange(context, message);
   return h("section", { class: "reasons" },
     h("h2", {}, t("message.answers")),
+    terms(message.answer).map((one) => h("p", { class: "quiet small" }, one.join(": "))),
     counts.closed_at && h("p", { class: "quiet" }, t("message.closed", { when: moment(counts.closed_at) })),
     h("ul", { class: "plain-list" },
       STATES.filter((state) => counts[state]).map((state) => h("li", {},
@@ -135,6 +136,15 @@ function answers(where, context, message, reread, choose) {
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       h("a", { class: "button", href: `${where}/answers.csv?excel&language=${currentLanguage()}`, download: true }, t("message.answers_csv"))));
 }
+
+/** The terms of a question that are not the usual ones, in the words in which they were chosen. */
+const terms = ({ until, change, late, visible, need }) => [
+  until && [t("write.until"), fullMoment(until)],
+  !change && [t("write_terms.change")],
+  late === "count" && [t("write_terms.late")],
+  visible !== "named" && [t("write.visible"), word("write_visible", visible)],
+  need && [t("write_terms.need"), need],
+].filter(Boolean);
 
 /** How many have chosen an option, and how many of its places that are. */
 const chosen = ({ key, text, places }, { options, waiting }) => (places
@@ -178,7 +188,7 @@ function recipients(root, where, context, message, again) {
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => [h("span", { dir: "auto" }, row.name || String(row.id)), row.children && h("div", { class: "quiet small", dir: "auto" }, t("message.about", { names: row.children.map((one) => one.name || one.id).join(", ") }))] },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
-      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
+      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where, message.answer), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => row.why && whyOf(row.why) },
     ],
     load: async ({ cursor, signal, answer, ...filters }) => {
@@ -242,14 +252,19 @@ function showExchange(where, row) {
 }
 
 /** The state of the question for a person, and what it has answered. */
-const answered = ({ id, answer, reminders = [] }, where) => [
+const answered = ({ id, answer, reminders = [] }, where, { options }) => [
   (where || answer.state !== "answered" || !answer.text) && [word("answer_state", answer.state), " "],
   where && answer.text && h("a", { class: "outcome", href: `${where}/answers/file?recipient=${encodeURIComponent(id)}`, download: answer.text, dir: "auto" }, answer.text),
   !where && answer.text && h("span", { dir: "auto" }, `${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
   answer.waiting && h("span", { class: "quiet" }, ` (${t("message.waits")})`),
+  answer.by === "on_behalf" && h("div", { class: "quiet small", dir: "auto" }, t("message.entered_by", { who: answer.who })),
+  (answer.revisions || []).map((one) => h("div", { class: "quiet small", dir: "auto" }, t("message.before", { answer: said(one, options), when: moment(one.at) }))),
   answer.conflict && h("div", { class: "small", dir: "auto" }, tag("warn", t("message.conflict")), " ", answer.voices.map((one) => `${one.name || one.who}: ${one.text}`).join(", ")),
   reminders.map((one) => h("span", { class: "outcome small" }, t("message.reminder", { number: one.wave }), " ", statusTag(one.status))),
 ];
+
+/** What an earlier answer said: the text of the option, or the words. */
+const said = ({ value, text }, options) => options.find((one) => one.key === value)?.text || text || value;
 
 const tried = ({ queued }) => toast(t("message.tried", { count: queued }), queued ? "good" : "bad");
 const cancelled = (answer) => toast(t("message.cancelled", { count: answer.cancelled, sent: answer.already_sent.length }));

@@ -65,7 +65,6 @@ function reasonOf(kind, reason, subject) {
   if (kind === "server_setting" && has(`setting.${subject}`)) return t(`setting.${subject}`);
   if (kind === "failures" || kind === "unclear") return reason ? word("reason", reason) : t("overview.no_reason");
   if (kind === "sync") return word("sync_fault", reason);
-  if (kind === "office") return t(`office.${reason}`, { group: subject });
   return reason ? said(reason) : t("overview.no_reason");
 }
 
