@@ -16,12 +16,14 @@ from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.variables import SCOPES, STORED_SCOPES
-from scenarios.schema.variables import MOST_BYTES, Change, defaults, is_past, scopes_of, taken, too_large
+from scenarios.schema.variables import MOST_BYTES, REMOVE, Change, defaults, is_past, scopes_of, taken, too_large
 from scenarios.stores import step_results
 from scenarios.stores.people import KEPT
 
 FIELD = "var:"
 """Before the name of a variable, in the record of a person or a chat."""
+PLACES = "places:"
+"""Before the name of a list of the bot in which a person has places, in its record."""
 _KEPT_MS = in_ms(KEPT)
 
 
@@ -63,6 +65,24 @@ class Variables:
             raise taken(scope, reply[1])
         names, values = reply[1::2], reply[2::2]
         return {name: msgspec.json.decode(value) if value else None for name, value in zip(names, values, strict=True)}
+
+    async def note_places(self, step: str, event: Mapping[str, Data], name: str, expire: int) -> None:
+        """Note that a person has places in a list of the bot: its own list names them. `expire`: as in `Change`."""
+        key = self._key(SCOPES[0], event)
+        await self._store.write("HSET", key, f"{PLACES}{name}", f"{expire} {step}")
+        await self._store.command("PEXPIRE", key, _KEPT_MS, "NX")  # a record of a person who was met has a lifetime
+
+    async def give_places_back(self, channel: str, user: str) -> None:
+        """Take the places of a person that is deleted out of the lists of the bot, each once. Its record goes later."""
+        event = {"channel": channel, "user_id": user}
+        fields = await self._store.command("HGETALL", self._key(SCOPES[0], event))
+        own = read_fields(fields, now=0)
+        for field, text in fields.items():
+            name, places = field.removeprefix(PLACES), own.get(field.removeprefix(PLACES))
+            if field.startswith(PLACES) and isinstance(places, list):
+                expire, _, step = text.partition(" ")
+                if changes := [Change("bot", name, REMOVE, one, int(expire), []) for one in places]:
+                    await self.change(f"{step}.deleted", {}, changes)
 
     def _key(self, scope: str, event: Mapping[str, Data]) -> str:
         name = "person" if scope == SCOPES[0] else "chat_variables"

@@ -131,3 +131,28 @@ async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
     (promo,) = await Promos(api.store, TENANT).newest(2)
     assert (promo.code, promo.name, promo.user_id) == ("ZAPHOD42", "winter", "deleted"), "nobody can use it"
     assert len(await Requests(api.store, TENANT).newest(["help"])) == 100, "those of others stay"
+
+
+async def test_the_places_of_a_person_that_is_deleted_are_free_again(api: Api) -> None:
+    """`reserve` keeps a place in two lists: the bot's had it for ever, and nobody else got it."""
+    variables = Variables(api.store, TENANT)
+    core = api.services.core
+    await core.directory.users.create(TENANT, User(ID, "Zaphoda", contacts={"telegram-bot": [CHAT]}))
+
+    async def reserve(chat: str, place: str, step: str) -> None:
+        event = {**EVENT, "user_id": chat}
+        await variables.note_places(step, event, "washes", 0)
+        for scope in ("bot", "person"):
+            await variables.change(step, event, [Change(scope, "washes", "append", place, 0, [])])
+
+    async def taken() -> object:
+        return (await variables.stored("bot", {}, 0)).get("washes")
+
+    await reserve(CHAT, "2026-12-03 10:00", "run:1")
+    await reserve("5", "2026-12-03 10:00", "run:2")
+    await variables.change("run:3", EVENT, [Change("person", "tags", "append", "red", 0, [])])
+    await variables.change("run:4", EVENT, [Change("bot", "tags", "append", "red", 0, [])])
+    await variables.give_places_back("telegram-bot", CHAT)  # as by a process that was killed then
+    assert (await api.call("DELETE", f"/v1/users/{ID}")).status == 204
+    assert await taken() == ["2026-12-03 10:00"], "that of the other one"
+    assert (await variables.stored("bot", {}, 0))["tags"] == ["red"], "a list of the same name that is of no places"

@@ -25,6 +25,7 @@ from core.threads.typed_addresses import HeldReplies
 from delivery.http.services import ApiServices
 from providers.sign_in.sign_in import sign_out
 from scenarios.stores.promo import Promos
+from scenarios.stores.variables import Variables
 
 _MERGED = "the person was merged with another"
 _OVERLAP_MS = 60_000
@@ -76,11 +77,12 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
 async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
     """Delete what the bots have stored of a person: record, @name, dialog, variables, open questions, runs, answers to
     forms, requests; which messages it could reply to, and what it has written and not confirmed; its message of the
-    day. Nobody can use its promo codes any more.
+    day. Nobody can use its promo codes any more, and its places are free.
     """
     for channel, addresses in user.contacts.items():
         for address in addresses:
             shard, about = store.shard_of_person(tenant, channel, address), (tenant, channel, address)
+            await Variables(store, tenant).give_places_back(channel, address)
             while int(await store.run("forget_person", shard, *about)):
                 pass
             await store.run("forget_forms", shard, *about)

@@ -116,6 +116,8 @@ async def _change(
     if not written.release:
         limit = (written.limit or 1) if scope == "bot" else 0
         changes.append(Change(scope, written.kind, APPEND, written.place, expire, [], limit))
+        if scope == "bot":
+            await variables.note_places(context.identity, context.event, written.kind, expire)
     try:
         found = await variables.change(context.identity, context.event, changes)
     except Conflict as conflict:
@@ -160,7 +162,7 @@ ACTION = ActionType(
     name="reserve",
     help="Reserves a place for the person of the event, or gives it back. Fails with `PLACE_TAKEN` if it has no room,"
     " with `PLACES_FULL` if the person has as many places as it may, with `PLACE_NOT_HELD` if there is none to give"
-    " back. A place stays reserved when its person is deleted: `set` with `remove` takes it out of the bot's list.",
+    " back. The places of a person that is deleted are free again.",
     attributes=ReserveAttributes,
     placeholder=True,
     one_of=("kind",),
