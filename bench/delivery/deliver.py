@@ -24,7 +24,7 @@ from core.deliveries.deliveries import Deliveries
 from core.model.history_key import HistoryKey
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 
 CHANNELS = ("vk", "telegram", "sms")
 COURIERS = (1, 2)

@@ -3,7 +3,7 @@
 The token names one entry of one delivery and is signed with a secret of this installation, so that no one else can mark
 a message as delivered. Reports may come early, late, twice and in any order (`core.model.states.RANK`).
 
-`couriers.sending.parcels.parcel_executor` puts the token into the message's report address; `delivery/` passes the
+`couriers.sending.parcel_executor` puts the token into the message's report address; `delivery/` passes the
 provider's report to `record`, and a courier that has lost its lease its outcomes to `record_late`.
 
 A provider of chats reports reading by dialog: "read up to message n". `MessageReferences` keeps the newest messages of

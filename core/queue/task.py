@@ -87,7 +87,7 @@ class Task(msgspec.Struct, frozen=True):
     `claimed` after a crash.
 
     `left`: entries still to do, 0 for a task without entries. `attachment`: empty for ordinary tasks; for parcels
-    `couriers.sending.parcels.parcel` decodes it.
+    `couriers.sending.parcel` decodes it.
     """
 
     shard: int

@@ -27,7 +27,7 @@ from couriers.max.events import TYPES, urls_of
 from couriers.receiving.poller import Page, is_lower
 from couriers.receiving.receiver import LinkedFile, Receiver, WebhookReceiver, download_linked
 from couriers.sending import Content
-from couriers.sending.content.files import MessageFiles
+from couriers.sending.files import MessageFiles
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from core.updates.bot_calls import Make
 from core.updates.ingress import Ingress
 from couriers.channel import Receiving
 from couriers.receiving.poller import IdOf, Poller, PollerLease, Source
-from couriers.sending.content.files import FileNotLoaded, MessageFiles
+from couriers.sending.files import FileNotLoaded, MessageFiles
 
 log = logging.getLogger(__name__)
 

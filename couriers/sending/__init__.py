@@ -25,8 +25,7 @@ from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, coding_of, sms_parts, split_text, utf16_length
 from core.sentence import Sentence, say, sentence
 from core.updates.events import SEND_REPLY
-from couriers.sending.content.content_for_channel import without_contact_buttons
-from couriers.sending.content.files import (
+from couriers.sending.files import (
     File,
     FileNotLoaded,
     LoadedFile,
@@ -58,6 +57,7 @@ from couriers.sending.interface import (
     Unknown,
 )
 from couriers.sending.known_ids import KnownIds, StoredIds
+from couriers.sending.presentation import without_contact_buttons
 
 __all__ = [
     "BEGINNING",

@@ -5,7 +5,7 @@ the event of `lua/throttling/functions/throttle.lua`, or, without events, when t
 are spaced at the rate that the refusals have shown (D-22): `lua/throttling/functions/learn_rate.lua` lowers it, each
 call raises it a little. Until the first refusal no rate is known and calls are not spaced (docs/decisions/0030).
 
-Used by `couriers.sending.parcels.parcel_executor`, before and after each attempt.
+Used by `couriers.sending.parcel_executor`, before and after each attempt.
 """
 
 import asyncio

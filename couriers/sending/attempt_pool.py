@@ -4,7 +4,7 @@ A worker of the pool that finishes an attempt starts the next one in the same it
 parcel is next. Attempts whose responses arrived together therefore start together, also where one parcel ends and the
 next begins, and the provider's library sends them in one packet.
 
-Called by `couriers.sending.parcels.parcel_executor`.
+Called by `couriers.sending.parcel_executor`.
 """
 
 import asyncio

@@ -12,7 +12,7 @@ still gathered, taken, or ended. What may have been sent is never sent again, so
 Texts that do not fit into one message of the channel go in further ones. A part that is alone is an ordinary message.
 Deliveries with files, buttons, marks or a question, and channels that are paid in parts, are not joined.
 
-Called by `couriers.sending.parcels.courier_attempts`; calls `lua/delivery/functions/join_day.lua` and
+Called by `couriers.sending.courier_attempts`; calls `lua/delivery/functions/join_day.lua` and
 `lua/delivery/functions/end_day.lua`.
 """
 
@@ -50,8 +50,7 @@ from couriers.sending.interface import (
     Split,
     Unknown,
 )
-from couriers.sending.options import CourierOptions
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 
 log = logging.getLogger(__name__)
 
@@ -86,24 +85,24 @@ def joins_day(courier: Courier, parcel: Parcel, entry: Entry) -> bool:
 
 
 class DayMessages:
-    """One per account. `concurrency`: messages under way at once."""
+    """One per account. `lease`: of a parcel. `concurrency`: messages under way at once."""
 
     def __init__(
         self,
         store: Store,
         courier: Courier,
         account: AccountThrottle,
-        options: CourierOptions,
+        lease: timedelta,
         is_stopping: Callable[[], bool],
         concurrency: int,
     ) -> None:
         self._store = store
         self._courier = courier
         self._account = account
-        window = options.lease / _WINDOWS_PER_LEASE
+        window = lease / _WINDOWS_PER_LEASE
         self._window_ms = in_ms(window)
         self._pause = min(_LONGEST_PAUSE, window.total_seconds() / _PAUSES_PER_WINDOW)
-        self._lost_ms = _LEASES_UNTIL_LOST * in_ms(options.lease)
+        self._lost_ms = _LEASES_UNTIL_LOST * in_ms(lease)
         self._is_stopping = is_stopping
         self._permits = asyncio.Semaphore(concurrency)
 

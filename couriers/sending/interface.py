@@ -7,7 +7,7 @@ A courier maps the provider's response to an outcome with one pure function, whi
 provider. Retries, throttles, leases and the history are implemented once, in the runtime. An exception is a fault of
 the courier itself: the runtime then treats every message of the attempt as `Unknown`.
 
-Called by `couriers.sending.parcels.parcel_executor`.
+Called by `couriers.sending.parcel_executor`.
 """
 
 import hashlib

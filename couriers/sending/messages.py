@@ -1,6 +1,6 @@
 """Makes the messages of a parcel: what the channel shows of the delivery, for each entry.
 
-Called by `couriers.sending.parcels.parcel_executor`.
+Called by `couriers.sending.parcel_executor`.
 """
 
 import json
@@ -24,11 +24,10 @@ from core.model.question import AnswerKind, AskedChild, LinkPlace, Pressed, Ques
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
 from core.updates.events import SEND_REPLY
-from couriers.sending.content.asking import AnswerWays, ask, ways_of, widest_numbers, with_link
-from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import HasLimits, LinksPreferences, Message, UsesSubscriptions, WritesAsText
-from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.parcels.parcel_services import ParcelServices
+from couriers.sending.parcel import Parcel
+from couriers.sending.presentation import AnswerWays, Presented, present_asking, ways_of, widest_numbers, with_link
+from couriers.sending.services import ParcelServices
 
 
 class Messages:
@@ -70,12 +69,7 @@ class Messages:
 
     def _present(self, text: str, content: Content | None, ways: AnswerWays, question: Question | None) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""
-        courier = self._services.courier
-        asked = ask(question, text, content, courier.shows, self._as_text, ways) if question else None
-        if asked:
-            text, content = asked.text, asked.content
-        presented = present(text, content, courier.shows, self._as_text(content) if content else ())
-        return asked.presented(presented) if asked else presented
+        return present_asking(question, text, content, self._services.courier.shows, self._as_text, ways)
 
     def _as_text(self, content: Content) -> Collection[Feature]:
         courier = self._services.courier

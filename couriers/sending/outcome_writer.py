@@ -8,7 +8,7 @@ a busy one needs few writes (docs/decisions/0159).
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/couriers/sending/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
 
-Called by `couriers.sending.parcels.parcel_executor`; calls `lua/queue/functions/extend.lua`, and
+Called by `couriers.sending.parcel_executor`; calls `lua/queue/functions/extend.lua`, and
 `lua/queue/functions/settle.lua` for the last outcomes; after the lease `lua/delivery/functions/record_late.lua`.
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 from core.errors import FunctionFault, StoreError
 from core.queue import Settled, Settlement, Task
 from couriers.sending.interface import NEVER
-from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.parcels.parcel_services import ParcelServices
+from couriers.sending.parcel import Parcel
+from couriers.sending.services import ParcelServices
 
 log = logging.getLogger(__name__)
 

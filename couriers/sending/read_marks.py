@@ -5,7 +5,7 @@ A courier that implements `couriers.sending.interface.ReadMarkSource` names the 
 emits the marks that its provider reports. This module keeps both apart from the attempts: a fault here delays no
 message.
 
-Used by `couriers.sending.runtime` (marks) and `couriers.sending.parcels.parcel_executor` (messages sent).
+Used by `couriers.sending.runtime` (marks) and `couriers.sending.parcel_executor` (messages sent).
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from core.redis.store import Store
 from core.updates.events import Event, Events, replies_tube
 from core.updates.reachability import OptOuts
 from couriers.sending.interface import Courier, ReadMark, ReadMarkSource, ReceivedText, Sent, TextSource
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ waits uncounted, until it expires: a second for an account that may be signing i
 throttle, a learned rate and a halt concern one account. All accounts share one worker, so an idle one costs nothing;
 they come and go while the process runs.
 
-`lua/queue/functions/claim.lua` gives a parcel; `couriers.sending.parcels.parcel_executor` attempts it;
+`lua/queue/functions/claim.lua` gives a parcel; `couriers.sending.parcel_executor` attempts it;
 `lua/queue/functions/settle.lua` writes the end.
 """
 
@@ -41,15 +41,14 @@ from core.sentence import Text
 from core.uploads import Uploads
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
-from couriers.sending.content.uploaded_files import UploadedFiles
 from couriers.sending.day_messages import DayMessages
+from couriers.sending.exchange_notes import ExchangeNotes
+from couriers.sending.files import UploadedFiles
 from couriers.sending.interface import NEVER, Courier, KeepsIds
 from couriers.sending.known_ids import StoredIds
-from couriers.sending.options import CourierOptions
-from couriers.sending.parcels.exchange_notes import ExchangeNotes
-from couriers.sending.parcels.parcel_executor import ParcelExecutor
-from couriers.sending.parcels.parcel_services import ParcelServices
+from couriers.sending.parcel_executor import ParcelExecutor
 from couriers.sending.read_marks import ReadMarks, ReceivedTexts
+from couriers.sending.services import CourierOptions, ParcelServices
 from couriers.sending.shown import display_of
 
 log = logging.getLogger(__name__)
@@ -223,7 +222,7 @@ class Runtime:
             reply_addresses=ReplyAddresses(self._store, self.channel),
             answer_numbers=AnswerNumbers(self._store),
             day_messages=DayMessages(
-                self._store, courier, account, options, lambda: self._is_stopping, options.concurrency
+                self._store, courier, account, options.lease, lambda: self._is_stopping, options.concurrency
             ),
         )
 

@@ -19,18 +19,19 @@ from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, sms_parts, split_text, utf16_length
 from core.model.user_files import safe_name
 from core.orders.preview import Preview
-from couriers.sending.content.asking import (
+from couriers.sending.files import File, media_groups, name_of
+from couriers.sending.interface import Courier, HasLimits, UsesSubscriptions, WritesAsText
+from couriers.sending.presentation import (
     LINK_PLACE,
+    NOTHING,
     AnswerWays,
-    ask,
+    Presented,
     first_numbers,
+    present_asking,
     ways_of,
     widest_numbers,
     with_link,
 )
-from couriers.sending.content.content_for_channel import NOTHING, Presented, present
-from couriers.sending.content.files import File, media_groups, name_of
-from couriers.sending.interface import Courier, HasLimits, UsesSubscriptions, WritesAsText
 
 _ANY_LINK = "…"
 
@@ -81,9 +82,8 @@ def shown_in(
     """
 
     def presented_with(numbers: Callable[[Question], Sequence[int]]) -> Presented:
-        return _presented(
-            display, text, content, question, ways_of(_usual_ways(display, question, numbers), channel, address)
-        )
+        ways = ways_of(_usual_ways(display, question, numbers), channel, address)
+        return present_asking(question, text, content, display.shows, display.written_as_text, ways)
 
     presented = presented_with(first_numbers)
     longest = presented
@@ -130,23 +130,6 @@ def people_who_cannot_answer(preview: Preview, displays: Mapping[str, Display]) 
             yield from (asks(channel, one if is_group(channel, one) else "") for one in person.contacts[channel])
 
     return sum(1 for one in preview.delivery.recipients if preview.channels_of(one) and not any(asked(one)))
-
-
-def _presented(
-    display: Display,
-    text: str,
-    content: Content | None,
-    question: Question | None,
-    ways: AnswerWays,
-) -> Presented:
-    """Return what a courier gets."""
-    as_text = display.written_as_text
-    asked = None
-    if question:
-        asked = ask(question, text, content, display.shows, as_text, ways)
-        text, content = asked.text, asked.content
-    presented = present(text, content, display.shows, as_text(content) if content else ())
-    return asked.presented(presented) if asked else presented
 
 
 def _lost(presented: Presented, limits: Limits) -> Iterator[Feature]:

@@ -14,7 +14,7 @@ from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMar
 from core.updates.events import Event
 from couriers.receiving.receiver import LinkedFile, Receiver, download_linked
 from couriers.sending import Content
-from couriers.sending.content.files import MessageFiles
+from couriers.sending.files import MessageFiles
 from couriers.vk.channel import LONGEST_LABEL
 from couriers.vk.client import TokenRefused, VkClient, VkLongPoll, VkRefused, VkUnavailable
 from couriers.vk.content import attached, keyboard

@@ -17,7 +17,7 @@ from core.model.clock import Backoff
 from core.model.delivery import Quota
 from core.model.durability import Durability
 from couriers.channel import channels
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from tests.support.paths import ROOT
 
 

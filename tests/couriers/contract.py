@@ -34,8 +34,8 @@ from couriers.sending import (
     Sent,
     Unknown,
 )
-from couriers.sending.content.content_for_channel import present
 from couriers.sending.interface import WritesAsText
+from couriers.sending.presentation import present
 from tests.support.waiting import until
 
 UNUSUAL_TEXTS = [

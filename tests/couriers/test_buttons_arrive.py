@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.model.content import EVERY_FEATURE, Button, Content
 from core.model.display import Display, Limits
 from couriers.max import content as max_keyboard
-from couriers.sending.content.content_for_channel import NOTHING, present
+from couriers.sending.presentation import NOTHING, present
 from couriers.sending.shown import shown_in
 from couriers.telegram.channel import KEYBOARD
 from couriers.telegram_bot import requests

@@ -23,7 +23,7 @@ from core.model.states import Status
 from couriers.email import courier as email
 from couriers.exchanges import LONGEST_WORDS, WordFilter, noted_call, noting_calls, secrets_of
 from couriers.max import courier as max_courier
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from couriers.sms import courier as sms
 from couriers.telegram_bot import courier as telegram_bot
 from couriers.vk import courier as vk

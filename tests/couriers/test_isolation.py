@@ -15,7 +15,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.redis.store import Store
 from couriers.sending import Courier
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState

@@ -34,8 +34,8 @@ from couriers.sending import (
     Sent,
     utf16_length,
 )
-from couriers.sending.content.content_for_channel import present
 from couriers.sending.interface import WritesAsText
+from couriers.sending.presentation import present
 from couriers.sending.shown import Shown, display_of, shown_in
 from tests.couriers.contract import Provider, message, running
 from tests.couriers.max_provider import MaxProvider

@@ -24,7 +24,7 @@ from core.redis.store import Argument, Store
 from couriers.email import courier as email
 from couriers.max import courier as max_courier
 from couriers.sending import Courier
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from couriers.sms import courier as sms
 from couriers.sms.profile import own_profiles
 from couriers.telegram import sign_in as telegram

@@ -13,8 +13,8 @@ from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from couriers.sending import ReadMark
-from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import Runtime
+from couriers.sending.services import CourierOptions
 from couriers.vk import courier as vk
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer

@@ -12,7 +12,7 @@ from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Reason, Status
 from couriers.sending import Attachment, AttachmentType, Button, Content, ParseMode
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from couriers.telegram_bot import courier as telegram_bot
 from sandbox.bot_api import BotApiServer
 from sandbox.magic_recipients import MAGIC_RECIPIENTS

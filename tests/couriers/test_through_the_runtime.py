@@ -12,7 +12,7 @@ from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
 from core.model.text.personal import Personal
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import SandboxState

@@ -11,7 +11,7 @@ from core.audit.audit import Audit
 from core.errors import Conflict
 from core.redis.store import Store
 from core.uploads import MiB, Upload, Uploads
-from couriers.sending.content import uploaded_files
+from couriers.sending import files
 from couriers.telegram_bot import courier as telegram_bot
 from delivery.http.options import Options
 from sandbox.bot_api import BotApiServer
@@ -110,7 +110,7 @@ async def test_one_upload_serves_many_recipients_and_leaves_nothing_on_the_disk(
     api: Api, telegram: BotApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    abandoned = tmp_path / f"{uploaded_files._PREFIX}{2**22 + 1}-x"
+    abandoned = tmp_path / f"{files._PREFIX}{2**22 + 1}-x"
     abandoned.mkdir()
     file = await upload(api)
     assert await upload(api) == file

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import Runtime
+from couriers.sending.services import CourierOptions
 from couriers.sms import courier as sms
 from couriers.sms.profile import load_profile, own_profiles
 from delivery.http.options import Inbound, Options

@@ -24,8 +24,8 @@ from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from couriers.sending.interface import FOREVER, NEVER, Courier, Message, Outcome, Sent
-from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import Runtime
+from couriers.sending.services import CourierOptions
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
 from tests.support.limits import REPLY
 from tests.support.servers import Server

@@ -51,8 +51,8 @@ from core.sentence import Text
 from couriers.channel import channels
 from couriers.exchanges import secrets_of
 from couriers.sending.interface import Courier, HasBalance, HasTest
-from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import EVERY_TENANT, Runtime
+from couriers.sending.services import CourierOptions
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
 from core.model.states import DeliveryState, Reason, Status
 from couriers.sending.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.support.delivery_progress import GONE, SECOND, Gate, by_address, slowly, statuses
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person

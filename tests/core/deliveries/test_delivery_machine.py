@@ -22,7 +22,7 @@ from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.json_form import compact_json
 from core.model.states import OPEN, DeliveryState, Status
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.core.deliveries.delivery_model import ClaimedParcel, Delivery, supersedes
 from tests.support import limits
 from tests.support.every_verb import report_token

@@ -18,7 +18,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from couriers.exchanges import noted_call
 from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Rejected, Sent, Unknown
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from tests.support.stack import FLOOR, TENANT, FakeCourier, Stack, people, person
 
 MANY = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=20), timedelta(milliseconds=20), 20))

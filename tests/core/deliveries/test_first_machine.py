@@ -23,9 +23,9 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, REACHED, DeliveryState, Reason, Status
 from core.queue import Task
+from couriers.sending.entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
 from couriers.sending.interface import NEVER
-from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
+from couriers.sending.parcel import Parcel
 from tests.support import limits
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING

@@ -7,7 +7,7 @@ from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from couriers.sending.interface import NEVER, Rejected, Unknown
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.support.delivery_progress import GONE, Gate, by_address
 from tests.support.every_verb import report_token
 from tests.support.servers import Server, on_both_servers

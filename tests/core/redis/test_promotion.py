@@ -29,7 +29,7 @@ from core.redis.refusals import may_pass, refused_write
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 from couriers.sending.interface import NEVER
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.core.answers.test_answers import COMING, asking
 from tests.support.delivery_progress import Gate, statuses
 from tests.support.servers import Server

@@ -10,7 +10,7 @@ from core.model.display import Display, KeyboardLimits, Limits
 from core.model.question import AnswerKind, Option, Question
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.sending import Content, Feature, ParseMode, plain_text
-from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, with_link
+from couriers.sending.presentation import LINK_PLACE, AnswerWays, ask, with_link
 from couriers.sending.shown import Shown, display_of, shown_in
 from couriers.sms.courier import Settings, Sms
 

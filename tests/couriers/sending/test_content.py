@@ -21,8 +21,8 @@ from couriers.sending import (
     Sent,
     Unknown,
 )
-from couriers.sending.content.content_for_channel import present
 from couriers.sending.interface import NEVER
+from couriers.sending.presentation import present
 from tests.support.audited import dump
 from tests.support.delivery_progress import Gate
 from tests.support.every_verb import report_token

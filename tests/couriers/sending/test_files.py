@@ -18,7 +18,7 @@ from couriers.sending import (
     find_files,
     label_of,
 )
-from couriers.sending.content.uploaded_files import UploadedFiles
+from couriers.sending.files import UploadedFiles
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 
 PHOTO = AttachmentType.PHOTO

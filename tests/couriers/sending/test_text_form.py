@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from core.deliveries.numbered_choices import chosen, encode_choices, may_be_answer
 from core.model.display import Display, Limits
 from couriers.sending import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
-from couriers.sending.content.content_for_channel import present
+from couriers.sending.presentation import present
 from couriers.sending.shown import shown_in
 
 BUTTONS = ((Button("Сегодня", "today"), Button("Сайт", url="https://x.org")), (Button("Завтра", "tomorrow"),))

@@ -26,7 +26,7 @@ from core.orders import Sending, SendingPolicy
 from core.sentence import say
 from core.services import Services
 from couriers.email import LinkCodeMailer
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from couriers.telegram_bot import courier as telegram_bot
 from scenarios.bot.new_bot import TEACHER as FOLDER
 from scenarios.execution.opening import ScenarioOptions

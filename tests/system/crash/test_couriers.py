@@ -19,7 +19,7 @@ every_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel:
 # Where the provider does not matter: one recognizes repeated requests, the other does not.
 one_channel_of_each_kind = pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
 
-# Messages that one courier process attempts at once (`couriers.sending.parcels.parcel_services.CourierOptions`).
+# Messages that one courier process attempts at once (`couriers.sending.services.CourierOptions`).
 CONCURRENT_ATTEMPTS = 32
 MANY = 2000
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from core.model.states import Status
-from couriers.sending.options import CourierOptions
+from couriers.sending.services import CourierOptions
 from sandbox.events import Fault, Rule
 from tests.support.waiting import until
 from tests.system.crash.installation import MAX, Installation, person

@@ -4,7 +4,7 @@ import pytest
 
 from core.model.delivery import Accepted
 from core.model.states import Status
-from couriers.sending.parcels.parcel_services import MOST_ANNOUNCED
+from couriers.sending.services import MOST_ANNOUNCED
 from tests.support.waiting import until
 from tests.system.crash.installation import EMAIL, SMS, TELEGRAM_BOT, Channel, Installation, person
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import NewTask, Settlement, SettleResult, Task, Tube, Tubes
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.support.audited import Dump, StoredKey
 from tests.support.stack import HOUR, TENANT, Stack, people
 

@@ -9,7 +9,7 @@ from core.model.json_form import compact_json
 from core.model.states import DeliveryState, Status
 from core.queue import NewTask, SettleResult, Tube, Tubes
 from core.redis.keys import KEYS
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.support.stack import HOUR, TENANT, Stack, people, person
 from tests.support.stored_tasks import stored_facts
 from tests.system.model_checking.recorded_log import items

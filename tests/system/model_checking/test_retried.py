@@ -13,7 +13,7 @@ from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
 from core.model.states import Reason, Status
 from couriers.sending.interface import Message, Outcome, Rejected
-from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcel import Parcel
 from tests.support.stack import LEASE, TENANT, FakeCourier, Stack, people, sent
 from tests.support.waiting import until
 

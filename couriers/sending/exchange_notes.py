@@ -3,7 +3,7 @@
 A failure is noted with all calls of its attempt, a success only behind a failure. Everything passes the filter of
 `couriers.exchanges` first. `lua/delivery/modules/exchanges.lua` keeps the notes, in the same step as the outcomes.
 
-Called by `couriers.sending.parcels.parcel_executor`.
+Called by `couriers.sending.parcel_executor`.
 """
 
 import logging

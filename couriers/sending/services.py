@@ -1,9 +1,12 @@
-"""The services that all parcels of a courier process share. `couriers.sending.runtime` makes it for
-`couriers.sending.parcels.parcel_executor`."""
+"""The options of a courier process, and the services that its parcels share: those of one account.
+
+`couriers.sending.runtime` makes the services for `couriers.sending.parcel_executor`.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.delivery_reports import DeliveryReports
@@ -13,16 +16,42 @@ from core.deliveries.received import ReceivedMessages
 from core.deliveries.reply_addresses import ReplyAddresses
 from core.directory.preferences import PreferenceTokens
 from core.directory.subscriptions import Subscriptions
+from core.model.clock import Backoff
+from core.model.history_key import DEFAULT_TENANT
 from core.queue import Queue, Task
 from core.sentence import Text
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
-from couriers.sending.content.uploaded_files import UploadedFiles
 from couriers.sending.day_messages import DayMessages
+from couriers.sending.exchange_notes import ExchangeNotes
+from couriers.sending.files import UploadedFiles
 from couriers.sending.interface import Courier
-from couriers.sending.options import CourierOptions
-from couriers.sending.parcels.exchange_notes import ExchangeNotes
 from couriers.sending.read_marks import ReadMarks
+
+
+@dataclass(frozen=True, slots=True)
+class CourierOptions:
+    """Options of a courier process. `lease`: how long a parcel stays with this process without an extension.
+    `max_sleep`: the longest time between two claims. `concurrency`: messages under way at once. `mailbox`: the e-mail
+    address at which Ada receives replies, "" for none.
+
+    `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the page on which
+    recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they choose what they
+    receive. `tenant`: to which people write who reply to an account that sends for all tenants. `secrets`: of the
+    account; they are hidden in what the provider says.
+    """
+
+    lease: timedelta = timedelta(seconds=30)
+    max_sleep: timedelta = timedelta(seconds=3)
+    backoff: Backoff = field(default_factory=Backoff)
+    report_url: str = ""
+    answer_url: str = ""
+    preferences_url: str = ""
+    mailbox: str = ""
+    concurrency: int = 32
+    tenant: str = DEFAULT_TENANT
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
 
 MOST_ANNOUNCED = 8
 """Messages of a process that are announced and not yet sent, at most: a killed process leaves these unknown, too. With
@@ -31,7 +60,7 @@ fewer, a fast provider waits for the store."""
 
 @dataclass(frozen=True, slots=True)
 class ParcelServices:
-    """One per process. `release_capacity(task, entries)`: the worker may claim more.
+    """One per account. `release_capacity(task, entries)`: the worker may claim more.
     `halt(why)`: stop the process until an operator acts. `announcing`: one permit for each message that is being
     announced.
     """

@@ -1,13 +1,13 @@
 """Executes one claimed parcel.
 
 An entry is *ready* (to be attempted in this claim), then *closed* (its final outcome was noted) or *postponed* (it
-stays in the checkpoint for the next claim: `couriers.sending.parcels.pending_entries`).
+stays in the checkpoint for the next claim: `couriers.sending.entries`).
 
 Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
 token. With protection, a repeat carries the same random id. Tests: tests/system/crash/test_couriers.py.
 
-Called by `couriers.sending.runtime`. `couriers.sending.parcels.selection` selects the entries,
-`couriers.sending.attempt_pool` attempts the batches by `couriers.sending.parcels.courier_attempts`,
+Called by `couriers.sending.runtime`. `couriers.sending.entries` selects the entries,
+`couriers.sending.attempt_pool` attempts the batches by `couriers.sending.courier_attempts`,
 `couriers.sending.outcome_writer` writes the outcomes.
 """
 
@@ -24,6 +24,8 @@ from typing import NamedTuple
 from core.errors import StoreError
 from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
+from couriers.sending.courier_attempts import CourierAttempts
+from couriers.sending.entries import EntrySelection, PendingEntries, PendingEntry, checkpoint_of
 from couriers.sending.interface import (
     NEVER,
     NotWanted,
@@ -33,12 +35,9 @@ from couriers.sending.interface import (
 )
 from couriers.sending.messages import Messages
 from couriers.sending.outcome_writer import OutcomeWriter
-from couriers.sending.parcels.courier_attempts import CourierAttempts
-from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.parcels.parcel_services import ParcelServices
-from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
-from couriers.sending.parcels.selection import EntrySelection
+from couriers.sending.parcel import Parcel
 from couriers.sending.retry_policy import Final, decide
+from couriers.sending.services import ParcelServices
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ Outcomes are checked one by one: what cannot be written is the fault of its own 
 Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
 token. Tests: tests/system/crash/test_couriers.py.
 
-Called by `couriers.sending.parcels.parcel_executor`.
+Called by `couriers.sending.parcel_executor`.
 """
 
 import asyncio
@@ -25,6 +25,8 @@ from core.redis.cancel_and_wait import is_cancelled_from_outside
 from core.sentence import Sentence, Text
 from couriers.exchanges import noting_calls
 from couriers.sending.day_messages import DayPart, joins_day
+from couriers.sending.entries import PendingEntry
+from couriers.sending.exchange_notes import ExchangeNote
 from couriers.sending.interface import (
     NEVER,
     Announces,
@@ -40,10 +42,8 @@ from couriers.sending.interface import (
     Unknown,
 )
 from couriers.sending.outcome_writer import OutcomeWriter
-from couriers.sending.parcels.exchange_notes import ExchangeNote
-from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.parcels.parcel_services import ParcelServices
-from couriers.sending.parcels.pending_entries import PendingEntry
+from couriers.sending.parcel import Parcel
+from couriers.sending.services import ParcelServices
 
 log = logging.getLogger(__name__)
 
