@@ -41,8 +41,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from couriers.channel import mailed_channel
-from couriers.email.lmtp import LmtpServer
-from couriers.email.mailbox import ImapServer, Mailbox
+from couriers.email.receive import ImapServer, LmtpServer, Mailbox
 from couriers.receiving.poller import Poller, PollerLease
 from delivery.api.deliveries.series import order_of
 from delivery.http.options import MiB, Options

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from couriers.apprise.channel import CHANNEL as RECORD
-from couriers.exchanges import noted_call
+from couriers.provider_calls import noted_call
 from couriers.sending import (
     NEVER,
     Deferred,

@@ -38,7 +38,7 @@ from core.sentence import language_of
 from couriers.email.message import EncodedMail, MailMessage, encode
 from couriers.email.server import Encryption, MailServer
 from couriers.email.template import EmailTemplates
-from couriers.exchanges import NotedCall, noted_call
+from couriers.provider_calls import NotedCall, noted_call
 
 SHUTTING_DOWN = 421
 _ENHANCED_STATUS = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})\b")

@@ -16,9 +16,8 @@ from yarl import URL
 
 from core.errors import SetupError
 from core.sentence import sentence
-from couriers.announcing_connector import AnnouncingConnector
-from couriers.exchanges import noted_call
 from couriers.max import API_URL
+from couriers.provider_calls import AnnouncingConnector, noted_call
 from providers.certificates import tls_context
 
 

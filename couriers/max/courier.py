@@ -18,13 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from couriers.announcing_connector import announcing
 from couriers.max import outcomes
 from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused, MaxUploads, Repetitions, Throttles
 from couriers.max.channel import CHANNEL as RECORD
 from couriers.max.client import FAILURES, MaxClient, Settings, check_token
 from couriers.max.content import LIMITS as KEYBOARD
 from couriers.max.content import LONGEST, Body, MaxDraft, draft, edited_body, files_of
+from couriers.provider_calls import announcing
 from couriers.sending import (
     NEVER,
     Content,

@@ -23,7 +23,7 @@ from core.queue import Task
 from core.queue.checks import error_text, storable
 from core.redis.cancel_and_wait import is_cancelled_from_outside
 from core.sentence import Sentence, Text
-from couriers.exchanges import noting_calls
+from couriers.provider_calls import noting_calls
 from couriers.sending.day_messages import DayPart, joins_day
 from couriers.sending.entries import PendingEntry
 from couriers.sending.exchange_notes import ExchangeNote

@@ -1,7 +1,7 @@
 """The provider's answers to each message of an attempt: in short for its outcome, in full for seven days (D-48).
 
 A failure is noted with all calls of its attempt, a success only behind a failure. Everything passes the filter of
-`couriers.exchanges` first. `lua/delivery/modules/exchanges.lua` keeps the notes, in the same step as the outcomes.
+`couriers.provider_calls` first. `lua/delivery/modules/exchanges.lua` keeps the notes, in the same step as the outcomes.
 
 Called by `couriers.sending.parcel_executor`.
 """
@@ -17,7 +17,7 @@ from core.deliveries.exchanges import ProviderCall
 from core.model.json_form import compact_json
 from core.model.states import Reason
 from core.queue.checks import error_text
-from couriers.exchanges import NotedCall, WordFilter
+from couriers.provider_calls import NotedCall, WordFilter
 from couriers.sending.interface import Deferred, Halted, Message, Outcome, Partly, Rejected, Sent, Split, Unknown
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,7 @@ from datetime import timedelta
 import aiohttp
 from yarl import URL
 
-from couriers.announcing_connector import Announce, announcing
-from couriers.exchanges import noted_call
+from couriers.provider_calls import Announce, announcing, noted_call
 from couriers.sending import (
     Deferred,
     Halted,

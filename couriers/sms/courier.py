@@ -13,8 +13,7 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from couriers.announcing_connector import AnnouncingConnector, announcing
-from couriers.exchanges import noted_call
+from couriers.provider_calls import AnnouncingConnector, announcing, noted_call
 from couriers.sending import Halted, Message, Outcome, SetupError, coding_of
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier

@@ -25,7 +25,7 @@ from telethon.errors import AuthKeyNotFound, RPCError
 from telethon.sessions import SQLiteSession, StringSession
 from telethon.tl import types
 
-from couriers.exchanges import noted_call
+from couriers.provider_calls import noted_call
 from couriers.sending import ReadMark, ReceivedText, SetupError
 from couriers.telegram.outcomes import full_name
 

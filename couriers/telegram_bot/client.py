@@ -28,8 +28,7 @@ from yarl import URL
 from core.errors import SetupError
 from core.model.user_files import safe_name
 from core.sentence import sentence
-from couriers.announcing_connector import AnnouncingConnector
-from couriers.exchanges import noted_call
+from couriers.provider_calls import AnnouncingConnector, noted_call
 from couriers.telegram_bot import API_URL, TOKEN_REFUSED, BotCallFailed, BotCallRefused, CallThrottled
 from couriers.telegram_bot.library import (
     BaseSession,

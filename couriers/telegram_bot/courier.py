@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from couriers.announcing_connector import announcing
+from couriers.provider_calls import announcing
 from couriers.sending import (
     NEVER,
     Content,

@@ -11,6 +11,8 @@ events for a while under a number `ts`. Source: dev.vk.com, "Bots Long Poll API"
 import asyncio
 import atexit
 import json
+import logging
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
@@ -18,10 +20,19 @@ from typing import Any
 
 import aiohttp
 
-from couriers.exchanges import noted_call
+from couriers.provider_calls import noted_call
 from couriers.receiving.poller import Page
 from couriers.sending import ReadMark
-from couriers.vk.library import API, ABCResponseValidator, AiohttpClient, BotPolling, CaptchaError, VKAPIError
+
+with warnings.catch_warnings():  # vkbottle replaces warnings.showwarning, so that warnings go into its own log
+    from vkbottle import API, ABCResponseValidator, AiohttpClient, BotPolling, CaptchaError, VKAPIError
+
+_log = logging.getLogger("vkbottle")
+_log.handlers.clear()  # its own handler would print each line a second time
+_log.setLevel(logging.WARNING)  # below are the texts of messages and the answers
+
+VkError = VKAPIError
+"""VK's error, with its `code`."""
 
 TOKEN_REFUSED = frozenset({5, 27, 28})
 AMBIGUOUS = frozenset({1, 10, 950})
@@ -103,7 +114,7 @@ class _Answers(ABCResponseValidator):
 class VkClient(API):
     """The client of one community. Safe for concurrent calls. `api_url`: "…/method/" of a sandbox in place of VK.
 
-    `request` returns VK's body; it raises VKAPIError or one of FAILURES.
+    `request` returns VK's body; it raises VkError or one of FAILURES.
     """
 
     def __init__(self, token: str, api_url: str | None, timeout: timedelta = timedelta(seconds=20)) -> None:
@@ -139,7 +150,7 @@ def faults(method: str) -> Iterator[None]:
     """
     try:
         yield
-    except VKAPIError as error:
+    except VkError as error:
         if error.code in TOKEN_REFUSED:
             raise TokenRefused("VK does not accept the token: check ADA_VK_TOKEN") from None
         raise VkRefused(f"{method}: error {error.code}") from None
@@ -172,7 +183,7 @@ async def find_community(client: VkClient) -> int:
     with faults("groups.getById"):
         try:
             body: Any = await client.request("groups.getById", {})
-        except VKAPIError as error:
+        except VkError as error:
             raise _refusal(error.code, str(error)) from None
     found = body.get("response") if isinstance(body, dict) else None
     groups = found.get("groups") if isinstance(found, dict) else found

@@ -39,8 +39,7 @@ from couriers.sending import (
 from couriers.vk import outcomes
 from couriers.vk.calls import MessageKey, Parameters
 from couriers.vk.channel import KEYBOARD
-from couriers.vk.client import FAILURES, VkClient
-from couriers.vk.library import VKAPIError
+from couriers.vk.client import FAILURES, VkClient, VkError
 
 LONGEST_TEXT = 4096
 
@@ -75,7 +74,7 @@ class RepeatableCalls:
             body: Any = await self._client.request(method, parameters)
             if isinstance(body, dict) and "response" in body:
                 return body["response"]
-        except VKAPIError as error:
+        except VkError as error:
             outcome = outcomes.peer_outcome(error.code)
         except FAILURES as error:
             outcome = outcomes.outcome_of_error(error)

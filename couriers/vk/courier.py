@@ -26,9 +26,8 @@ from couriers.vk import outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
 from couriers.vk.channel import CHANNEL as RECORD
 from couriers.vk.channel import KEYBOARD
-from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkUnavailable, find_community, read_marks
+from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkError, VkUnavailable, find_community, read_marks
 from couriers.vk.content import LONGEST_TEXT, Contents, RepeatableCalls, VkDraft, VkUploads
-from couriers.vk.library import VKAPIError
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -104,7 +103,7 @@ class Vk:
             return {}
         try:
             return outcomes.outcomes_of(await self._client.request("execute", {"code": code}), calls)
-        except VKAPIError as error:
+        except VkError as error:
             return dict.fromkeys(keys, outcomes.request_outcome(error.code, len(set(keys))))
         except FAILURES as error:
             return dict.fromkeys(keys, outcomes.outcome_of_error(error))

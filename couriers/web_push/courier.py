@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import aiohttp
 import msgspec
 
-from couriers.announcing_connector import AnnouncingConnector, announcing
-from couriers.exchanges import noted_call
+from couriers.provider_calls import AnnouncingConnector, announcing, noted_call
 from couriers.sending import (
     NEVER,
     Content,

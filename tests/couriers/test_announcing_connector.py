@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiohttp import ClientSession, web
 
-from couriers.announcing_connector import AnnouncingConnector, announcing
+from couriers.provider_calls import AnnouncingConnector, announcing
 from tests.support.serving import serving_app
 from tests.support.waiting import until
 

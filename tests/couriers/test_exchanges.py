@@ -21,8 +21,8 @@ from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from couriers.email import courier as email
-from couriers.exchanges import LONGEST_WORDS, WordFilter, noted_call, noting_calls, secrets_of
 from couriers.max import courier as max_courier
+from couriers.provider_calls import LONGEST_WORDS, WordFilter, noted_call, noting_calls, secrets_of
 from couriers.sending.services import CourierOptions
 from couriers.sms import courier as sms
 from couriers.telegram_bot import courier as telegram_bot

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec import structs
 
 from core.model.people import faults_of_contacts
-from couriers.exchanges import noting_calls
+from couriers.provider_calls import noting_calls
 from couriers.sending import (
     Button,
     Content,

@@ -22,8 +22,7 @@ from core.threads.mailed_replies import MailedReplies, MailResult
 from core.updates.answer_worker import AnswerWorker
 from couriers.email.courier import Settings
 from couriers.email.courier import open as open_email
-from couriers.email.lmtp import LmtpServer
-from couriers.email.mailbox import ImapServer, Mailbox
+from couriers.email.receive import ImapServer, LmtpServer, Mailbox
 from couriers.receiving.poller import Poller, PollerLease, Sink
 from couriers.sending.runtime import Runtime
 from delivery.http.options import Inbound, Options
@@ -555,7 +554,7 @@ async def test_a_kill_between_the_reading_of_a_mail_and_its_mark_neither_loses_n
 async def test_of_a_mail_that_is_too_large_the_words_are_passed_on_and_the_files_are_counted(
     school: School, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("couriers.email.mailbox.MOST_BYTES", 5000)
+    monkeypatch.setattr("couriers.email.receive.MOST_BYTES", 5000)
     await school.send()
     (first,) = await school.mails(1)
     mail = a_mail(str(first["Reply-To"]), "My film")

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from core.model.states import Reason
-from couriers.exchanges import noted_call
+from couriers.provider_calls import noted_call
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished

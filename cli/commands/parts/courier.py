@@ -49,7 +49,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.sentence import Text
 from couriers.channel import channels
-from couriers.exchanges import secrets_of
+from couriers.provider_calls import secrets_of
 from couriers.sending.interface import Courier, HasBalance, HasTest
 from couriers.sending.runtime import EVERY_TENANT, Runtime
 from couriers.sending.services import CourierOptions

@@ -40,7 +40,7 @@ from core.sessions import Sessions
 from core.sessions.sessions import PersonalKey
 from core.webhooks.registry import stored_webhooks
 from couriers.channel import Channel, channels
-from couriers.email.mailbox import (
+from couriers.email.receive import (
     ACCOUNT_REMEDY,
     CERTIFICATE_REMEDY,
     ImapServer,

@@ -16,7 +16,7 @@ from core.monitoring.samples import Samples
 from core.redis.keys import KEYS
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
-from couriers.exchanges import noted_call
+from couriers.provider_calls import noted_call
 from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Rejected, Sent, Unknown
 from couriers.sending.services import CourierOptions
 from tests.support.stack import FLOOR, TENANT, FakeCourier, Stack, people, person

@@ -10,7 +10,7 @@ from cli.commands.start.doctor import check_mailbox
 from cli.commands.start.store_findings import Finding
 from cli.settings.settings import Settings
 from core.errors import SetupError
-from couriers.email.mailbox import ImapServer, Mailbox
+from couriers.email.receive import ImapServer, Mailbox
 from tests.couriers.email.conftest import Certificates
 from tests.support.dovecot import Dovecot, dovecot
 from tests.support.servers import needs_package

@@ -1,7 +1,9 @@
-"""Notes the calls of an attempt to its provider, and hides secrets, addresses and texts in the provider's words (D-48).
+"""The calls of an attempt to its provider: announced before they are sent, noted, without secrets (D-48).
 
-The clients note each call with `noted_call`; outside an attempt that costs nothing and keeps nothing. The list of calls
-is a context variable, because the libraries between a courier and its client pass nothing through.
+The clients note each call with `noted_call`; outside an attempt that costs nothing and keeps nothing. Secrets,
+addresses and texts are hidden in the provider's words. A request that must be announced is so when it has its
+connection, and before anything of it is sent. The list of calls and the announcement are context variables, because the
+libraries between a courier and its client pass nothing through.
 """
 
 import base64
@@ -9,12 +11,16 @@ import html
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import fields
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 
 HIDDEN = "…"
 MOST_CALLS = 12
@@ -70,6 +76,37 @@ def noted_call(method: str) -> Iterator[NotedCall]:
         raise
     finally:
         call.ended = time.monotonic()
+
+
+Announce = Callable[[], Awaitable[None]]
+
+_announcement: ContextVar[Announce | None] = ContextVar("announcement", default=None)
+
+
+@contextmanager
+def announcing(announce: Announce) -> Iterator[None]:
+    """Announce each request of this block; what `announce` raises is raised by the request, which is not sent then."""
+    token = _announcement.set(announce)
+    try:
+        yield
+    finally:
+        _announcement.reset(token)
+
+
+class AnnouncingConnector(aiohttp.TCPConnector):
+    """Resolving, connecting, TLS and the wait for a free connection come before the announcement."""
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        if announce := _announcement.get():
+            try:
+                await announce()
+            except BaseException:  # also a cancellation: the connection is free again
+                connection.release()
+                raise
+        return connection
 
 
 _TAG = re.compile(r"<[^<>]{0,400}>")

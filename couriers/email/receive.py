@@ -1,27 +1,37 @@
-"""Reads a mailbox over IMAP (RFC 3501), for replies that come by mail. Changes nothing in it.
+"""Receives mails: by LMTP (RFC 2033) from a mail server, or over IMAP (RFC 3501) from a mailbox.
 
-A `Mailbox` is a source of `couriers.receiving.poller`: each poll gives one mail. A position names the newest mail that
-was read, by its UID and by the UIDVALIDITY of the folder. If the server counts its mails anew, the mails of the day of
-the newest one are read again, and those that were taken are recognised by their names.
+LMTP: the mail server is on the same machine or network, and delivers each mail that comes to the address of replies. An
+answer belongs to each recipient: 250 once the mail is in the queue, so the mail server may forget it; 4xx to have it
+handed over again; 5xx to have it returned to its author. No other address is accepted, so nothing is relayed.
 
-imaplib is synchronous: each call runs in a thread.
+IMAP: nothing changes in the mailbox. A `Mailbox` is a source of `couriers.receiving.poller`: each poll gives one mail.
+A position names the newest mail that was read, by its UID and by the UIDVALIDITY of the folder. If the server counts
+its mails anew, the mails of the day of the newest one are read again, and those that were taken are recognised by their
+names. imaplib is synchronous: each call runs in a thread.
 """
 
 import asyncio
 import imaplib
+import logging
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import AdaError, SetupError
+from aiosmtpd.lmtp import LMTP
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from core.deliveries.reply_addresses import tokens_in
+from core.errors import AdaError, Refused, SetupError, StoreError
 from couriers.email.server import Encryption, encryption_of, parameters_of, split_url
 from couriers.receiving.poller import Page
 from providers.certificates import tls_context
+
+log = logging.getLogger(__name__)
 
 SETTING = "ADA_IMAP_URL"
 MOST_BYTES = 20 * 1024 * 1024
@@ -41,6 +51,18 @@ CERTIFICATE_REMEDY = "set ADA_SMTP_CA to a file with the certificate of its auth
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _T = TypeVar("_T")
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
+
+Take = Callable[[bytes, Sequence[str]], Awaitable[object]]
+"""Takes a mail for recipients of its envelope. Raises Refused, StoreError."""
+
+_ANSWERS = {
+    "MAIL_TOKEN_WRONG": "550 5.1.1 This address was not made here, or is no longer valid",
+    "MAIL_MALFORMED": "554 5.6.0 This cannot be read as a mail",
+    "EVENT_TOO_LARGE": "552 5.3.4 The words of this mail are too long",
+}
+_OTHER_REFUSAL = "554 5.7.1 This mail was not accepted"
+_LATER = "451 4.3.0 The store cannot be reached; try again later"
+_STRANGE = "550 5.1.1 No such mailbox here"
 
 
 class MailboxFault(AdaError):
@@ -249,3 +271,55 @@ def _words(fault: BaseException) -> str:
     said = fault.args[0] if fault.args else ""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(fault)
     return " ".join(text.split()) or type(fault).__name__
+
+
+class LmtpServer:
+    """Listens from `start` to `stop`. `mailbox`: the address of the settings, such as reply@school.example."""
+
+    def __init__(self, mailbox: str, take: Take, host: str, port: int, *, share_port: bool = False) -> None:
+        self._mailbox = mailbox
+        self._take = take
+        self._host, self.port = host, port
+        self._share_port = share_port
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; port 0 takes a free one. Raises OSError if the port is taken."""
+        logging.getLogger("mail.log").setLevel(logging.ERROR)  # aiosmtpd logs every command
+        loop = asyncio.get_running_loop()
+
+        def connection() -> LMTP:
+            return LMTP(self, data_size_limit=MOST_BYTES, enable_SMTPUTF8=True, hostname="ada", ident="ada", loop=loop)
+
+        port = self._share_port or None
+        self._server = await loop.create_server(connection, self._host, self.port, reuse_port=port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Listen no longer; a mail that is being handed over is handed over again."""
+        if self._server:
+            self._server.close()
+
+    async def handle_RCPT(  # noqa: N802, aiosmtpd calls it
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Sequence[Any]
+    ) -> str:
+        """Accept an address of replies."""
+        if not tokens_in(self._mailbox, [address]):
+            return _STRANGE
+        envelope.rcpt_tos.append(address)
+        return "250 2.1.5 OK"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        """Take a mail, once for each recipient; return an answer for each."""
+        content = envelope.content
+        raw = content if isinstance(content, bytes) else (content or "").encode()
+        return "\r\n".join([await self._answer(raw, one) for one in envelope.rcpt_tos])
+
+    async def _answer(self, raw: bytes, recipient: str) -> str:
+        try:
+            return f"250 2.0.0 {await self._take(raw, [recipient])}"
+        except Refused as refusal:
+            return _ANSWERS.get(refusal.code, _OTHER_REFUSAL)
+        except StoreError as fault:
+            log.warning("email: a mail could not be taken over LMTP: %s", fault)
+            return _LATER
