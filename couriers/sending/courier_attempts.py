@@ -15,7 +15,6 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
-from core.deliveries.histories.parcels import Entry
 from core.deliveries.received import ReceivedMessage
 from core.errors import Refused, StoreError
 from core.model.states import Reason, Status
@@ -24,8 +23,7 @@ from core.queue.checks import error_text, storable
 from core.redis.cancel_and_wait import is_cancelled_from_outside
 from core.sentence import Sentence, Text
 from couriers.provider_calls import noting_calls
-from couriers.sending.day_messages import DayPart, joins_day
-from couriers.sending.entries import PendingEntry
+from couriers.sending.day_messages import DayPart
 from couriers.sending.exchange_notes import ExchangeNote
 from couriers.sending.interface import (
     NEVER,
@@ -42,7 +40,7 @@ from couriers.sending.interface import (
     Unknown,
 )
 from couriers.sending.outcome_writer import OutcomeWriter
-from couriers.sending.parcel import Parcel
+from couriers.sending.parcel import Parcel, PendingEntry
 from couriers.sending.services import ParcelServices
 
 log = logging.getLogger(__name__)
@@ -84,7 +82,7 @@ class CourierAttempts:
         """Return the checked outcomes. After a fault of the courier its messages may have been sent."""
         try:
             messages = await self._announced(batch, messages)
-            if self.joins_day(batch[0].entry):
+            if batch[0].is_of_day:
                 parts = self._day_parts(batch, messages)
                 return await self._services.day_messages.attempt(self._tenant, parts, self._attempted)
             return await self._attempted(messages)
@@ -104,7 +102,7 @@ class CourierAttempts:
 
     async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
         """Announce the messages, unless the courier does it. Raises NotWanted."""
-        is_of_day = self.joins_day(batch[0].entry)
+        is_of_day = batch[0].is_of_day
         if not (self.are_announced or is_of_day):
             return messages
         announcements = [_Announcement(self._announce, pending) for pending in batch]
@@ -112,9 +110,6 @@ class CourierAttempts:
             return [replace(one, announce=announce) for one, announce in zip(messages, announcements, strict=True)]
         await asyncio.gather(*(announce() for announce in announcements))
         return messages
-
-    def joins_day(self, entry: Entry) -> bool:
-        return joins_day(self._courier, self._parcel, entry)
 
     def _day_parts(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> list[DayPart]:
         """Return the parts of messages of the day, each with a name that a repeat of its attempt has, too."""
@@ -150,8 +145,8 @@ class CourierAttempts:
                     await self._services.queue.throttle(self._courier.channel, scope, rest.after)
         except StoreError as fault:
             self._writer.give_up(fault)
-        sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
-        await self._services.read_marks.note(self._parcel, sent)
+        sent = [(self._parcel.name_of(one.entry), outcome) for one, outcome in attempted if isinstance(outcome, Sent)]
+        await self._services.read_marks.note(sent)
         if self._parcel.takes_replies or self._parcel.is_answered_in_words:
             await self._note_received(attempted)
 

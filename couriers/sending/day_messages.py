@@ -27,11 +27,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from core.deliveries.histories.parcels import Entry
 from core.errors import StoreError
 from core.model.clock import in_ms
 from core.model.json_form import compact_json
-from core.model.receiving_hours import is_once_a_day
 from core.model.states import Reason
 from core.queue.checks import error_text
 from core.redis.store import Argument, Store
@@ -50,7 +48,6 @@ from couriers.sending.interface import (
     Split,
     Unknown,
 )
-from couriers.sending.parcel import Parcel
 
 log = logging.getLogger(__name__)
 
@@ -75,13 +72,6 @@ class DayPart(NamedTuple):
     ordered: int
     message: Message
     has_joined: bool = False
-
-
-def joins_day(courier: Courier, parcel: Parcel, entry: Entry) -> bool:
-    """Return whether an entry is a part of the message of the day of its recipient."""
-    if not (entry.hours and is_once_a_day(entry.hours)) or parcel.content or parcel.question:
-        return False
-    return not (isinstance(courier, HasLimits) and courier.limits.in_sms)
 
 
 class DayMessages:

@@ -31,8 +31,8 @@ from couriers.sending.services import ParcelServices
 
 
 class Messages:
-    """Of one parcel. `shared`: what the courier gets, and what its channel does not show; of a personal text, with the
-    marks in place of the values.
+    """Of one parcel. `limits`: of the channel. `shared`: what the courier gets, and what its channel does not show; of
+    a personal text, with the marks in place of the values.
     """
 
     def __init__(self, services: ParcelServices, parcel: Parcel, tenant: str) -> None:
@@ -45,7 +45,7 @@ class Messages:
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
         self._numbers: dict[tuple[int, int], Sequence[int]] = {}
-        self._limits = services.courier.limits if isinstance(services.courier, HasLimits) else Limits()
+        self.limits = services.courier.limits if isinstance(services.courier, HasLimits) else Limits()
         self._children: dict[int, Sequence[AskedChild]] = {}
         self._texts: dict[tuple[int, int], str] = {}  # of what is paid in parts, as the courier gets it
         self.shared = self._present(parcel.text, parcel.content, self._usual_ways(parcel.question), parcel.question)
@@ -56,7 +56,7 @@ class Messages:
         return asked_for(question, self._children.get(entry.number, ())) if question else None
 
     def _usual_ways(self, question: Question | None) -> AnswerWays:
-        takes_numbers = question and self._limits.numbers
+        takes_numbers = question and self.limits.numbers
         return AnswerWays(
             self._services.options.answer_url, widest_numbers(question) if question and takes_numbers else ()
         )
@@ -103,6 +103,10 @@ class Messages:
             return presented
         return presented._replace(content=replace(presented.content, attachments=self.shared.content.attachments))
 
+    def is_empty(self, entry: Entry) -> bool:
+        """Return whether the channel can show nothing of the delivery to an entry."""
+        return self.presented(entry).is_empty
+
     def _is_usual(self, ways: AnswerWays) -> bool:
         usual = self._usual_ways(self._parcel.question)
         return ways == usual or (ways.presses and self.shared.answer_by in ("", PRESS))
@@ -147,7 +151,7 @@ class Messages:
         text, content, *_ = presented
         if (question := self._question(entry)) and presented.answer_by in (PRESS, LINK):
             text, content = await self._asking(entry, presented, question)
-        if self._limits.in_sms:
+        if self.limits.in_sms:
             self._texts[entry.number, entry.contact] = text
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
         own = await self._mail_address(entry)
@@ -187,10 +191,10 @@ class Messages:
 
     def paid_parts(self, entry: Entry) -> PaidParts | None:
         """Return in how many parts the message of an entry is paid; None if its channel is not paid in parts."""
-        if not self._limits.in_sms:
+        if not self.limits.in_sms:
             return None
         text = self._texts.get((entry.number, entry.contact))
-        return PaidParts(sms_parts(self.presented(entry).text if text is None else text), self._limits.price)
+        return PaidParts(sms_parts(self.presented(entry).text if text is None else text), self.limits.price)
 
     async def _asking(self, entry: Entry, presented: Presented, question: Question) -> tuple[str, Content | None]:
         """Return text and content with the buttons or the link of one recipient. Raises StoreError."""

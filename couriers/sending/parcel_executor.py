@@ -1,12 +1,12 @@
 """Executes one claimed parcel.
 
 An entry is *ready* (to be attempted in this claim), then *closed* (its final outcome was noted) or *postponed* (it
-stays in the checkpoint for the next claim: `couriers.sending.entries`).
+stays in the checkpoint for the next claim: `couriers.sending.parcel`).
 
 Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
 token. With protection, a repeat carries the same random id. Tests: tests/system/crash/test_couriers.py.
 
-Called by `couriers.sending.runtime`. `couriers.sending.entries` selects the entries,
+Called by `couriers.sending.runtime`. `couriers.sending.parcel` selects the entries,
 `couriers.sending.attempt_pool` attempts the batches by `couriers.sending.courier_attempts`,
 `couriers.sending.outcome_writer` writes the outcomes.
 """
@@ -25,7 +25,6 @@ from core.errors import StoreError
 from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
 from couriers.sending.courier_attempts import CourierAttempts
-from couriers.sending.entries import EntrySelection, PendingEntries, PendingEntry, checkpoint_of
 from couriers.sending.interface import (
     NEVER,
     NotWanted,
@@ -35,7 +34,7 @@ from couriers.sending.interface import (
 )
 from couriers.sending.messages import Messages
 from couriers.sending.outcome_writer import OutcomeWriter
-from couriers.sending.parcel import Parcel
+from couriers.sending.parcel import EntrySelection, Parcel, PendingEntries, PendingEntry, checkpoint_of
 from couriers.sending.retry_policy import Final, decide
 from couriers.sending.services import ParcelServices
 
@@ -66,7 +65,7 @@ class ParcelExecutor:
         self._messages = Messages(services, self._parcel, task.tenant)
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._attempts = CourierAttempts(services, task, self._parcel, self._writer)
-        self._entries = PendingEntries(task, self._parcel, self._courier.remembers, self._attempts.joins_day)
+        self._entries = PendingEntries(task, self._parcel, self._courier.remembers, in_sms=self._messages.limits.in_sms)
         self._ready: deque[PendingEntry] = deque()
         self._of_day: list[PendingEntry] = []
         self._postponed: list[PendingEntry] = []
@@ -115,13 +114,13 @@ class ParcelExecutor:
             yield
 
     async def _select(self) -> None:
-        selection = EntrySelection(self._services, self._task, self._parcel, self._messages, self._entries)
+        selection = EntrySelection(self._services, self._task, self._parcel, self._entries, self._messages.is_empty)
         selected = await selection.select(tube_has_throttles=self._tube_has_throttles)
         self._postponed.extend(selected.postponed)
         for pending, final in selected.ended:
             self._close(pending, final, pending.attempts)
-        ready = [one for one in selected.ready if not self._entries.joins_day(one.entry)]
-        self._of_day = [one for one in selected.ready if self._entries.joins_day(one.entry)]
+        ready = [one for one in selected.ready if not one.is_of_day]
+        self._of_day = [one for one in selected.ready if one.is_of_day]
         if selected.ready and self._entries.must_be_saved(selected.postponed):
             # Also of those whose outcomes are not written yet: an entry that is missing here is taken for final.
             ended = [*self._entries.unclear, *(pending for pending, _ in selected.ended)]
@@ -215,9 +214,7 @@ class ParcelExecutor:
             self._put_back_open(batch)
             return
         triggered = await self._learn(batch, outcomes)
-        jitter = (
-            0.0 if self._entries.joins_day(batch[0].entry) else random.random()
-        )  # parts of other parcels wait alike
+        jitter = 0.0 if batch[0].is_of_day else random.random()  # parts of other parcels wait alike
         times = _AttemptTimes(started, self._now, jitter, triggered)
         attempted = list(zip(batch, outcomes, strict=True))
         for pending, outcome in attempted:
@@ -260,12 +257,11 @@ class ParcelExecutor:
     # What follows from an outcome
 
     def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
-        is_of_day = self._entries.joins_day(pending.entry)
-        if is_of_day:  # the outcome is that of its text, whichever claim has moved it there
+        if pending.is_of_day:  # the outcome is that of its text, whichever claim has moved it there
             pending = pending._replace(unclear_since=0)
         since = pending.unclear_since or times.started
         age, backoff = timedelta(milliseconds=times.ended - since), self._services.options.backoff
-        unclear, remembers = pending.unclear_since > 0, NEVER if is_of_day else self._courier.remembers
+        unclear, remembers = pending.unclear_since > 0, NEVER if pending.is_of_day else self._courier.remembers
         flags = {"unclear": unclear, "triggered": times.triggered}
         decision = decide(outcome, pending.attempts, age, remembers, backoff, times.jitter, **flags)
         if isinstance(decision, Final):
@@ -280,7 +276,7 @@ class ParcelExecutor:
         note = self._attempts.note_of(pending)
         self._services.exchange_notes.log("tried again later", decision.reason, note.detail)
         # Elsewhere an entry that waits stays as it is stored, and only the exchange is kept.
-        if self._attempts.are_announced or is_of_day or note.line:
+        if self._attempts.are_announced or pending.is_of_day or note.line:
             known = Status.QUEUED, decision.reason, "", decision.attempts, ()
             self._writer.note(pending.entry.item(*known, *note))
 

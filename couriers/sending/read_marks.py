@@ -15,7 +15,6 @@ from datetime import timedelta
 
 from core.answers import AnswerNumbers
 from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
-from core.deliveries.histories.parcels import Entry
 from core.deliveries.numbered_choices import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
@@ -26,7 +25,6 @@ from core.redis.store import Store
 from core.updates.events import Event, Events, replies_tube
 from core.updates.reachability import OptOuts
 from couriers.sending.interface import Courier, ReadMark, ReadMarkSource, ReceivedText, Sent, TextSource
-from couriers.sending.parcel import Parcel
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +40,11 @@ class ReadMarks:
         self._courier = courier
         self._references = MessageReferences(store, reports, courier.channel, courier.account)
 
-    async def note(self, parcel: Parcel, sent: Sequence[tuple[Entry, Sent]]) -> None:
+    async def note(self, sent: Sequence[tuple[EntryName, Sent]]) -> None:
         """Note the messages whose dialog reports reading. If the store fails, they never become `read`."""
         references = [
-            Reference(outcome.peer, outcome.number, outcome.reference, _name(parcel, entry))
-            for entry, outcome in sent
+            Reference(outcome.peer, outcome.number, outcome.reference, name)
+            for name, outcome in sent
             if outcome.peer and outcome.number
         ]
         try:
@@ -74,11 +72,6 @@ class ReadMarks:
             except StoreError as fault:
                 log.warning("%s: read mark not recorded yet: %s", self._courier.channel, fault)
                 await asyncio.sleep(_RETRY_SECONDS)
-
-
-def _name(parcel: Parcel, entry: Entry) -> EntryName:
-    key = parcel.history_key
-    return EntryName(key.shard, key.suffix, parcel.label, parcel.number, *entry[:4])
 
 
 class ReceivedTexts:

@@ -2,7 +2,7 @@
 -- They are those that the last settle named, and those that a lost worker may have attempted. A worker that does not return leaves `lost`
 -- on the parcel: the ms at which its lease ended. It cannot have attempted an entry whose next attempt was due after that, nor, in a
 -- channel that writes `sending` before each attempt, an entry that is not `sending` (the same rule as in
--- couriers/sending/entries.py). An entry that waits is in the checkpoint, also in that of a first claim: a worker writes it
+-- couriers/sending/parcel.py). An entry that waits is in the checkpoint, also in that of a first claim: a worker writes it
 -- before its first attempt.
 
 function Unclear.mark_lost(id) redis_call('HSET', Key.progress(id), 'lost', now) end

@@ -23,9 +23,8 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, REACHED, DeliveryState, Reason, Status
 from core.queue import Task
-from couriers.sending.entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
 from couriers.sending.interface import NEVER
-from couriers.sending.parcel import Parcel
+from couriers.sending.parcel import Parcel, PendingEntries, PendingEntry, checkpoint_of, reached_earlier
 from tests.support import limits
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
@@ -115,7 +114,7 @@ class Machine(RuleBasedStateMachine):
         self, task: Task, parcel: Parcel, channel: str
     ) -> tuple[list[PendingEntry], list[PendingEntry], list[Any]]:
         """Entries to attempt, entries to leave, and outcomes without an attempt, as `ParcelExecutor` has them."""
-        pending = PendingEntries(task, parcel, NEVER, lambda entry: False)
+        pending = PendingEntries(task, parcel, NEVER)
         await pending.compare(self.reader)
         closed = [one.entry.item(Status.UNKNOWN, Reason.CRASHED) for one in pending.unclear]
         ready = [one for one in pending.open if one.not_before <= task.claimed]
