@@ -1,8 +1,8 @@
 """The context in which an action is executed: its attributes, the event, and what the process offers.
 
-An action's file has `ACTION`, its declaration, and `async def execute(context: Context) -> Ending | Waiting`, which the
-declaration names. An execution may be repeated after a crash: what it does outside must then happen once, so it uses
-`Context.identity`, which is the same for each repetition of the same step of the same event (C-92).
+An action is a function, `async def execute(context: Context, written: Attributes) -> Ending | Waiting`, which its
+declaration, an `ActionType`, names. An execution may be repeated after a crash: what it does outside must then happen
+once, so it uses `Context.identity`, which is the same for each repetition of the same step of the same event (C-92).
 """
 
 import logging

@@ -1,4 +1,5 @@
-"""The action types: one file each, with its declaration in `ACTION`. A new action is one file.
+"""The action types: one module for each subject, with an `ActionType` for each of its actions and the function that
+executes it.
 
 Installed packages add their own by entry points of the group `ada.actions`; each names an `ActionType`.
 """

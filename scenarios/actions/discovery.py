@@ -1,12 +1,12 @@
-"""Finds the action types: the files below this folder, the entry points `ada.actions` of installed packages, and the
-files of ADA_ACTIONS.
+"""Finds the action types: those of the modules of this folder, of the entry points `ada.actions` of installed packages,
+and of the files of ADA_ACTIONS.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from pkgutil import walk_packages
+from pkgutil import iter_modules
 
 from msgspec import Struct
 
@@ -29,9 +29,8 @@ class Actions(Struct, frozen=True):
 @cache
 def own_actions() -> Mapping[str, ActionType]:
     """Return the action types of this package, by name."""
-    found = walk_packages(package.__path__, f"{package.__name__}.")
-    modules = [import_module(module.name) for module in found if not module.ispkg]
-    types = [module.ACTION for module in modules if hasattr(module, "ACTION")]
+    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
+    types = [one for module in modules for one in vars(module).values() if isinstance(one, ActionType)]
     return {one.name: one for one in sorted(types, key=lambda one: one.name)}
 
 

@@ -7,7 +7,7 @@ name is a warning: braces may be meant as they are written.
 
 from collections.abc import Iterator, Mapping
 
-from scenarios.actions.memory.reserve import lists_of
+from scenarios.actions.variables import lists_of
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS

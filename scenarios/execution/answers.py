@@ -18,8 +18,8 @@ from core.errors import Invalid
 from core.model.text.characters import folded
 from core.redis.store import Store
 from core.updates.events import person_of
-from scenarios.actions.memory import ask
-from scenarios.actions.memory.set import change
+from scenarios.actions import ask
+from scenarios.actions.variables import change
 from scenarios.bot.button_data import pressed_message, turn_of
 from scenarios.bot.event_fields import Event
 from scenarios.context import Asking, Context

@@ -13,7 +13,7 @@ from functools import partial
 
 from core.deliveries.deliveries import Deliveries
 from core.model.states import REACHED
-from scenarios.actions.memory import ask
+from scenarios.actions import ask
 from scenarios.context import Asking, Waiting
 from scenarios.engine import Ending, Path, State, Step
 from scenarios.engine.results import failed

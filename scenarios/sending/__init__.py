@@ -2,5 +2,5 @@
 became of it.
 
 Neighbours: `scenarios.sending.message` decides what is said; `core.orders` stores the delivery;
-`scenarios.actions.messages.send` and `scenarios.execution` use this package.
+`scenarios.actions.send` and `scenarios.execution` use this package.
 """

@@ -10,7 +10,7 @@ import pytest
 
 from core.model.history_key import HistoryKey
 from providers.models import Models
-from scenarios.actions.memory.ask import AskAttributes, remind
+from scenarios.actions.ask import AskAttributes, remind
 from scenarios.bot import Bot
 from scenarios.context import Asking
 from scenarios.engine import Values

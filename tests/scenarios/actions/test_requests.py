@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from core.redis.store import Store
-from scenarios.actions.people.request import RequestAttributes
+from scenarios.actions.requests import RequestAttributes
 from scenarios.stores.requests import Requests
 from tests.sandbox.bot_api_clients import ANNA
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench

@@ -16,8 +16,9 @@ from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
 from sandbox.state import Fault, Rule, SandboxState
-from scenarios.actions import own_actions
-from scenarios.actions.speech import completion, from_speech, to_speech
+from scenarios.actions import own_actions, speech
+from scenarios.actions.completion import COMPLETION
+from scenarios.actions.speech import FROM_SPEECH, TO_SPEECH
 from scenarios.engine import Ending, State
 from tests.providers.models.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
 from tests.scenarios.actions.contexts import EVENT, context_of, executed
@@ -69,7 +70,7 @@ async def test_an_answer_in_markdown_is_ready_for_both_parse_modes(models: Model
 async def test_to_speech_gives_a_file_that_the_next_send_may_attach(models: Models, folder: Path) -> None:
     written = {"text_to_speech": "Привет, {name}!", "voice": "Bys_24000", "placeholder": True}
     context = context_of(folder, models, written, results={"name": "Анна"})
-    file = Path(results(await executed(to_speech.ACTION, context))["file_path"])
+    file = Path(results(await executed(TO_SPEECH, context))["file_path"])
     assert file.is_absolute()
     assert any(file.is_relative_to(allowed) for allowed in context.folders)
     assert (probe(file)["codec_name"], file.suffix) == ("opus", ".ogg")
@@ -83,7 +84,7 @@ async def test_to_speech_speaks_a_text_of_the_chain_in_the_wanted_format(
     models: Models, folder: Path, written: str, codec: str
 ) -> None:
     context = context_of(folder, models, {"format": written}, results={"text_to_speech": "Привет"})
-    assert probe(Path(results(await executed(to_speech.ACTION, context))["file_path"]))["codec_name"] == codec
+    assert probe(Path(results(await executed(TO_SPEECH, context))["file_path"]))["codec_name"] == codec
 
 
 @pytest.mark.parametrize(
@@ -101,27 +102,27 @@ async def test_to_speech_speaks_a_text_of_the_chain_in_the_wanted_format(
 async def test_to_speech_fails_with_a_complaint(
     models: Models, folder: Path, written: Mapping[str, Any], complaint: str
 ) -> None:
-    assert (await error(executed(to_speech.ACTION, context_of(folder, models, written)))).startswith(complaint)
+    assert (await error(executed(TO_SPEECH, context_of(folder, models, written)))).startswith(complaint)
 
 
 async def test_without_espeak_only_to_speech_fails(
     models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    execution = executed(to_speech.ACTION, context_of(folder, models, {"text_to_speech": "x"}))
+    execution = executed(TO_SPEECH, context_of(folder, models, {"text_to_speech": "x"}))
     assert await error(execution) == "PROGRAM_MISSING: espeak-ng is not installed; install the package espeak-ng"
-    answer = await executed(completion.ACTION, context_of(folder, models, {"user_message": "x"}))
+    answer = await executed(COMPLETION, context_of(folder, models, {"user_message": "x"}))
     assert results(answer)["response_text"] == "Answer to: x"
 
 
 @pytest.mark.usefixtures("programs")
 async def test_the_same_speech_is_the_same_file_unless_a_new_one_is_wanted(models: Models, folder: Path) -> None:
     context = context_of(folder, models, {"text_to_speech": "Привет"})
-    first, again = [Path(results(await executed(to_speech.ACTION, context))["file_path"]) for _ in range(2)]
+    first, again = [Path(results(await executed(TO_SPEECH, context))["file_path"]) for _ in range(2)]
     made = first.stat().st_ino
     assert first == again
     assert again.stat().st_ino == made
-    await executed(to_speech.ACTION, context_of(folder, models, {"text_to_speech": "Привет", "cache_max_age": "0s"}))
+    await executed(TO_SPEECH, context_of(folder, models, {"text_to_speech": "Привет", "cache_max_age": "0s"}))
     assert first.stat().st_ino != made
 
 
@@ -134,17 +135,15 @@ async def test_from_speech_reads_a_file_of_the_bot(
     models: Models, folder: Path, language: Mapping[str, Any], text: str
 ) -> None:
     context = context_of(folder, models, {"audio_file": "speech/hello.mp3", **language})
-    ending = await executed(from_speech.ACTION, context)
+    ending = await executed(FROM_SPEECH, context)
     assert results(ending) == {"speech_to_text": text}
     assert ending.returned.from_person == {"speech_to_text"}
 
 
 @pytest.mark.usefixtures("programs")
 async def test_from_speech_reads_what_to_speech_made(models: Models, folder: Path) -> None:
-    file = results(await executed(to_speech.ACTION, context_of(folder, models, {"text_to_speech": "Привет"})))[
-        "file_path"
-    ]
-    ending = await executed(from_speech.ACTION, context_of(folder, models, {"audio_file": file}))
+    file = results(await executed(TO_SPEECH, context_of(folder, models, {"text_to_speech": "Привет"})))["file_path"]
+    ending = await executed(FROM_SPEECH, context_of(folder, models, {"audio_file": file}))
     assert results(ending) == {"speech_to_text": UNDERSTOOD["ru"]}
 
 
@@ -181,7 +180,7 @@ async def test_from_speech_reads_a_voice_message_of_telegram(
     event = EVENT if by_id else {**EVENT, "attachments": [photo, attachment]}
     written = {"audio_file_id": file_id} if by_id else {}
     context = context_of(folder, models, written, event=event, telegram=telegram)
-    assert results(await executed(from_speech.ACTION, context)) == {"speech_to_text": UNDERSTOOD["ru"]}
+    assert results(await executed(FROM_SPEECH, context)) == {"speech_to_text": UNDERSTOOD["ru"]}
 
 
 @pytest.mark.usefixtures("programs")
@@ -205,7 +204,7 @@ async def test_from_speech_fails_with_a_complaint(
 ) -> None:
     (folder / "bot.yaml").write_text("roles: {}")
     (folder.parent / "secret.mp3").write_bytes(TONES["mp3"])
-    execution = executed(from_speech.ACTION, context_of(folder, models, written, telegram=telegram))
+    execution = executed(FROM_SPEECH, context_of(folder, models, written, telegram=telegram))
     assert (await error(execution)).startswith(complaint)
 
 
@@ -213,9 +212,9 @@ async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
     models: Models, folder: Path, telegram: NamedCalls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file_id = await uploaded(telegram, folder, TONES["opus"])
-    monkeypatch.setattr(from_speech, "MOST_BYTES", 1000)
+    monkeypatch.setattr(speech, "MOST_BYTES", 1000)
     context = context_of(folder, models, {"audio_file_id": file_id}, telegram=telegram)
-    assert (await error(executed(from_speech.ACTION, context))).startswith("AUDIO_TOO_LARGE")
+    assert (await error(executed(FROM_SPEECH, context))).startswith("AUDIO_TOO_LARGE")
 
 
 async def test_a_failure_of_telegram_does_not_show_the_token(
@@ -223,17 +222,17 @@ async def test_a_failure_of_telegram_does_not_show_the_token(
 ) -> None:
     state.add_rule(Rule("telegram-bot", Fault("not_json"), method="getFile"))
     context = context_of(folder, models, {"audio_file_id": "x"}, telegram=telegram)
-    assert await error(executed(from_speech.ACTION, context)) == "AUDIO_UNAVAILABLE: Telegram did not send the file"
+    assert await error(executed(FROM_SPEECH, context)) == "AUDIO_UNAVAILABLE: Telegram did not send the file"
 
 
 async def test_without_a_service_from_speech_fails_and_says_so(folder: Path, tmp_path: Path) -> None:
     context = context_of(folder, models_in(tmp_path), {"audio_file": "speech/hello.mp3"})
-    assert await error(executed(from_speech.ACTION, context)) == "NOT_SET_UP: nothing is set up"
+    assert await error(executed(FROM_SPEECH, context)) == "NOT_SET_UP: nothing is set up"
 
 
 async def test_a_voice_message_of_another_channel_cannot_be_fetched(models: Models, folder: Path) -> None:
     event = {**EVENT, "channel": "vk", "attachments": [{"type": "voice", "file_id": "1"}]}
-    execution = executed(from_speech.ACTION, context_of(folder, models, {}, event=event))
+    execution = executed(FROM_SPEECH, context_of(folder, models, {}, event=event))
     assert (await error(execution)).startswith("AUDIO_NOT_FETCHABLE")
 
 
@@ -242,14 +241,14 @@ async def test_a_voice_message_of_another_channel_cannot_be_fetched(models: Mode
 
 async def test_a_completion_answers_the_message(models: Models, folder: Path) -> None:
     written = {"system_prompt": "Be short.", "user_message": "{event_text}", "placeholder": True}
-    ending = await executed(completion.ACTION, context_of(folder, models, written))
+    ending = await executed(COMPLETION, context_of(folder, models, written))
     answer = {"response_text": "Answer to: Привет", "model_used": MODEL, "tokens_used": 6}
     assert answer.items() <= results(ending).items()
 
 
 async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: Path) -> None:
     written = {"user_message": "one two", "model": "big", "temperature": "0.5", "max_tokens": "3"}
-    ending = await executed(completion.ACTION, context_of(folder, models, written))
+    ending = await executed(COMPLETION, context_of(folder, models, written))
     answer = {"response_text": "Answer to: one", "model_used": "big", "tokens_used": 5}
     assert answer.items() <= results(ending).items()
 
@@ -269,19 +268,19 @@ async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: 
 async def test_a_completion_fails_with_a_complaint(
     models: Models, folder: Path, written: Mapping[str, Any], complaint: str
 ) -> None:
-    assert (await error(executed(completion.ACTION, context_of(folder, models, written)))).startswith(complaint)
+    assert (await error(executed(COMPLETION, context_of(folder, models, written)))).startswith(complaint)
 
 
 async def test_the_same_question_of_a_bot_is_asked_once_unless_a_new_answer_is_wanted(
     models: Models, folder: Path, state: SandboxState
 ) -> None:
     for _ in range(3):
-        await executed(completion.ACTION, context_of(folder, models, {"user_message": "x"}))
+        await executed(COMPLETION, context_of(folder, models, {"user_message": "x"}))
     assert state.counter("models", "completion") == 1
-    await executed(completion.ACTION, context_of(folder, models, {"user_message": "x", "cache_max_age": 0}))
+    await executed(COMPLETION, context_of(folder, models, {"user_message": "x", "cache_max_age": 0}))
     assert state.counter("models", "completion") == 2
 
 
 def test_the_slow_actions_have_tubes_of_their_own() -> None:
-    tubes = [module.ACTION.tube for module in (to_speech, from_speech, completion)]
+    tubes = [kind.tube for kind in (TO_SPEECH, FROM_SPEECH, COMPLETION)]
     assert tubes == ["scenarios.speech", "scenarios.speech", "scenarios.models"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from providers.web_request import decoded
-from scenarios.actions.web import http_request
+from scenarios.actions import http_request
 from scenarios.bot import Action, Bot, Place
 from scenarios.bot.variables import Variable
 from scenarios.context import Context, ScenarioServices

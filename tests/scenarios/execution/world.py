@@ -16,8 +16,8 @@ import msgspec
 
 from core.queue import Attempt, Suspend, Task
 from core.redis.store import Argument, Store
-from scenarios.actions.messages import send
-from scenarios.actions.messages.send import SendAttributes
+from scenarios.actions import send
+from scenarios.actions.send import SendAttributes
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending

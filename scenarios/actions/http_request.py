@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from core.errors import Invalid
-from scenarios.actions.memory.set import change
+from scenarios.actions.variables import change
 from scenarios.bot import Bot
 from scenarios.bot.data import MISSING
 from scenarios.context import Context

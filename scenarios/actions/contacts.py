@@ -1,11 +1,11 @@
-"""Links the contact of the event to a person of the directory by a mailed code (D-28, C-115)."""
+"""Links the contact of the event to a person of the directory by a mailed code, and unlinks it (D-28, D-29, C-115)."""
 
 from typing import Annotated
 
 from core.directory.linking import Link, Linking, is_code
 from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
-from core.model.people import User, faults_of_email
+from core.model.people import User, faults_of_email, id_text
 from core.sentence import language_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
@@ -16,6 +16,7 @@ from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.sending.person import known_person, refused
 from scenarios.sending.phrases import duration
+from scenarios.stores import step_results
 from scenarios.words import sentence
 
 MAILED, LINKED = "mailed", "linked"
@@ -28,7 +29,7 @@ class LinkContactAttributes(Attributes, frozen=True):
     ] = ""
 
 
-async def execute(context: Context, written: LinkContactAttributes) -> Ending:
+async def execute_link_contact(context: Context, written: LinkContactAttributes) -> Ending:
     """Mail a code, or link the contact. Repeated after a crash it may mail a second code, which replaces the first.
     Raises Refused.
     """
@@ -78,7 +79,7 @@ def checked(written: str) -> str:
     return written
 
 
-def rehearse(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
+def rehearse_link_contact(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
     """Every address is known, and every code is right."""
     if is_email(written.written):
         language = language_of(str(step.event.get("language_code") or ""))
@@ -97,7 +98,7 @@ def _linked(user: User) -> dict[str, Data]:
     return {"linked": LINKED, "email": "", "lasts": "", **who}
 
 
-ACTION = ActionType(
+LINK_CONTACT = ActionType(
     name="link_contact",
     help="Links the contact of the person who writes to a person of the directory: an e-mail address has a code mailed"
     " to it, and the code links. The payload of a deep link, `/start PAYLOAD`, may be either.",
@@ -119,7 +120,31 @@ ACTION = ActionType(
         "wait_ru": "the same in Russian",
     },
     outside=lambda _: True,
-    execute=execute,
-    rehearse=rehearse,
+    execute=execute_link_contact,
+    rehearse=rehearse_link_contact,
+    failure=refused,
+)
+
+
+async def execute_unlink_contact(context: Context, _: Attributes) -> Ending:
+    """Unlink once, however often it is executed. Raises NotFound CONTACT_NOT_LINKED."""
+    user = await known_person(context)
+    if user is None:
+        if await step_results.recall(context) is None:
+            raise NotFound("CONTACT_NOT_LINKED", sentence("directory_does_not_know"))
+        return completed()
+    await step_results.remember(context, id_text(user.id))
+    await linking_of(context).unlink(context.services.tenant, context.channel, context.person)
+    return completed()
+
+
+UNLINK_CONTACT = ActionType(
+    name="unlink_contact",
+    help="Unlinks the contact of the person who writes: the person gets no more messages there.",
+    placeholder=True,
+    returns={"code": "why it failed: `CONTACT_NOT_LINKED`, `IMPORT_RUNNING`", "wait": "0"},
+    outside=lambda _: True,
+    execute=execute_unlink_contact,
+    rehearse=lambda step, _: completed(),
     failure=refused,
 )

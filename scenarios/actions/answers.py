@@ -1,10 +1,13 @@
-"""Answers an inline query: what a person may send who has written the bot's name and some words in any chat."""
+"""Answers an event without a message: a text over the chat for a press, results for an inline query, the mark that the
+bot is writing (C-102).
+"""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
+from couriers.inbound import bot_calls_by_channel, longest_answer
 from couriers.telegram_bot import BOT_API
 from scenarios.bot.data import Data
 from scenarios.context import Context
@@ -12,13 +15,51 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
-from scenarios.schema import ActionType, Attributes, Seen
+from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Anything, Duration, Flag, Text
 from scenarios.schema.validator import as_list
 from scenarios.telegram.calls import call, required_bot
 from scenarios.words import sentence
 
-MOST = 50
+
+class AnswerPressAttributes(Attributes, frozen=True):
+    text: Annotated[
+        Text, Own("What the person sees: up to 200 characters in Telegram, 90 in VK.", may_be_empty=True)
+    ] = ""
+    alert: Annotated[Flag, Own("In Telegram a window that the person closes, in place of a note.")] = False
+
+
+async def execute_answer_press(context: Context, written: AnswerPressAttributes) -> Ending:
+    """Have the press answered by the bot's process. Raises Conflict NO_PRESS, NO_ANSWER_IN_CHANNEL; StoreError."""
+    context.require("send")
+    longest = longest_answer(context.channel)
+    if longest is None:
+        raise Conflict("NO_ANSWER_IN_CHANNEL", sentence("channel_cannot_show_answer", channel=context.channel))
+    if not context.event.get("callback_id"):
+        raise Conflict("NO_PRESS", sentence("event_not_pressed_button"))
+    text = written.text
+    if len(text) > longest:
+        context.warn(sentence("answer_press_has_characters", length=len(text), most=longest))
+        text = f"{text[: longest - 1]}…"
+    calls = bot_calls_by_channel(context.services.core.client, context.services.tenant)[context.channel]
+    if not await calls.answer_press(context.event, text, alert=written.alert):
+        context.warn(sentence("press_was_answered_before"))
+    return completed()
+
+
+ANSWER_PRESS = ActionType(
+    name="answer_press",
+    help="Answers the pressed button with a short text over the chat, without a message: in Telegram and VK. In other"
+    " channels the action fails, so that `chain: failed` can send a message. A press is answered once, and without a"
+    " text when the run is over or waits: put this before what takes long.",
+    attributes=AnswerPressAttributes,
+    placeholder=True,
+    one_of=("text",),
+    execute=execute_answer_press,
+)
+
+
+MOST_RESULTS = 50
 """Results of one answer, by Telegram's Bot API."""
 
 
@@ -28,7 +69,7 @@ class AnswerInlineAttributes(Attributes, frozen=True):
     results: Annotated[
         Anything,
         Seen(
-            f"A list of at most {MOST} results: `{{title, text, description, url}}`, or texts. A text is"
+            f"A list of at most {MOST_RESULTS} results: `{{title, text, description, url}}`, or texts. A text is"
             " sent as it is, without marks.",
             may_be_empty=True,
         ),
@@ -52,12 +93,14 @@ class AnswerInlineAttributes(Attributes, frozen=True):
     def articles(self) -> list[dict[str, Data]]:
         """Return the results in the form of the Bot API. Raises Invalid."""
         listed = [] if self.results == "" else as_list(self.results)
-        if len(listed) > MOST:
-            raise Invalid("FIELD_INVALID", sentence("results_more_than", count=len(listed), most=MOST), "results")
+        if len(listed) > MOST_RESULTS:
+            raise Invalid(
+                "FIELD_INVALID", sentence("results_more_than", count=len(listed), most=MOST_RESULTS), "results"
+            )
         return [_article(number, one) for number, one in enumerate(listed, 1)]
 
 
-async def execute(context: Context, written: AnswerInlineAttributes) -> Ending:
+async def execute_answer_inline(context: Context, written: AnswerInlineAttributes) -> Ending:
     """Answer an inline query. Telegram refuses it after some seconds. Raises Refused."""
     context.require("send")
     required_bot(context)
@@ -74,7 +117,7 @@ async def execute(context: Context, written: AnswerInlineAttributes) -> Ending:
     return completed({"results_offered": len(results)})
 
 
-def rehearse(step: RehearsedStep, written: AnswerInlineAttributes) -> Ending:
+def rehearse_answer_inline(step: RehearsedStep, written: AnswerInlineAttributes) -> Ending:
     assert written.query
     return completed({"results_offered": len(written.articles())})
 
@@ -95,7 +138,7 @@ def _article(number: int, written: Data) -> dict[str, Data]:
     return {**article, **{name: value for name, value in more.items() if value}}
 
 
-ACTION = ActionType(
+ANSWER_INLINE = ActionType(
     name="answer_inline",
     needs=(BOT_API,),
     help="Offers results to a person who has written the bot's name and some words in any chat (an event"
@@ -103,6 +146,23 @@ ACTION = ActionType(
     placeholder=True,
     attributes=AnswerInlineAttributes,
     returns={"results_offered": "how many results were offered"},
-    execute=execute,
-    rehearse=rehearse,
+    execute=execute_answer_inline,
+    rehearse=rehearse_answer_inline,
+)
+
+
+async def execute_typing(context: Context, _: Attributes) -> Ending:
+    """Have the bot's process show the mark; channels without one show none. Raises Refused, StoreError."""
+    context.require("send")
+    calls = bot_calls_by_channel(context.services.core.client, context.services.tenant).get(context.channel)
+    if calls is not None:
+        await calls.show_typing(context.event)
+    return completed()
+
+
+TYPING = ActionType(
+    name="typing",
+    help="Shows in Telegram, VK and MAX that the bot is writing, for some seconds or until its next message: before an"
+    " action that takes a moment. In other channels it does nothing.",
+    execute=execute_typing,
 )

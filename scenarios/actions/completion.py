@@ -1,6 +1,8 @@
-"""Asks a language model (C-78)."""
+"""Asks a language model (C-78); `gigachat` is its name in Coreness."""
 
 from typing import Annotated
+
+from msgspec.structs import replace
 
 from core.errors import Invalid
 from core.model.content import ParseMode
@@ -26,7 +28,7 @@ class CompletionAttributes(Attributes, frozen=True):
     cache_max_age: Annotated[Duration, Seen("How old an answer to the same may be; `0s`: always a new one.")] = None
 
 
-async def execute(context: Context, written: CompletionAttributes) -> Ending:
+async def execute_completion(context: Context, written: CompletionAttributes) -> Ending:
     """Complete a prompt. The answer depends on what a person wrote, so later actions escape it as if a person had
     written it.
 
@@ -48,7 +50,7 @@ async def execute(context: Context, written: CompletionAttributes) -> Ending:
     return completed({**texts, "model_used": answer.model, "tokens_used": answer.tokens}, from_person=_TEXTS)
 
 
-ACTION = ActionType(
+COMPLETION = ActionType(
     name="completion",
     help="Asks a language model.",
     attributes=CompletionAttributes,
@@ -59,8 +61,15 @@ ACTION = ActionType(
         "model_used": "the name of the model",
         "tokens_used": "how many tokens it took",
     },
-    execute=execute,
+    execute=execute_completion,
     samples={"tokens_used": 0},
     from_person=_TEXTS,
     tube="scenarios.models",
+)
+
+GIGACHAT = replace(
+    COMPLETION,
+    name="gigachat",
+    alias_of="completion",
+    help="The same as `completion`: it asks the model of ADA_MODEL_…, which may be GigaChat or another one.",
 )

@@ -1,15 +1,18 @@
 """Controls the long-running job of a person (U-15 to U-21), and lists those of all users for administrators (U-19)."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import tzinfo
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from html import escape
 from typing import Annotated
 
 import msgspec
 
 from core.errors import Conflict, Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
-from scenarios.actions.jobs import job_texts
-from scenarios.actions.jobs.jobs_of_people import (
+from core.jobs.job_log import LogLine
+from core.jobs.record import zone_of
+from core.jobs.views import view_of
+from scenarios.actions.job_control import (
     check_admin,
     job_of,
     jobs_in_state,
@@ -22,11 +25,16 @@ from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed
+from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Count, Text, TextOrEmpty
 from scenarios.words import sentence
 
+NOTHING_TODAY = "Nothing was done today."
+NO_JOBS = "There are no such jobs."
+_LONGEST_RESULT = 1000
+NOT_STARTED = "This job was not started yet."
 DEFAULT_LIMIT = 30
 MOST_LISTED = 100
 OPERATIONS = (
@@ -93,7 +101,7 @@ async def execute(context: Context, written: JobAttributes) -> Ending:
 
 def failure(refusal: Refused) -> Ending:
     """Return the ending with a text that a bot can show to the person."""
-    return Ending(State.FAILED, Values({"job_refusal": refusal.code}), job_texts.refusal(refusal))
+    return Ending(State.FAILED, Values({"job_refusal": refusal.code}), refusal_text(refusal))
 
 
 _STATES = {"pause": JobState.PAUSED, "stop": JobState.STOPPED}
@@ -113,9 +121,9 @@ def rehearse(step: RehearsedStep, written: JobAttributes) -> Ending:
         case "statistics":
             return _counted({one: int(one is state) for one in JobState})
         case "list":
-            return completed({"text": job_texts.listed([job], more=False), "jobs_listed": 1})
+            return completed({"text": list_text([job], more=False), "jobs_listed": 1})
         case "log":
-            return _shown(job, job_texts.NOTHING_TODAY)
+            return _shown(job, NOTHING_TODAY)
     return _shown(job)
 
 
@@ -183,13 +191,13 @@ async def _log(context: Context, written: JobAttributes) -> Ending:
     job_id, _ = await job_of(context, written.kind, written.user)
     jobs = context.services.core.jobs
     job = await jobs.find(job_id)
-    return _shown(job, job_texts.today(job, await jobs.log.last(job_id, written.most), jobs.now()))
+    return _shown(job, log_text(job, await jobs.log.last(job_id, written.most), jobs.now()))
 
 
 async def _list(context: Context, written: JobAttributes) -> Ending:
     await check_admin(context)
     jobs, more = await jobs_in_state(context, written.state, written.kind, written.most)
-    return completed({"text": job_texts.listed(jobs, more), "jobs_listed": len(jobs)})
+    return completed({"text": list_text(jobs, more), "jobs_listed": len(jobs)})
 
 
 async def _statistics(context: Context, written: JobAttributes) -> Ending:
@@ -213,13 +221,13 @@ def _shown(job: StoredJob, text: str = "") -> Ending:
     """Return a job and a text about it, by default its status."""
     record, by = job.record, str(job.record.paused_by or "")
     about = {"job_user": job.id.user, "job_state": str(record.state), "job_paused_by": by, "job_reason": record.reason}
-    found = {**about, "job_result": msgspec.json.decode(record.result), "text": text or job_texts.status(job)}
+    found = {**about, "job_result": msgspec.json.decode(record.result), "text": text or status_text(job)}
     return completed(found, from_person=["job_reason", "job_result"])
 
 
 def _counted(counts: Mapping[JobState, int]) -> Ending:
     numbers = {f"jobs_{state}": count for state, count in counts.items()}
-    return completed({"text": job_texts.statistics(counts), **numbers})
+    return completed({"text": statistics_text(counts), **numbers})
 
 
 _OPERATIONS: Mapping[str, Callable[[Context, JobAttributes], Awaitable[Ending]]] = {
@@ -236,6 +244,62 @@ _OPERATIONS: Mapping[str, Callable[[Context, JobAttributes], Awaitable[Ending]]]
     "sign_in": _sign_in,
     "sign_out": _sign_out,
 }
+
+
+def status_text(job: StoredJob) -> str:
+    """Return one job: its state, why, and when it goes on, in the user's time zone."""
+    view = view_of(job)
+    lines = [
+        f"<b>{escape(view.kind)}</b>: {_state_text(job)}",
+        escape(view.reason or ""),
+        *(f"{escape(name)}: {escape(str(value))}" for name, value in sorted(view.parameters.items())),
+        f"Iterations: {view.iterations}",
+        f"Result: {escape(as_text(view.result)[:_LONGEST_RESULT])}" if view.result is not None else "",
+        _at("Next iteration", view.next_run, job),
+        _at("Resumes", view.resumes_at, job),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def refusal_text(refused: Refused) -> str:
+    """Return why an operation is refused."""
+    return NOT_STARTED if refused.code == "JOB_NOT_FOUND" else refused.detail
+
+
+def list_text(jobs: Iterable[StoredJob], more: bool) -> str:
+    """Return one line for each job, its user first."""
+    lines = [f"<code>{escape(job.id.user)}</code> {escape(job.id.kind)}: {_line_text(job)}" for job in jobs]
+    return "\n".join([*(lines or [NO_JOBS]), *(["…"] if more else [])])
+
+
+def statistics_text(counts: Mapping[JobState, int]) -> str:
+    """Return how many jobs have each state."""
+    return "\n".join(f"{state}: {count}" for state, count in counts.items())
+
+
+def log_text(job: StoredJob, lines: Sequence[LogLine], now: datetime) -> str:
+    """Return what the log has of this day of the user."""
+    zone = zone_of(job.record.timezone)
+    times = [(line.at.astimezone(zone), line.text) for line in lines]
+    found = [f"{at:%H:%M} {escape(text)}" for at, text in times if at.date() == now.astimezone(zone).date()]
+    return "\n".join(found) or NOTHING_TODAY
+
+
+def _line_text(job: StoredJob) -> str:
+    return f"{_state_text(job)}{f', {escape(job.record.reason)}' if job.record.reason else ''}"
+
+
+def _state_text(job: StoredJob) -> str:
+    by = job.record.paused_by
+    name = str(by).replace("_", "-")
+    if job.record.state is JobState.PAUSED:
+        return f"paused by {name}"
+    return f"{job.record.state}, paused by {name}" if by else str(job.record.state)
+
+
+def _at(what: str, moment: datetime | None, job: StoredJob) -> str:
+    return f"{what}: {moment.astimezone(zone_of(job.record.timezone)):%d.%m.%Y %H:%M}" if moment else ""
+
 
 ACTION = ActionType(
     name="job",

@@ -1,25 +1,27 @@
-"""Turns speech into text (C-75): a sound file of the bot's folder, one of Telegram by its id, or that of the event.
+"""Turns speech into text and text into speech (C-74, C-75).
 
-A file of Telegram is downloaded to a temporary folder, at most 20 MB, which is Telegram's own limit for bots.
+Speech is a sound file of the bot's folder, one of Telegram by its id, or that of the event. A file of Telegram is
+downloaded to a temporary folder, at most 20 MB, which is Telegram's own limit for bots.
 """
 
 import io
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import Annotated, Any
 
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
 from couriers.telegram_bot import CHANNELS_OF_IDS, BotCallFailed, BotCallRefused
-from providers.models import AiUnavailable
+from providers.models import AiUnavailable, SoundFormat, Speech
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
-from scenarios.schema.attributes import Anything, Duration, Text
+from scenarios.schema.attributes import Anything, Count, Duration, Flag, Text
 from scenarios.words import sentence
 
 MOST_BYTES = 20 * 2**20
@@ -103,7 +105,7 @@ class FromSpeechAttributes(Attributes, frozen=True):
     attachments: Annotated[Anything, Seen()] = None
 
 
-async def execute(context: Context, written: FromSpeechAttributes) -> Ending:
+async def execute_from_speech(context: Context, written: FromSpeechAttributes) -> Ending:
     """Return the text of a recording. A person is its author, so later actions escape it. Raises Refused, AiError."""
     longest = written.max_audio_duration or MAX_AUDIO_DURATION
     async with recording(context, written.audio_file, written.audio_file_id, written.attachments) as file:
@@ -111,12 +113,61 @@ async def execute(context: Context, written: FromSpeechAttributes) -> Ending:
     return completed({"speech_to_text": text}, from_person=["speech_to_text"])
 
 
-ACTION = ActionType(
+FROM_SPEECH = ActionType(
     name="from_speech",
     help="Makes a text from a sound file, by default from the voice message or audio of the event.",
     attributes=FromSpeechAttributes,
     returns={"speech_to_text": "the text"},
-    execute=execute,
+    execute=execute_from_speech,
     from_person=("speech_to_text",),
+    tube="scenarios.speech",
+)
+
+
+MAX_TEXT_LENGTH = 4000
+_FORMATS = {"opus": SoundFormat.OGG_OPUS, **{str(one): one for one in SoundFormat}}
+
+
+def _format(value: Data, name: str, zone: tzinfo) -> SoundFormat | None:
+    written = conversion.text(value)
+    if written and written not in _FORMATS:
+        raise conversion.invalid(name, written, sentence("oggopus_wav_mp"))
+    return _FORMATS.get(written or "")
+
+
+class ToSpeechAttributes(Attributes, frozen=True):
+    text_to_speech: Annotated[Text, Seen("The text.")] = ""
+    voice: Annotated[Text, Seen("The name of the voice; which there are, depends on the speech service.")] = ""
+    format: Annotated[
+        SoundFormat,
+        types.choice("oggopus", "opus", "wav", "mp3"),
+        _format,
+        Seen("The format of the file. `oggopus` is sent as a voice message."),
+    ] = SoundFormat.OGG_OPUS
+    ssml: Annotated[Flag, Seen("Whether the text is SSML.")] = False
+    max_text_length: Annotated[Count, Seen("The action fails for a longer text.", default=MAX_TEXT_LENGTH)] = None
+    cache_max_age: Annotated[Duration, Seen("How old a file with the same speech may be; `0s`: always a new one.")] = (
+        None
+    )
+
+
+async def execute_to_speech(context: Context, written: ToSpeechAttributes) -> Ending:
+    """Make speech of a text. Raises Invalid, AiError."""
+    text, longest = written.text_to_speech, written.max_text_length or MAX_TEXT_LENGTH
+    if len(text) > longest:
+        detail = sentence("text_has_characters_more", length=len(text), most=longest)
+        raise Invalid("TEXT_TOO_LONG", detail, "text_to_speech")
+    speech = Speech(text, written.voice, written.format, written.ssml)
+    file = await context.services.models.synthesize(speech, written.cache_max_age)
+    return completed({"file_path": str(file)})
+
+
+TO_SPEECH = ActionType(
+    name="to_speech",
+    help="Makes a sound file from a text.",
+    attributes=ToSpeechAttributes,
+    returns={"file_path": "the file, for the `attachment` of the next `send`"},
+    execute=execute_to_speech,
+    samples={"file_path": "speech.ogg"},
     tube="scenarios.speech",
 )

@@ -1,13 +1,15 @@
-"""Reserves a place for the person of the event, with a limit and a way back (C-105).
+"""Changes variables: `set` of the person, of the chat, of the run and of the bot, `reserve` with a limit and a way back
+(C-93, C-105).
 
-A place stands in two lists of one name that variables.yaml declares: that of the bot has the places of all people, that
-of the person its own. Guarantees: of many people at the same moment no more get a place than it has room for; a repeat
-of the step changes nothing twice; only the person that has a place gives it back.
+A reserved place stands in two lists of one name that variables.yaml declares: that of the bot has the places of all
+people, that of the person its own. Guarantees: of many people at the same moment no more get a place than it has room
+for; a repeat of the step changes nothing twice; only the person that has a place gives it back.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import groupby
 from typing import Annotated
 
 import msgspec
@@ -16,16 +18,100 @@ from msgspec import Struct
 from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from scenarios.bot.data import Data
+from scenarios.bot.variables import STORED_SCOPES
 from scenarios.context import Context
 from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine.results import completed, failed
+from scenarios.placeholders.values import as_text, is_list
 from scenarios.rehearsal import RehearsedStep
-from scenarios.schema import ActionType, Attributes, Own
-from scenarios.schema.attributes import Count, Flag, Text
-from scenarios.schema.variables import APPEND, REMOVE, Change, Declared
+from scenarios.schema import ActionType, Attributes, Own, conversion
+from scenarios.schema.attributes import Count, Duration, Flag, Text
+from scenarios.schema.variables import (
+    APPEND,
+    REMOVE,
+    VARIABLES,
+    Change,
+    Declared,
+    NewValues,
+    VariableFault,
+    changes_of,
+    ending_of_changes,
+)
 from scenarios.stores import step_results
 from scenarios.stores.variables import Variables
 from scenarios.words import sentence
+
+
+class SetAttributes(Attributes, frozen=True):
+    variables: Annotated[
+        NewValues,
+        VARIABLES,
+        conversion.mapping,
+        Own(
+            "What to set: `{person.name: Anna}`. `{add: 1}` counts, `{append: element}` adds to a list,"
+            " `{remove: element}` takes away, an empty value forgets. `{if_empty: value}` sets what has no value,"
+            " `{append: element, times: 1}` adds what is not there; otherwise the action fails with `VARIABLE_TAKEN`."
+        ),
+    ] = None
+    expire: Annotated[Duration, Own("How long the values last, instead of what variables.yaml says.")] = None
+
+    @property
+    def seconds(self) -> int | None:
+        return None if self.expire is None else int(self.expire.total_seconds())
+
+
+async def execute_set(context: Context, written: SetAttributes) -> Ending:
+    """Change the variables once, however often it is executed. Raises Refused."""
+    declared, zone = context.bot.declared, context.services.timezone
+    try:
+        changes = changes_of(written.variables, declared, zone, written.seconds)
+    except VariableFault as fault:
+        return failed(fault.said)
+    return await change(context, changes)
+
+
+def rehearse_set(step: RehearsedStep, written: SetAttributes) -> Ending:
+    try:
+        changes = changes_of(written.variables, step.bot.declared, step.zone, written.seconds)
+    except VariableFault as fault:
+        return failed(fault.said)
+    return ending_of_changes(changes, step.prepared.seen, {})
+
+
+async def change(context: Context, changes: Sequence[Change]) -> Ending:
+    """Return the ending of a step that has made these changes. Raises Refused."""
+    for one in changes:
+        if one.verb == REMOVE and one.value not in ("", *_elements(context.prepared.seen.get(one.scope), one.name)):
+            context.warn(sentence("nothing_to_remove", name=f"{one.scope}.{one.name}", value=as_text(one.value)))
+    variables = Variables(context.services.core.store, context.services.tenant)
+    stored = {}
+    for scope, of_scope in groupby(sorted(changes, key=lambda one: one.scope), lambda one: one.scope):
+        if scope in STORED_SCOPES:
+            stored[scope] = await variables.change(context.identity, context.event, list(of_scope))
+    return ending_of_changes(changes, context.prepared.seen, stored)
+
+
+def _elements(variables: Data, name: str) -> list[Data]:
+    found = variables.get(name) if isinstance(variables, Mapping) else None
+    return list(found) if is_list(found) else []
+
+
+SET = ActionType(
+    name="set",
+    help="Sets variables that variables.yaml declares; later actions with a `chain` see the new values.",
+    attributes=SetAttributes,
+    placeholder=True,
+    one_of=("variables",),
+    returns={
+        "person": "the variables of the person",
+        "chat": "the variables of the chat",
+        "run": "the variables of the run",
+        "bot": "the variables of the bot",
+    },
+    execute=execute_set,
+    rehearse=rehearse_set,
+)
+
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOST_OVER = 50
@@ -58,7 +144,7 @@ class _Plan(Struct, frozen=True):
     gone: Sequence[str]
 
 
-async def execute(context: Context, written: ReserveAttributes) -> Ending:
+async def execute_reserve(context: Context, written: ReserveAttributes) -> Ending:
     """Reserve the place, or give it back, once, however often it is executed. Raises Conflict PLACE_TAKEN, PLACES_FULL;
     NotFound PLACE_NOT_HELD.
     """
@@ -126,7 +212,7 @@ async def _change(
     return _listed(found[written.kind])
 
 
-def rehearse(step: RehearsedStep, written: ReserveAttributes) -> Ending:
+def rehearse_reserve(step: RehearsedStep, written: ReserveAttributes) -> Ending:
     """The place is free, or the person's."""
     _check(written, step.bot.declared)
     places: list[Data] = [] if written.release else [written.place]
@@ -158,7 +244,7 @@ def _listed(value: Data) -> list[Data]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-ACTION = ActionType(
+RESERVE = ActionType(
     name="reserve",
     help="Reserves a place for the person of the event, or gives it back. Fails with `PLACE_TAKEN` if it has no room,"
     " with `PLACES_FULL` if the person has as many places as it may, with `PLACE_NOT_HELD` if there is none to give"
@@ -173,6 +259,6 @@ ACTION = ActionType(
         "person": "the variables of the person",
         "bot": "the variables of the bot",
     },
-    execute=execute,
-    rehearse=rehearse,
+    execute=execute_reserve,
+    rehearse=rehearse_reserve,
 )

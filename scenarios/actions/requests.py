@@ -1,19 +1,78 @@
-"""Lists and shows stored requests (C-64, C-65)."""
+"""Stores requests of people, lists and shows them (C-63 to C-65)."""
 
 import re
 from datetime import datetime
 from typing import Annotated
 
 from core.model.clock import to_ms
-from scenarios.actions.people.request import DEFAULT_NAME
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
+from scenarios.placeholders.values import is_list
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
-from scenarios.schema.attributes import Duration, Moment, Text, TextOrEmpty, Texts, Whole
-from scenarios.stores.requests import MOST_LISTED, PersonRequest, Requests, listed, shown
+from scenarios.schema.attributes import Anything, Duration, Moment, Text, TextOrEmpty, Texts, Whole
+from scenarios.stores.requests import MOST_LISTED, NewRequest, PersonRequest, Requests, listed, shown
 from scenarios.words import sentence
+
+DEFAULT_NAME = "request"
+Shown = Annotated[str, types.TEXT, conversion.shown]
+
+
+class RequestAttributes(Attributes, frozen=True):
+    """Attributes without a help are fields of the event."""
+
+    request_name: Annotated[Text, Seen("The kind of request.")] = DEFAULT_NAME
+    request_info: Annotated[Shown, Seen("A note that is stored with it.", may_be_empty=True)] = ""
+    event_text: Annotated[Shown, Seen("Its text, instead of that of the event.", may_be_empty=True)] = ""
+    attachments: Annotated[Anything, Seen("Its attachments, instead of those of the event.", may_be_empty=True)] = ()
+    user_id: Annotated[Text, Seen()] = ""
+    username: Annotated[Text, Seen()] = ""
+    first_name: Annotated[Text, Seen()] = ""
+    last_name: Annotated[Text, Seen()] = ""
+    chat_id: Annotated[Text, Seen()] = ""
+
+    def request(self, channel: str) -> NewRequest:
+        """Return the request of the event's person."""
+        attachments = self.attachments or ()
+        return NewRequest(
+            name=self.request_name,
+            channel=channel,
+            user_id=self.user_id,
+            username=self.username,
+            first_name=self.first_name,
+            last_name=self.last_name,
+            chat_id=self.chat_id,
+            text=self.event_text,
+            attachments=tuple(attachments) if is_list(attachments) else (attachments,),
+            info=self.request_info,
+        )
+
+
+async def execute_request(context: Context, written: RequestAttributes) -> Ending:
+    """Store the request once, however often it is executed."""
+    request = written.request(context.channel)
+    number = await Requests(context.services.core.store, context.services.tenant).store(context.identity, request)
+    return _stored(request, number)
+
+
+def rehearse_request(step: RehearsedStep, written: RequestAttributes) -> Ending:
+    return _stored(written.request(step.channel), NUMBER)
+
+
+def _stored(request: NewRequest, number: int) -> Ending:
+    return completed({"request_text": request.text, "request_id": number}, from_person=["request_text"])
+
+
+REQUEST = ActionType(
+    name="request",
+    help="Stores a request of the person: name, text, attachments. It is kept for 400 days.",
+    attributes=RequestAttributes,
+    returns={"request_text": "the stored text", "request_id": "the number of the request"},
+    execute=execute_request,
+    rehearse=rehearse_request,
+)
+
 
 NOTHING = "—"
 _OPERATIONS = ("list", "details")
@@ -47,7 +106,7 @@ class RequestManagementAttributes(Attributes, frozen=True):
         return max([*limits, *([self.from_date] if self.from_date else [])], default=None)
 
 
-async def execute(context: Context, written: RequestManagementAttributes) -> Ending:
+async def execute_request_management(context: Context, written: RequestManagementAttributes) -> Ending:
     """List requests, or show one. With an empty `empty_text` an empty list returns no text: the next message has the
     text that its author wrote. Raises Refused.
     """
@@ -60,7 +119,7 @@ async def execute(context: Context, written: RequestManagementAttributes) -> End
     return _found(listed(found, zone, most) if found else written.empty_text)
 
 
-def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Ending:
+def rehearse_request_management(step: RehearsedStep, written: RequestManagementAttributes) -> Ending:
     """Play the action. Requests of people are not known; the person of the event stands for them."""
     event, zone = step.event, step.zone
     names = {name: str(event.get(name) or "") for name in ("username", "first_name", "last_name", "chat_id")}
@@ -87,7 +146,7 @@ def _found(text: str | None) -> Ending:
     return completed(dict.fromkeys(("text", "response_text"), text) if text else {})
 
 
-ACTION = ActionType(
+REQUEST_MANAGEMENT = ActionType(
     name="request_management",
     help="Lists stored requests, newest first, or shows one. It fails if there is no such request; an empty list is no"
     " failure.",
@@ -96,6 +155,6 @@ ACTION = ActionType(
         "text": "what was found, in HTML; it replaces the text of the next `send`",
         "response_text": "the same as `text`",
     },
-    execute=execute,
-    rehearse=rehearse,
+    execute=execute_request_management,
+    rehearse=rehearse_request_management,
 )

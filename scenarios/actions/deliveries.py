@@ -1,4 +1,6 @@
-"""Shows a person what becomes of a delivery that it has ordered, until that has ended (D-17, C-115)."""
+"""Actions on deliveries that were ordered before: cancels scheduled ones, shows a person what becomes of its own until
+it has ended (D-17, C-115).
+"""
 
 from typing import Annotated
 
@@ -17,16 +19,40 @@ from core.updates.rights import origin_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine.results import completed, failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
-from scenarios.schema.attributes import Text
+from scenarios.schema.attributes import Text, Verbatim
 from scenarios.sending.following import StatusTask, follow, mark_of, status_message
 from scenarios.sending.message import MessageAttributes, MessageId, message
-from scenarios.sending.orders import is_limited, say
+from scenarios.sending.orders import is_limited, personal_tag, say
 from scenarios.sending.person import refused, required_person
 from scenarios.sending.status import StatusPress, missed_text, status_press
 from scenarios.words import in_language, sentence
+
+
+class CancelAttributes(Attributes, frozen=True):
+    tag: Annotated[Verbatim, Own("The `tag` of the `send` that scheduled them.")] = ""
+
+
+async def execute_cancel(context: Context, written: CancelAttributes) -> Ending:
+    context.require("send")
+    if not written.tag:
+        return failed(sentence("no_tag_given"))
+    tenant, tag = context.services.tenant, personal_tag(context.event, written.tag)
+    return completed({"cancelled": await context.services.core.deliveries.cancel_by(tenant, "tag", tag)})
+
+
+CANCEL = ActionType(
+    name="cancel",
+    help="Cancels the messages that scenarios of this person have scheduled under a tag, as far as they are not sent.",
+    placeholder=True,
+    one_of=("tag",),
+    attributes=CancelAttributes,
+    returns={"cancelled": "how many deliveries were cancelled"},
+    execute=execute_cancel,
+    samples={"cancelled": 1},
+)
 
 
 class FollowDeliveryAttributes(Attributes, frozen=True):
@@ -46,7 +72,7 @@ class FollowDeliveryAttributes(Attributes, frozen=True):
     ] = ""
 
 
-async def execute(context: Context, written: FollowDeliveryAttributes) -> Ending:
+async def execute_follow_delivery(context: Context, written: FollowDeliveryAttributes) -> Ending:
     """Show the status once, however often it is executed. Raises Refused."""
     user = await required_person(context)
     if written.press:
@@ -152,7 +178,7 @@ def _told(history: History, notice: str) -> dict[str, Data]:
     return {"delivery_id": history.key.id, "verdict": str(history.verdict), "notice": notice}
 
 
-def rehearse(step: RehearsedStep, written: FollowDeliveryAttributes) -> Ending:
+def rehearse_follow_delivery(step: RehearsedStep, written: FollowDeliveryAttributes) -> Ending:
     """Everybody is reached at once."""
     language = language_of(str(step.event.get("language_code") or ""))
     lines = (sentence("status_everybody_reached"), sentence("status_counts", people=1, reached=1))
@@ -161,7 +187,7 @@ def rehearse(step: RehearsedStep, written: FollowDeliveryAttributes) -> Ending:
     return completed({"delivery_id": written.delivery_id, "verdict": "all_reached", "notice": ""})
 
 
-ACTION = ActionType(
+FOLLOW_DELIVERY = ActionType(
     name="follow_delivery",
     help="Shows the person what becomes of its delivery, in one message that changes until that has ended; by SMS once"
     " it has ended. The answers to a question are counted there for a day. Buttons cancel a delivery that is scheduled,"
@@ -177,7 +203,7 @@ ACTION = ActionType(
         "code": "why it failed: `HISTORY_NOT_FOUND`, `QUIET_HOURS`, `PERSON_UNKNOWN`, …",
         "wait": "0",
     },
-    execute=execute,
-    rehearse=rehearse,
+    execute=execute_follow_delivery,
+    rehearse=rehearse_follow_delivery,
     failure=refused,
 )

@@ -1,1 +1,0 @@
-"""Actions that know who the person of the event is in the directory."""

@@ -1,1 +1,0 @@
-"""Actions that decide which scenario goes on."""

@@ -1,1 +1,0 @@
-"""Actions about members of groups."""

@@ -1,1 +1,0 @@
-"""Actions about the jobs of users."""

@@ -1,1 +1,0 @@
-"""Actions that change what a bot remembers."""

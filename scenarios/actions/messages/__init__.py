@@ -1,1 +1,0 @@
-"""Actions that send, copy, remove and read messages."""

@@ -1,1 +1,0 @@
-"""Actions about people: their record, promo codes and requests."""

@@ -1,1 +1,0 @@
-"""Actions that use speech services and language models."""

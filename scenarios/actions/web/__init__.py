@@ -1,1 +1,0 @@
-"""Actions that ask other systems."""
