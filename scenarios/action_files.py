@@ -26,8 +26,7 @@ from core.model.clock import from_ms
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Anything, Flag, Number, Text, Whole
 from scenarios.words import sentence

@@ -18,12 +18,11 @@ from msgspec import Struct, structs
 from couriers.telegram_bot import BOT_API
 from scenarios.action_files import LiveTypes, actions_of_files
 from scenarios.actions import Actions, installed_actions
+from scenarios.actions.discovery import found_in_packages
 from scenarios.bot.data import Data
 from scenarios.context import Context, ScenarioServices
-from scenarios.engine import Ending
-from scenarios.engine.results import failed
+from scenarios.engine import Ending, failed
 from scenarios.schema import ActionType, Attributes
-from scenarios.schema.entry_points import found_in_packages
 from scenarios.words import Text, sentence
 
 GROUP = "ada.plugins"

@@ -11,9 +11,8 @@ from datetime import UTC, datetime, tzinfo
 from core.errors import Refused
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
-from scenarios.engine import Ending, Step
+from scenarios.engine import Ending, Step, completed, failed, unknown
 from scenarios.engine.graph import node_id
-from scenarios.engine.results import completed, failed, unknown
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
 from scenarios.sending.message import BotMessage

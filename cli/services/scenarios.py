@@ -12,8 +12,8 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.ingress import MAX_AGE, Ingress
 from couriers.inbound import events_ingress
-from scenarios.bot.durations import read_duration
-from scenarios.bot.foreign_settings import EVENTS_SECTIONS, MAX_EVENT_AGE
+from scenarios.bot.model import EVENTS_SECTIONS, MAX_EVENT_AGE
+from scenarios.bot.times import read_duration
 from scenarios.execution.secrets import secret_variables
 from scenarios.loader import load
 

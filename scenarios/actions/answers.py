@@ -11,13 +11,12 @@ from couriers.inbound import bot_calls_by_channel, longest_answer
 from couriers.telegram_bot import BOT_API
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Anything, Duration, Flag, Text
-from scenarios.schema.validator import as_list
+from scenarios.schema.rules import as_list
 from scenarios.telegram.calls import call, required_bot
 from scenarios.words import sentence
 

@@ -14,10 +14,9 @@ from core.orders.question_rules import locale_of
 from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn, list_id, page_rows, turn_of
 from scenarios.bot.data import Data
-from scenarios.bot.variables import Variable
+from scenarios.bot.model import Variable
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State, Step
-from scenarios.engine.results import failed
+from scenarios.engine import Ending, State, Step, failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Elements, StaysOpenFor, Text, Verbatim, Whole, converted
@@ -34,8 +33,7 @@ from scenarios.schema.questions import (
     days_of,
     times_of,
 )
-from scenarios.schema.rules import RULE_LIST
-from scenarios.schema.validator import as_list
+from scenarios.schema.rules import RULE_LIST, as_list
 from scenarios.schema.variables import VARIABLE
 from scenarios.sending.message import (
     BotMessage,

@@ -17,8 +17,7 @@ from core.updates.events import Event, person_of
 from couriers.telegram_bot import BOT_API
 from scenarios.bot.data import Data
 from scenarios.context import Context, Said, Waiting
-from scenarios.engine import Ending
-from scenarios.engine.results import completed, skipped
+from scenarios.engine import Ending, completed, skipped
 from scenarios.placeholders import HTML
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen

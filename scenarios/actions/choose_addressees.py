@@ -20,8 +20,7 @@ from couriers.channel import channels
 from scenarios.bot.button_data import list_id, pressed_message
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State, Values
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, State, Values, completed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types

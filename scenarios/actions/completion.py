@@ -10,8 +10,7 @@ from core.model.text.markdown import read_markdown
 from core.model.text.text_entities import marked
 from providers.models import Prompt
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Count, Duration, Number, Text
 from scenarios.words import sentence

@@ -9,8 +9,7 @@ from core.model.people import User, faults_of_email, id_text
 from core.sentence import language_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text

@@ -18,8 +18,7 @@ from core.sentence import language_of
 from core.updates.rights import origin_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, completed, failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Text, Verbatim

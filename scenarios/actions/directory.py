@@ -11,8 +11,7 @@ from core.sentence import language_of
 from core.sessions import SignInLinks
 from core.sessions.links import LINK_LIFETIME
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text

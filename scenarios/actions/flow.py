@@ -8,16 +8,15 @@ from typing import Annotated
 from core.errors import Invalid
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import failed
+from scenarios.engine import Ending, failed
 from scenarios.engine.splicing import ITEM, MOST_ITEMS, branch, for_each, splice
 from scenarios.placeholders.values import is_list
 from scenarios.rehearsal import RehearsedStep
-from scenarios.schema import ActionType, Attributes, Own, conversion, types, validator
+from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Count, Elements, Fields, Text, Whole
 from scenarios.schema.conditions import Cases, chosen
 from scenarios.schema.conversion import text
-from scenarios.schema.rules import MODES, RULES, VALIDATOR_RULES
+from scenarios.schema.rules import MODES, RULES, VALIDATOR_RULES, Rules, ending
 from scenarios.stores import step_results
 from scenarios.telegram.authorisation import is_member
 from scenarios.words import sentence
@@ -169,7 +168,7 @@ FOR_EACH = ActionType(
 
 class ValidatorAttributes(Attributes, frozen=True):
     rules: Annotated[
-        validator.Rules,
+        Rules,
         VALIDATOR_RULES,
         conversion.mapping,
         Own(
@@ -180,12 +179,12 @@ class ValidatorAttributes(Attributes, frozen=True):
 
 
 async def execute_validator(context: Context, written: ValidatorAttributes) -> Ending:
-    return validator.ending(context.prepared, written.rules, await is_member(context, written.rules))
+    return ending(context.prepared, written.rules, await is_member(context, written.rules))
 
 
 def rehearse_validator(step: RehearsedStep, written: ValidatorAttributes) -> Ending:
     """Everybody is a member."""
-    return validator.ending(step.prepared, written.rules, lambda rule: True)
+    return ending(step.prepared, written.rules, lambda rule: True)
 
 
 VALIDATOR = ActionType(

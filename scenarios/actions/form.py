@@ -8,8 +8,7 @@ from typing import Annotated
 from core.errors import Invalid, NotFound
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, Values
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, Values, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Fields, Flag, Text

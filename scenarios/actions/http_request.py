@@ -12,8 +12,7 @@ from scenarios.actions.variables import change
 from scenarios.bot import Bot
 from scenarios.bot.data import MISSING
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values
-from scenarios.engine.results import completed, failed, unknown
+from scenarios.engine import Ending, State, Values, completed, failed, unknown
 from scenarios.placeholders.values import as_text, find
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types

@@ -23,8 +23,7 @@ from scenarios.actions.job_control import (
 )
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, State, Values, completed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types

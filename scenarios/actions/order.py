@@ -21,8 +21,7 @@ from couriers.channel import channels_in_sms
 from couriers.sending.shown import people_who_cannot_answer, shown_in
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.placeholders.values import as_moment, in_utc
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types

@@ -15,8 +15,7 @@ from core.errors import Invalid
 from core.model.clock import to_ms
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, State, Values, completed, failed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types

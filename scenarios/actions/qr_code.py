@@ -9,8 +9,7 @@ from typing import Annotated
 
 from core.errors import Invalid
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.schema.conversion import invalid

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from core.model.clock import to_ms
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, completed, failed
 from scenarios.placeholders.values import is_list
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types

@@ -18,10 +18,9 @@ from core.model.states import DeliveryState, Verdict
 from core.orders.check import check_time
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
+from scenarios.bot.times import read_duration
 from scenarios.context import Context, Waiting
-from scenarios.engine import Ending, Step
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, Step, completed, failed
 from scenarios.engine.triggers import chat_kind
 from scenarios.placeholders.values import as_moment, as_text, in_utc
 from scenarios.rehearsal import NUMBER, RehearsedStep

@@ -18,8 +18,7 @@ from couriers.telegram_bot import CHANNELS_OF_IDS, BotCallFailed, BotCallRefused
 from providers.models import AiUnavailable, SoundFormat, Speech
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Anything, Count, Duration, Flag, Text
 from scenarios.words import sentence

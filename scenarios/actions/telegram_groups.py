@@ -9,8 +9,7 @@ from core.errors import Invalid
 from core.model.clock import from_ms, to_ms
 from couriers.telegram_bot import BOT_API
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, State, Values, completed, failed
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Flag, Text, Whole

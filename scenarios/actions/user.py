@@ -5,10 +5,9 @@ from datetime import timedelta
 from typing import Annotated
 
 from scenarios.bot.data import Data
-from scenarios.bot.foreign_settings import STATE_EXPIRE, STATES_SECTION
+from scenarios.bot.model import STATE_EXPIRE, STATES_SECTION
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, completed, failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion
 from scenarios.schema.attributes import Duration, Text, TextOrEmpty

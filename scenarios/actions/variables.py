@@ -18,10 +18,9 @@ from msgspec import Struct
 from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from scenarios.bot.data import Data
-from scenarios.bot.variables import STORED_SCOPES
+from scenarios.bot.model import STORED_SCOPES
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, completed, failed
 from scenarios.placeholders.values import as_text, is_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion

@@ -1,19 +1,47 @@
-"""A bot as its author wrote it: scenarios, triggers, commands, roles, settings. Frozen values, no YAML, no Redis.
+"""A bot as its author wrote it: scenarios, triggers, commands, roles, variables, settings. Frozen values, no YAML,
+no Redis.
 
 `scenarios.loader` makes one from a folder; the engine reads it. A bot is complete even if its files have problems: what
 could not be read is missing, everything else is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import tzinfo
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from core.model.json_form import JsonObject
+from core.model.json_form import JsonObject, JsonValue
+from scenarios.bot.data import Data
 from scenarios.bot.nodes import Place
-from scenarios.bot.schedules import Schedule
-from scenarios.bot.variables import Variable
+from scenarios.bot.times import Schedule
+from scenarios.words import Text, sentence
+
+SCOPES = ("person", "chat", "run", "bot")
+"""The first part of a variable's name, as in `person.age`."""
+
+STORED_SCOPES = ("person", "chat", "bot")
+"""Those that outlive the run."""
+
+TYPES = ("text", "number", "date", "choice", "list")
+
+
+class Variable(Struct, frozen=True):
+    """`options`: of a choice. `default`: its value while none is set, None for none. `expire`: how many seconds a value
+    lasts; 0: as long as the bot knows the person or the chat.
+    """
+
+    type: str = "text"
+    options: tuple[str, ...] = ()
+    default: JsonValue = None
+    expire: int = 0
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Return scope and name of `person.age`; None if it has no known scope."""
+    scope, _, short = name.strip().partition(".")
+    return (scope, short) if scope in SCOPES and short else None
+
 
 _TEXT = ("exact", "state", "regex", "starts_with", "contains", "*")
 
@@ -205,3 +233,39 @@ class Bot(Struct, frozen=True):
 def beside(caller: Scenario, short: str) -> str:
     """Return the full name of a scenario in the same file as `caller`."""
     return caller.name.removesuffix(caller.short) + short
+
+
+def role_refusal(
+    roles: Mapping[str, Role], fields: Mapping[str, Data], user: Data, *, ids: Collection[str] = (), role: str = ""
+) -> Text:
+    """Return why this person may not run an action with these fields; empty if it may. `user`: the id by which roles
+    list the person; `ids`: further ones. `role`: a further role of the person.
+
+    `required_permission` needs all of its permissions and wins over `required_role`, which needs one of its roles.
+    """
+    known = {str(user), *ids}
+    own = {name: one for name, one in roles.items() if name == role or not known.isdisjoint(map(str, one.users))}
+    if permissions := _written_words(fields.get("required_permission")):
+        missing = permissions - {permission for one in own.values() for permission in one.permissions}
+        return sentence("person_lacks_permission", words=", ".join(sorted(missing))) if missing else ""
+    allowed = _written_words(fields.get("required_role"))
+    if allowed and allowed.isdisjoint({*own, role}):
+        return sentence("person_has_none_roles", words=", ".join(sorted(allowed)))
+    return ""
+
+
+def _written_words(value: Data) -> set[str]:
+    return {str(one) for one in (value if isinstance(value, list | tuple) else [value]) if one not in (None, "")}
+
+
+MAX_EVENT_AGE = "max_event_age_seconds"
+"""The greatest age of an event at the start of the process."""
+
+STATE_EXPIRE = "state_expire"
+"""Duration of a state of the action `user` without `expire`, in seconds or as a duration."""
+
+EVENTS_SECTIONS = ("event_manager", "tg_event_bot")
+STATES_SECTION = "user_manager"
+
+FOREIGN: Mapping[str, str] = {**dict.fromkeys(EVENTS_SECTIONS, MAX_EVENT_AGE), STATES_SECTION: STATE_EXPIRE}
+"""Section → its only setting that Ada uses."""

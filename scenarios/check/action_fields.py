@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from scenarios.actions import Actions
 from scenarios.bot import Action
 from scenarios.bot.data import Data
-from scenarios.bot.foreign_settings import FOREIGN
+from scenarios.bot.model import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import CheckedStep

@@ -15,12 +15,11 @@ from msgspec import to_builtins
 
 from scenarios.actions import installed_actions, own_actions
 from scenarios.bot import Bot
-from scenarios.bot.access import refusal
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import with_derived
-from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end, handled
-from scenarios.engine.reasons import explain
-from scenarios.engine.results import failed, skipped
+from scenarios.bot.model import role_refusal
+from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end, failed, handled, skipped
+from scenarios.engine.graph import explain
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
 from scenarios.placeholders.attributes import prepare
@@ -165,7 +164,7 @@ class _DryRun:
         settings = kind.section(self._bot.settings)
         if settings.get("enabled") is False:
             return sentence("settings_yaml_switches_action", name=step.action.type)
-        return refusal(self._bot.roles, {**settings, **kind.read(step.action).fields}, self.event.get("user_id"))
+        return role_refusal(self._bot.roles, {**settings, **kind.read(step.action).fields}, self.event.get("user_id"))
 
 
 def _variables(bot: Bot, event: Mapping[str, Data]) -> dict[str, dict[str, Data]]:

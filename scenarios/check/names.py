@@ -11,9 +11,9 @@ from scenarios.actions.variables import lists_of
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
+from scenarios.bot.model import SCOPES, split_name
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.bot.variables import SCOPES, split_name
 from scenarios.check.step import CheckedStep, conditions_of
 from scenarios.check.texts import placed_texts, reader_of, texts_in
 from scenarios.check.visible import Names, VisibleNames

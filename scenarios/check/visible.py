@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from core.errors import Refused
 from scenarios.bot import Action, Bot, Scenario
-from scenarios.bot.durations import NAMES, SECONDS
 from scenarios.bot.event_fields import FIELDS
-from scenarios.bot.variables import SCOPES, Variable
+from scenarios.bot.model import SCOPES, Variable
+from scenarios.bot.times import NAMES, SECONDS
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
 from scenarios.engine.splicing import ITEM
 from scenarios.engine.states import OUTCOMES, State

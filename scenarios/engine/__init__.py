@@ -5,7 +5,21 @@ drops. Guarantees: each action ends exactly once; a finished action wakes what w
 the limits, with a complaint that names it. No Redis, no YAML, no provider, no clock.
 """
 
-from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
+from scenarios.engine.run import (
+    DEFAULT_LIMITS,
+    Effects,
+    Ending,
+    Path,
+    Run,
+    RunLimits,
+    Splice,
+    Step,
+    Values,
+    completed,
+    failed,
+    skipped,
+    unknown,
+)
 from scenarios.engine.states import OUTCOMES, Cause, State
 from scenarios.engine.transitions import IllegalMove, begin, end, handled
 
@@ -24,6 +38,10 @@ __all__ = [
     "Step",
     "Values",
     "begin",
+    "completed",
     "end",
+    "failed",
     "handled",
+    "skipped",
+    "unknown",
 ]

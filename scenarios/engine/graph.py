@@ -1,9 +1,12 @@
-"""A scenario as a graph: its actions, what each waits for, and the scenarios that it splices in. Pure."""
+"""A scenario as a graph: its actions, what each waits for, the scenarios that it splices in, and in words what
+released or dropped a step of a run (C-39). Pure.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scenarios.bot import ANY, Action, Bot, Scenario
+from scenarios.engine import Cause, Path, Run, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +172,21 @@ def as_dot(graph: Graph) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def explain(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
+    """Return what released or dropped a step, in words, and the error if it failed."""
+    ending = step.ending
+    error = ending.error if ending is not None else ""
+    return _cause_text(step, numbers, run) + (f"; {error}" if error else "")
+
+
+def _cause_text(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
+    if step.cause is Cause.UNCHAINED:
+        return "it has no chain, so it runs at once"
+    if step.cause is Cause.FIRST or step.caused_by is None:
+        return "it has a chain, but no action is before it"
+    before = f"action {numbers[step.caused_by]} ended as {run.steps[step.caused_by].state}"
+    if step.cause is Cause.CUT:
+        return f"{before}, which its chain_drop names"
+    return f"{before}; the chain is {words(step.action.chain or frozenset())}"

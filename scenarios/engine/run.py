@@ -3,9 +3,11 @@
 A path names an action of a run: (0, 2) is the third action of the first scenario; (0, 2, 1, 0) is the first action of
 the second branch that (0, 2) spliced in. A path depends only on event and scenarios, so a repeated event gives the same
 paths (C-92). Sorted paths are the order in which an author reads the actions.
+
+`completed`, `failed`, `skipped` and `unknown` make the usual endings of an executed action.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from core.model.json_form import JsonObject
@@ -160,3 +162,23 @@ class Effects:
     released: tuple[Path, ...] = ()
     dropped: tuple[Path, ...] = ()
     complaints: tuple[Text, ...] = ()
+
+
+def completed(results: Mapping[str, Data] | None = None, from_person: Iterable[str] = ()) -> Ending:
+    """Return the action completed with these results. `from_person`: the names of those that a person has written."""
+    return Ending(State.COMPLETED, Values(results or {}, from_person=frozenset(from_person)))
+
+
+def failed(error: Text) -> Ending:
+    """Return the action failed; later actions see the error as `{error}`."""
+    return Ending(State.FAILED, error=error)
+
+
+def skipped(reason: Text) -> Ending:
+    """Return the ending of an action that does not apply: it ends as drop, and `show RUN` has the reason."""
+    return Ending(State.DROP, error=reason)
+
+
+def unknown(error: Text, results: Mapping[str, Data] | None = None) -> Ending:
+    """Return the ending of an action that may have done what it should; later actions see the error as `{error}`."""
+    return Ending(State.UNKNOWN, Values(results or {}), error)

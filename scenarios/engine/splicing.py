@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.engine import Ending, Splice, State, Step, Values
-from scenarios.engine.results import failed, skipped
+from scenarios.engine.run import failed, skipped
 from scenarios.words import Text, sentence, together
 
 ITEM = "item"

@@ -23,8 +23,7 @@ from scenarios.actions.variables import change
 from scenarios.bot.button_data import pressed_message, turn_of
 from scenarios.bot.event_fields import Event
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State, Step, Values
-from scenarios.engine.results import failed, skipped
+from scenarios.engine import Ending, State, Step, Values, failed, skipped
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.parking import Parking

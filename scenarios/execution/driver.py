@@ -15,8 +15,7 @@ from core.deliveries.deliveries import Deliveries
 from core.model.states import REACHED
 from scenarios.actions import ask
 from scenarios.context import Asking, Waiting
-from scenarios.engine import Ending, Path, State, Step
-from scenarios.engine.results import failed
+from scenarios.engine import Ending, Path, State, Step, failed
 from scenarios.execution.runs import Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds

@@ -25,8 +25,8 @@ from core.updates import events
 from couriers.channel import channels_of_bots
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
-from scenarios.bot.schedules import PEOPLE, Schedule
-from scenarios.bot.variables import split_name
+from scenarios.bot.model import split_name
+from scenarios.bot.times import PEOPLE, Schedule
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.engine.triggers import SCHEDULED

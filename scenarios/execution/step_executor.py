@@ -13,8 +13,7 @@ from pathlib import Path as FolderPath
 from core.errors import Refused, StoreError
 from providers.models import AiError
 from scenarios.context import Asking, Context, ScenarioServices, Waiting
-from scenarios.engine import Ending, State, Step
-from scenarios.engine.results import failed, skipped
+from scenarios.engine import Ending, State, Step, failed, skipped
 from scenarios.execution.runs import StoredRun
 from scenarios.execution.secrets import Secrets
 from scenarios.placeholders.attributes import Prepared, prepare

@@ -20,7 +20,7 @@ from core.updates import events
 from scenarios.bot import Bot, Triggers
 from scenarios.bot.data import Data
 from scenarios.bot.new_bot import TEACHER
-from scenarios.bot.schedules import Schedule
+from scenarios.bot.times import Schedule
 from scenarios.check.dry_run import Row, dry_run
 from scenarios.engine.beside import AnsweredCommands, answered_commands, select_beside
 from scenarios.execution.last_good import ActiveVersion

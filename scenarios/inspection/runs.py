@@ -17,8 +17,7 @@ from scenarios.actions import installed_actions
 from scenarios.bot.data import Data
 from scenarios.context import Asking
 from scenarios.engine import Path, State, Step
-from scenarios.engine.graph import node_id
-from scenarios.engine.reasons import explain
+from scenarios.engine.graph import explain, node_id
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.secrets import Secrets
 from scenarios.execution.step_executor import prepared_of

@@ -7,11 +7,10 @@ exam: {before: person.exam, by: 1d, time: 10:00, for: people, scenario: exam.tom
 
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
+from scenarios.bot.model import Variable
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, plain_mapping
-from scenarios.bot.schedules import PEOPLE, Schedule, ScheduleFault, read_clock, read_time
 from scenarios.bot.suggestion import did_you_mean
-from scenarios.bot.variables import Variable
+from scenarios.bot.times import PEOPLE, Schedule, ScheduleFault, read_clock, read_duration, read_time
 from scenarios.loader.reading import Reader
 from scenarios.loader.trigger_files import find_scenario
 from scenarios.schema.conditions import condition_complaints, fields_of

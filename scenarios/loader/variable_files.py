@@ -9,9 +9,9 @@ person:
 
 import re
 
-from scenarios.bot.durations import read_duration
+from scenarios.bot.model import SCOPES, TYPES, Variable
 from scenarios.bot.nodes import MapNode, Node, Scalar, plain
-from scenarios.bot.variables import SCOPES, TYPES, Variable
+from scenarios.bot.times import read_duration
 from scenarios.loader.reading import Reader
 from scenarios.schema.variables import VariableFault, fitted
 from scenarios.words import placed, sentence

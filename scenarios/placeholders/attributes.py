@@ -7,8 +7,8 @@ from datetime import tzinfo
 
 from scenarios.bot import Action
 from scenarios.bot.data import Data
-from scenarios.bot.durations import SECONDS, with_seconds
 from scenarios.bot.event_fields import MARKED_UP
+from scenarios.bot.times import SECONDS, with_seconds
 from scenarios.engine import Values
 from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, URL, Escaping, Rendered, Scope, render_all
 from scenarios.placeholders.values import is_list

@@ -1,8 +1,8 @@
 """Declarations of action types: each field once, with name, type, default and help.
 
 From a declaration come the check of an author's files, the JSON Schema for editors, the reference page, and the struct
-with which an action runs. Neighbours:
-`scenarios.actions` has one file per action type; `scenarios.check` uses the declarations.
+with which an action runs. Neighbours: `scenarios.actions` declares the action types; `scenarios.check` uses the
+declarations.
 """
 
 from scenarios.schema.attributes import Attributes, Own, Seen

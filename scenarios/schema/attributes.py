@@ -18,7 +18,7 @@ from msgspec import Struct
 from core.errors import Invalid
 from core.model.json_form import JsonObject
 from scenarios.bot.data import Data
-from scenarios.bot.durations import as_written
+from scenarios.bot.times import as_written
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import conversion, types
 from scenarios.schema.rules import RULE_ENTRIES

@@ -16,9 +16,8 @@ from scenarios.bot.data import MISSING, Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.placeholders.values import find
 from scenarios.schema.conversion import anything
-from scenarios.schema.rules import RULE_ENTRIES, RULES, rule_complaints
+from scenarios.schema.rules import RULE_ENTRIES, RULES, Rule, as_list, complaint, rule_complaints
 from scenarios.schema.types import Complaint, Type
-from scenarios.schema.validator import Rule, as_list, complaint
 from scenarios.words import Text, placed, sentence, together
 
 IS_MEMBER = "is_member"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from core.errors import Invalid
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
+from scenarios.bot.times import read_duration
 from scenarios.placeholders.values import as_number, as_text, in_utc, is_list, is_true
 from scenarios.words import Text, sentence
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from core.errors import Refused
 from scenarios.bot import Action
 from scenarios.bot.data import Data
-from scenarios.engine import Ending
-from scenarios.engine.results import failed
+from scenarios.engine import Ending, failed
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import types
 from scenarios.schema.attributes import Attributes, Field, converted, fields_of

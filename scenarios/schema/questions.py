@@ -17,14 +17,13 @@ from core.model.text.characters import folded
 from scenarios.bot import Bot
 from scenarios.bot.button_data import normalise
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
 from scenarios.bot.event_fields import Event
+from scenarios.bot.model import Variable
 from scenarios.bot.nodes import MapNode, Node, Scalar, describe
-from scenarios.bot.schedules import ScheduleFault, read_clock
-from scenarios.bot.variables import Variable
+from scenarios.bot.times import ScheduleFault, read_clock, read_duration
 from scenarios.placeholders.values import as_moment, as_text, is_list, is_true
+from scenarios.schema.rules import Rule, complaint
 from scenarios.schema.types import Complaint, Type, has_placeholder
-from scenarios.schema.validator import Rule, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
 from scenarios.words import SentenceError, Text, sentence
 

@@ -21,7 +21,7 @@ from scenarios.bot.event_fields import Event
 from scenarios.engine.triggers import chat_kind, source_of
 from scenarios.schema import Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Flag, Text, Verbatim
-from scenarios.schema.validator import as_list
+from scenarios.schema.rules import as_list
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024

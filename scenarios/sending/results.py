@@ -9,8 +9,7 @@ from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
 from scenarios.bot.data import Data
-from scenarios.engine import Ending, State, Values
-from scenarios.engine.results import completed, unknown
+from scenarios.engine import Ending, State, Values, completed, unknown
 from scenarios.words import Text, sentence
 
 

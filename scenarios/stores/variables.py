@@ -15,7 +15,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
-from scenarios.bot.variables import SCOPES, STORED_SCOPES
+from scenarios.bot.model import SCOPES, STORED_SCOPES
 from scenarios.schema.variables import MOST_BYTES, REMOVE, Change, defaults, is_past, scopes_of, taken, too_large
 from scenarios.stores import step_results
 from scenarios.stores.people import KEPT

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from core.errors import Conflict, Refused
 from couriers.telegram_bot import CHANNELS_OF_IDS
-from scenarios.bot.access import refusal
 from scenarios.bot.data import Data
+from scenarios.bot.model import role_refusal
 from scenarios.context import Context
 from scenarios.schema import conversion
-from scenarios.schema.validator import IsMember, Rule, Rules, RuleUnusable
+from scenarios.schema.rules import IsMember, Rule, Rules, RuleUnusable
 from scenarios.stores.people import People
 from scenarios.telegram.calls import TelegramRefused, call, required_group
 from scenarios.words import Text, sentence
@@ -33,7 +33,7 @@ async def denial(context: Context, fields: Mapping[str, Data]) -> Text:
         return reason
     if needs_role:
         ids, role = await _identity(context)
-        if error := refusal(context.bot.roles, fields, None, ids=ids, role=role):
+        if error := role_refusal(context.bot.roles, fields, None, ids=ids, role=role):
             return error
     return await _group_denial(context) if needs_group_admin else ""
 

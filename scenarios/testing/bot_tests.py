@@ -22,10 +22,10 @@ from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.bot import Bot, Place
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
+from scenarios.bot.model import split_name
 from scenarios.bot.nodes import MapNode, Node, plain, plain_mapping
 from scenarios.bot.suggestion import did_you_mean
-from scenarios.bot.variables import split_name
+from scenarios.bot.times import read_duration
 from scenarios.check import Checked
 from scenarios.check.reloading import ActiveBot
 from scenarios.loader.composer import compose
@@ -33,7 +33,7 @@ from scenarios.loader.files import decoded
 from scenarios.loader.problem import Problem, Problems
 from scenarios.placeholders.values import as_moment, as_text, is_list
 from scenarios.rehearsal import Outcomes
-from scenarios.schema.validator import as_list, complaint
+from scenarios.schema.rules import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
 from scenarios.stores.forms import ROW, Forms
 from scenarios.stores.variables import Variables

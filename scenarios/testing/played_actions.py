@@ -12,8 +12,7 @@ from core.model.clock import from_ms
 from scenarios.actions import own_actions
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context, Waiting
-from scenarios.engine import Ending, Values
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, Values, completed
 from scenarios.rehearsal import Outcomes, RehearsedStep, play
 from scenarios.schema import ActionType, Attributes
 

@@ -12,7 +12,7 @@ from core.processes.register import BotFault, BotFaults
 from delivery.http.services import ApiServices
 from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
-from scenarios.engine.results import completed, failed
+from scenarios.engine import completed, failed
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.runs import Runs, StoredRun, run_id
 from scenarios.execution.versions import Versions

@@ -14,16 +14,13 @@ from core.errors import Invalid
 from scenarios.actions import installed_actions, own_actions
 from scenarios.bot import Action, Bot, Place, new_bot
 from scenarios.check import check
-from scenarios.engine import Ending, State, Step, Values
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, State, Step, Values, completed
 from scenarios.placeholders.attributes import Prepared
 from scenarios.rehearsal import RehearsedStep, play
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Count, Duration, Text
-from scenarios.schema.json_schema import scenario_schema
-from scenarios.schema.reference import section
-from scenarios.schema.rules import RULES
-from scenarios.schema.validator import CHECKS
+from scenarios.schema.reference import scenario_schema, section
+from scenarios.schema.rules import CHECKS, RULES
 
 PACKAGE = "tests.scenarios.test_actions"
 

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.bot import Action, Place
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
+from scenarios.bot.times import read_duration
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import prepare
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.model.cron import CronExpression
-from scenarios.bot.schedules import ScheduleFault, read_time
+from scenarios.bot.times import ScheduleFault, read_time
 from scenarios.check import check
 from scenarios.loader import load
 from scenarios.testing.bot_tests import run_tests

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.schema.validator import ValidationResult, validate
+from scenarios.schema.rules import ValidationResult, validate
 
 EMPTY: list[Any] = [None, "", "  ", [], {}]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.bot.data import Data
-from scenarios.bot.variables import Variable
+from scenarios.bot.model import Variable
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
 from scenarios.loader import load

@@ -13,7 +13,7 @@ import pytest
 from core.sentence import Sentence, Text, add_list, placed, sentence, sentences
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.bot.suggestion import did_you_mean
-from scenarios.engine.results import failed
+from scenarios.engine import failed
 from scenarios.execution import runs
 from scenarios.schema.types import WHOLE
 from scenarios.words import in_language, together, translations

@@ -48,7 +48,7 @@ from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.stored import forget, new_key
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.context import Waiting
-from scenarios.engine.results import completed
+from scenarios.engine import completed
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
 from scenarios.schema.variables import Change

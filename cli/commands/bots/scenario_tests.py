@@ -15,7 +15,7 @@ from cli.commands.bots.played_jobs import PlayedJobs
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.characters import counted
-from scenarios.bot.durations import read_duration
+from scenarios.bot.times import read_duration
 from scenarios.check import Checked, check
 from scenarios.check.reloading import ActiveBot, Fingerprint, fingerprint
 from scenarios.testing.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests

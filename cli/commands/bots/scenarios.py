@@ -23,7 +23,7 @@ from scenarios.bot import new_bot
 from scenarios.check import Checked, check
 from scenarios.converter import convert
 from scenarios.loader.problem import Problem
-from scenarios.schema.json_schema import scenario_schema
+from scenarios.schema.reference import scenario_schema
 from scenarios.words import LANGUAGES, in_language
 
 SEVERITIES = {"error": "ошибка", "warning": "предупреждение"}

@@ -10,7 +10,7 @@ from scenarios.bot import SECTIONS, Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import Scalar
-from scenarios.bot.schedules import Schedule
+from scenarios.bot.times import Schedule
 from scenarios.check.paths.starts import closure, goals, reached, spliced, targets_of
 from scenarios.check.step import CheckedStep
 from scenarios.check.texts import placed_texts

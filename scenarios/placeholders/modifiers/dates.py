@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from scenarios.bot.data import Data
-from scenarios.bot.durations import read_duration
+from scenarios.bot.times import read_duration
 from scenarios.placeholders.modifiers.table import ModifierError, modifier
 from scenarios.placeholders.values import as_moment, as_text
 from scenarios.words import sentence

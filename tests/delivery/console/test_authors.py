@@ -10,7 +10,7 @@ from core.redis.store import Store
 from scenarios.bot.data import Data
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check.reloading import ActiveBot
-from scenarios.engine.results import completed, failed
+from scenarios.engine import completed, failed
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions

@@ -15,8 +15,7 @@ from providers.models import FileCache
 from scenarios.actions import own_actions
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
-from scenarios.engine import Ending, State, Step, Values
-from scenarios.engine.results import failed
+from scenarios.engine import Ending, State, Step, Values, failed
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.placeholders.attributes import prepare
 from scenarios.rehearsal import RehearsedStep, play

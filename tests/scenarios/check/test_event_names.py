@@ -12,7 +12,7 @@ from couriers.telegram_bot.events import merge, read_arrival
 from scenarios.actions import Actions, own_actions
 from scenarios.bot import OF_GROUPS, SECTIONS, Place
 from scenarios.bot.event_fields import FIELDS, with_derived
-from scenarios.bot.schedules import Schedule
+from scenarios.bot.times import Schedule
 from scenarios.check import check
 from scenarios.execution.schedules import event_of
 from scenarios.schema import ActionType

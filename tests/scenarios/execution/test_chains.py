@@ -11,8 +11,7 @@ from core.redis.store import Store
 from core.updates.events import identity, person_of
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.execution.runs import RunGone, Runs, run_id
 from scenarios.execution.versions import Versions
 from scenarios.schema import ActionType, Attributes

@@ -10,7 +10,7 @@ import pytest
 from providers.web_request import decoded
 from scenarios.actions import http_request
 from scenarios.bot import Action, Bot, Place
-from scenarios.bot.variables import Variable
+from scenarios.bot.model import Variable
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State, Step
 from scenarios.execution.opening import ScenarioOptions, open_services

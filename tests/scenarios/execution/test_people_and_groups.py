@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.schema import ActionType, Attributes
 from scenarios.stores.people import People
 from scenarios.stores.requests import Requests

@@ -11,8 +11,7 @@ from core.errors import Conflict, NotFound
 from core.model.states import Reason
 from couriers.sending.interface import Rejected
 from scenarios.actions import own_actions
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.execution.secrets import HIDDEN, Secrets, secret_variables
 from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader

@@ -12,8 +12,7 @@ from core.model.people import Group, User
 from core.queue import Suspend
 from core.redis.store import Store
 from scenarios.context import Asking, Context, Waiting
-from scenarios.engine import Ending
-from scenarios.engine.results import completed
+from scenarios.engine import Ending, completed
 from scenarios.execution.handlers import suspension
 from scenarios.execution.waiting import waits
 from scenarios.execution.waiting.waits import WaitsFor

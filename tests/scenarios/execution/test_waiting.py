@@ -9,8 +9,7 @@ import pytest
 from core.redis.store import Store
 from couriers.sending.interface import Message, Outcome, Sent
 from scenarios.context import Context
-from scenarios.engine import Ending
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, completed, failed
 from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import stays, until

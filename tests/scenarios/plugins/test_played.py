@@ -10,7 +10,7 @@ from tests.support.paths import ROOT
 
 PACKAGE = """
 from contextlib import asynccontextmanager
-from scenarios.engine.results import completed
+from scenarios.engine import completed
 from scenarios.plugins import Plugin
 from scenarios.schema import ActionType
 

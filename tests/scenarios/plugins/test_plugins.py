@@ -9,8 +9,7 @@ import pytest
 
 from scenarios.actions import Actions, installed_actions
 from scenarios.context import Context, ScenarioServices
-from scenarios.engine import Ending, State
-from scenarios.engine.results import completed, failed
+from scenarios.engine import Ending, State, completed, failed
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.plugins import Platform, Plugin, installed_plugins, started
 from scenarios.schema import ActionType, Attributes

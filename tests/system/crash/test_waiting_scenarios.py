@@ -14,7 +14,7 @@ from core.answers import Answers
 from core.model.clock import to_ms
 from core.model.question import AnswerKind, Option, Question
 from core.redis.keys import KEYS
-from scenarios.bot.variables import Variable
+from scenarios.bot.model import Variable
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.schedules import Schedules, schedules_tube
