@@ -13,8 +13,7 @@ from scenarios.engine import Ending, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
-from scenarios.sending.person import known_person, refused
-from scenarios.sending.phrases import duration
+from scenarios.sending.person import duration, known_person, refused
 from scenarios.stores import step_results
 from scenarios.words import sentence
 

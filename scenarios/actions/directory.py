@@ -15,8 +15,7 @@ from scenarios.engine import Ending, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
-from scenarios.sending.person import known_person, refused, required_person
-from scenarios.sending.phrases import duration
+from scenarios.sending.person import duration, known_person, refused, required_person
 from scenarios.words import sentence
 
 

@@ -27,8 +27,7 @@ from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
 from scenarios.sending import orders
-from scenarios.sending.addressees import AUDIENCE
-from scenarios.sending.audience import audience, parts
+from scenarios.sending.addressees import AUDIENCE, audience, parts
 from scenarios.sending.message import (
     BotMessage,
     Files,

@@ -9,11 +9,10 @@ from scenarios.bot.data import Data
 from scenarios.bot.model import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.check.step import CheckedStep
+from scenarios.check.visible import CheckedStep
 from scenarios.engine.beside import TEACHER_SECTION
 from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
-from scenarios.loader.problem import Problems
-from scenarios.loader.reading import Reader
+from scenarios.loader.reading import Problems, Reader
 from scenarios.plugins import installed_plugins
 from scenarios.schema import ActionType
 from scenarios.schema.attributes import Field

@@ -9,21 +9,23 @@ from scenarios.action_files import faults
 from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot, Place
 from scenarios.check.action_fields import check_action, check_settings
-from scenarios.check.messages import check_message
-from scenarios.check.names import check_compared, check_names, check_reserved, check_variables
-from scenarios.check.paths.events import check_event, starts_of
-from scenarios.check.paths.order import check_late_answers, check_order, check_replaced_texts
-from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
-from scenarios.check.paths.references import References
-from scenarios.check.paths.starts import check_starts, check_triggers
-from scenarios.check.sending import check_attachments, check_sending, tags_of
-from scenarios.check.step import CheckedStep
-from scenarios.check.texts import check_texts
-from scenarios.check.visible import Visible
+from scenarios.check.chains import (
+    check_late_answers,
+    check_loops,
+    check_order,
+    check_reachability,
+    check_replaced_texts,
+    check_sizes,
+)
+from scenarios.check.events import check_event, starts_of
+from scenarios.check.messages import check_attachments, check_message, check_sending, tags_of
+from scenarios.check.names import check_compared, check_names, check_reserved, check_texts, check_variables
+from scenarios.check.references import References
+from scenarios.check.starts import check_starts, check_triggers
+from scenarios.check.visible import CheckedStep, Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS
-from scenarios.loader.problem import Problems
-from scenarios.loader.reading import Reader
+from scenarios.loader.reading import Problems, Reader
 from scenarios.words import sentence
 
 

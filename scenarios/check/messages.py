@@ -1,21 +1,34 @@
-"""Checks the message of a `send`, as far as it is written: whether it is empty, its marks, its length, its buttons.
+"""Checks the message of a `send`, as far as it is written, and what its delivery would refuse or do otherwise: whether
+it is empty, its marks, its length, its buttons, its files, channels, times, tags and options.
 
 Marks and buttons have the rules by which a delivery is accepted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from core.model.contacts.recipient_notation import GROUPS
 from core.model.content import ParseMode
+from core.model.delivery import Strategy
 from core.model.text.text_marks import BrokenMark, broken_mark, shown_length
+from core.model.user_files import inner_path
 from core.orders.check import MAX_BUTTONS
+from couriers.channel import channels
+from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
-from scenarios.check.step import CheckedStep
-from scenarios.loader.problem import Problems
-from scenarios.loader.reading import Reader
-from scenarios.placeholders.mentions import may_bring_marks, outline
-from scenarios.schema.types import has_placeholder
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
+from scenarios.bot.suggestion import did_you_mean, slip_of
+from scenarios.check.references import is_address, names_in
+from scenarios.check.visible import CheckedStep
+from scenarios.loader.reading import Problems, Reader
+from scenarios.placeholders.parser import may_bring_marks, outline
+from scenarios.placeholders.values import as_moment
+from scenarios.schema import ActionType
+from scenarios.schema.conditions import fields_of
+from scenarios.schema.types import ATTACHMENT, FILE, has_placeholder
+from scenarios.schema.variables import VariableFault, change_of
 from scenarios.sending.message import (
     LONGEST_CAPTION,
     LONGEST_TEXT,
@@ -114,3 +127,122 @@ def check_length(reader: Reader, texts: list[Scalar], length: int, *, is_caption
     if length > longest:
         code = "caption_cut" if is_caption else "text_cut"
         reader.warning(texts[0], "TEXT_TOO_LONG", sentence(code, length=length, most=longest))
+
+
+_LAST_ZONE = timedelta(hours=12)
+"""The zone in which a day ends last is 12 hours behind UTC; a time before it is past everywhere."""
+
+
+def check_sending(step: CheckedStep, bot: Bot, problems: Problems, tags: Collection[str] | None) -> None:
+    """`tags`: those under which the bot schedules messages; None if a placeholder makes one."""
+    reader = Reader(step.action.place.file, problems)
+    if step.action.type in ("send", "copy"):
+        _check_channels(reader, step.node)
+        _check_people(reader, step.node, bot)
+        _check_times(reader, step.node)
+    elif step.action.type == "ask":
+        _check_options(reader, step, bot)
+    elif step.action.type == "cancel" and tags is not None:
+        for tag in names_in(reader.one_or_many(step.node.get("tag"))):
+            if " ".join(tag.text.split()) not in tags:
+                message = did_you_mean(sentence("no_send_schedules_message", tag=tag.text), tag.text, tags)
+                reader.error(tag, "TAG_NOT_SET", message)
+
+
+def tags_of(bot: Bot) -> Collection[str] | None:
+    """Return the tags of all messages of a bot; None if a placeholder makes one, or the defaults have one."""
+    actions = [one for scenario in bot.scenarios.values() for one in scenario.actions]
+    tags = {" ".join(str(one.fields["tag"]).split()) for one in actions if one.type != "cancel" and "tag" in one.fields}
+    return None if any("{" in tag for tag in tags) or "send" in bot.settings else tags
+
+
+def _check_channels(reader: Reader, node: MapNode) -> None:
+    known = [*channels(), *Strategy]
+    listed = node.get("to")
+    contacts = [one.get("contacts") for one in reader.one_or_many(listed) if isinstance(one, MapNode)]
+    named = [key for one in contacts if isinstance(one, MapNode) for key, _ in one.pairs]
+    for name in names_in((*reader.one_or_many(node.get("channels")), *named)):
+        if name.text not in known:
+            message = did_you_mean(sentence("no_channel", name=name.text), name.text, known)
+            reader.error(name, "UNKNOWN_CHANNEL", message)
+    for one in reader.one_or_many(listed):
+        channel, colon, _ = one.text.partition(":") if isinstance(one, Scalar) else ("", "", "")
+        if colon and slip_of(channel, (*channels(), *GROUPS)) not in (None, channel):
+            said = did_you_mean(sentence("no_channel", name=channel), channel, (*channels(), *GROUPS))
+            reader.warning(one, "UNKNOWN_CHANNEL", said)
+    given = node.get("channels")
+    if not is_empty(given) and is_empty(listed) and given is not None:
+        reader.warning(given, "CHANNELS_WITHOUT_TO", sentence("channels_count_only"))
+
+
+def _check_people(reader: Reader, node: MapNode, bot: Bot) -> None:
+    """Report what `when` of `to` asks of people that the bot does not store of them."""
+    for one in reader.one_or_many(node.get("to")):
+        when = one.get("when") if isinstance(one, MapNode) else None
+        known = [name for name in bot.declared if name.startswith("person.")]
+        for field in fields_of(when) if when is not None else ():
+            if field.text not in known:
+                message = did_you_mean(sentence("when_variables_yaml_has", name=field.text), field.text, known)
+                reader.error(field, "UNKNOWN_VARIABLE", message)
+
+
+def _check_times(reader: Reader, node: MapNode) -> None:
+    at, delay = node.get("deliver_at"), node.get("delay")
+    if at is None or is_empty(at):
+        return
+    if delay is not None and not is_empty(delay):
+        reader.error(delay, "TWO_TIMES", sentence("delay_deliver_at_exclude_each"))
+    if _is_past(at):
+        reader.error(at, "IN_THE_PAST", sentence("moment_over_message_never"))
+
+
+def _is_past(node: Node) -> bool:
+    moment = None if not isinstance(node, Scalar) or has_placeholder(node) else as_moment(node.text, UTC)
+    if moment is None:
+        return False
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) < datetime.now(UTC) - _LAST_ZONE
+
+
+def _check_options(reader: Reader, step: CheckedStep, bot: Bot) -> None:
+    """Report the options of a question that the variable in `save` cannot store: the person could never answer."""
+    save = step.node.get("save")
+    name = save.text.strip() if isinstance(save, Scalar) else ""
+    for option in names_in(reader.one_or_many(step.node.get("options"))) if name in bot.declared else ():
+        try:
+            change_of(name, option.text, bot.declared, None)
+        except VariableFault as fault:
+            reader.error(option, "OPTION_NOT_STORABLE", sentence("cannot_store_option", variable=name, text=fault.said))
+
+
+def check_attachments(step: CheckedStep, kind: ActionType, folder: Path, problems: Problems) -> None:
+    """Check the files. A missing one is a warning, as it may be made later; a file outside the folder is an error."""
+    reader = Reader(step.action.place.file, problems)
+    for field in kind.fields:
+        if field.type in (ATTACHMENT, FILE) and (node := step.node.get(field.name)):
+            for name in names_in(tuple(files_in(node))):
+                check_file(reader, name, folder)
+
+
+def files_in(node: Node) -> Iterator[Node]:
+    for item in node.items if isinstance(node, ListNode) else (node,):
+        file = item.get("file") if isinstance(item, MapNode) else item
+        if file is not None:
+            yield file
+
+
+def check_file(reader: Reader, name: Scalar, folder: Path) -> None:
+    """Report a local file that is outside the folder or missing. A text without an ending is an id of a provider."""
+    path = Path(name.text.strip())
+    if is_address(name.text) or "\0" in name.text or not (path.suffix or "/" in name.text):
+        return
+    try:
+        inside = inner_path(folder / path, folder) is not None
+        missing = not (folder / path).is_file()
+    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
+        inside, missing = True, True
+    if not inside:
+        reader.error(
+            name, "ATTACHMENT_OUTSIDE", sentence("not_sent", text=sentence("outside_bot_folder", name=name.text))
+        )
+    elif missing:
+        reader.warning(name, "ATTACHMENT_MISSING", sentence("no_file_bot_folder", name=name.text))

@@ -8,10 +8,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from core.errors import Refused
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.model import SCOPES, Variable
+from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.bot.times import NAMES, SECONDS
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
 from scenarios.engine.splicing import ITEM
@@ -242,3 +245,20 @@ def _with_seconds(fields: set[str]) -> Names:
     """Return the fields that are values, and those in seconds that the durations among them give."""
     values = fields - CONTROL_FIELDS
     return frozenset(values | {f"{name}{SECONDS}" for name in values & {*NAMES}})
+
+
+class CheckedStep(Struct, frozen=True):
+    """One action of a scenario."""
+
+    scenario: Scenario
+    action: Action
+    node: MapNode
+    seen: VisibleNames
+
+
+def conditions_of(step: CheckedStep) -> list[Node]:
+    """Return the field `when` of an action, and those of the cases of a `branch`."""
+    cases = step.node.get("cases") if step.action.type == "branch" else None
+    listed = cases.items if isinstance(cases, ListNode) else ()
+    conditions = [step.node.get("when"), *(one.get("when") for one in listed if isinstance(one, MapNode))]
+    return [one for one in conditions if one is not None]

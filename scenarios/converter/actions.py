@@ -11,7 +11,7 @@ from scenarios.bot import Place
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain, read_flag
 from scenarios.converter.conditions import ConditionRefused, ada_name, condition
-from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Problems
 from scenarios.words import Text, sentence
 
 Action = dict[str, Data]

@@ -17,7 +17,7 @@ from scenarios.converter.actions import ActionConverter, Names, stored_names
 from scenarios.converter.conditions import ConditionRefused, condition
 from scenarios.converter.steps import FlowConverter
 from scenarios.loader.composer import compose
-from scenarios.loader.problem import Problem, Problems
+from scenarios.loader.reading import Problem, Problems
 from scenarios.words import sentence
 
 _BOT_FILES = ("tg_bot.yaml", "bots/telegram.yaml")

@@ -24,9 +24,9 @@ from scenarios.bot.button_data import pressed_message, turn_of
 from scenarios.bot.event_fields import Event
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step, Values, failed, skipped
+from scenarios.execution.parking import Parking
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
-from scenarios.execution.waiting.parking import Parking
 from scenarios.placeholders.values import as_text
 from scenarios.schema.conversion import texts
 from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, read_answer

@@ -16,12 +16,9 @@ from core.model.states import REACHED
 from scenarios.actions import ask
 from scenarios.context import Asking, Waiting
 from scenarios.engine import Ending, Path, State, Step, failed
-from scenarios.execution.runs import Runs, StoredRun
-from scenarios.execution.step_executor import StepExecutor
-from scenarios.execution.waiting.delivery_ends import DeliveryEnds
-from scenarios.execution.waiting.parking import Parking
-from scenarios.execution.waiting.slow_steps import SlowSteps
-from scenarios.execution.waiting.waits import Waits, WaitsFor
+from scenarios.execution.parking import DeliveryEnds, Parking
+from scenarios.execution.runs import Runs, StoredRun, Waits, WaitsFor
+from scenarios.execution.step_executor import SlowSteps, StepExecutor
 from scenarios.sending.results import ended, ending_of_one, of_parts
 from scenarios.words import sentence
 

@@ -22,16 +22,15 @@ from core.updates import events
 from core.updates.bot_calls import BotCalls
 from core.updates.events import Event
 from couriers.inbound import longest_answer
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Waiting
 from scenarios.engine.beside import has_teacher_beside, select_beside
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, Selection, scheduled
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver
-from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
+from scenarios.execution.runs import RunGone, Runs, StoredRun, WaitsFor, run_id
 from scenarios.execution.versions import Version, Versions
-from scenarios.execution.waiting.waits import WaitsFor
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 

@@ -19,9 +19,9 @@ from core.redis.store import Store
 from couriers.telegram_bot import BotCallFailed, BotCallRefused
 from scenarios.bot import BotCommand
 from scenarios.bot.data import Data
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import Telegram
 from scenarios.engine.beside import has_teacher_beside, menu_beside
+from scenarios.execution.active_bot import ActiveBot
 
 log = logging.getLogger(__name__)
 

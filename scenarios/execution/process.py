@@ -17,16 +17,15 @@ from core.services import Services
 from core.updates import events
 from couriers.inbound import bot_calls_by_channel
 from scenarios.actions import installed_actions
-from scenarios.check.reloading import ActiveBot, watch
 from scenarios.context import ScenarioServices
+from scenarios.execution.active_bot import ActiveBot, watch
 from scenarios.execution.driver import PATIENCE
+from scenarios.execution.parking import DeliveryEnds, Parking
 from scenarios.execution.runs import Runs
 from scenarios.execution.schedules import schedules_tube
+from scenarios.execution.step_executor import CONCURRENCY, slow_tubes
 from scenarios.execution.tenant_bot import TenantBot
 from scenarios.execution.versions import Versions
-from scenarios.execution.waiting.delivery_ends import DeliveryEnds
-from scenarios.execution.waiting.parking import Parking
-from scenarios.execution.waiting.slow_steps import CONCURRENCY, slow_tubes
 from scenarios.schema import ActionType
 from scenarios.sending.following import CONCURRENCY as STATUSES_AT_ONCE
 from scenarios.sending.following import TUBE as STATUSES

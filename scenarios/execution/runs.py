@@ -14,22 +14,60 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
 
-from core.model.history_key import own_name
+from core.model.history_key import HistoryKey, own_name
 from core.model.json_form import JsonObject, compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store, shard_of_name
 from scenarios import engine
 from scenarios.bot import Bot, Scenario
 from scenarios.bot.event_fields import Event, with_derived
+from scenarios.context import Asking, Waiting
 from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end, handled
 from scenarios.execution.versions import Version, Versions
-from scenarios.execution.waiting import waits
-from scenarios.execution.waiting.waits import Waits
 from scenarios.words import Sentence, sentence
+
+SLOW = "slow"
+
+WaitsFor = Waiting | Asking | None
+"""A `Waiting` is a delivery; an `Asking` an answer; None is a slow action, which has a task of its own."""
+Waits = Mapping[Path, WaitsFor]
+
+_ANSWER, _SEND = "answer", "send"
+_ASK = "ask:"
+
+
+def encode_wait(waiting: WaitsFor) -> str:
+    """Return what a step waits for as it is stored in the run: `slow`, `answer <history key>` for a message to the
+    event's person, `send,<others> <history key>` for any other,
+    `ask:<until>:<remind>:<reminders>:<verdict>:<history key>` for an answer. Before the key of a delivery that is under
+    way stands a space: its end wakes the run (`park_run`).
+    """
+    if waiting is None:
+        return SLOW
+    if isinstance(waiting, Asking):
+        numbers = f"{waiting.until}:{waiting.remind}:{waiting.reminders}"
+        return f"{_ASK}{numbers}:{waiting.verdict}:{' ' if waiting.under_way else ''}{waiting.delivery or ''}"
+    others = "".join(f",{quote(str(one), safe='')}" for one in waiting.others)
+    return f"{_ANSWER if waiting.one else _SEND}{others} {waiting.delivery}"
+
+
+def decode_wait(text: str) -> WaitsFor:
+    if text == SLOW:
+        return None
+    if text.startswith(_ASK):
+        ends, again, reminders, verdict, delivery = text.removeprefix(_ASK).split(":", 4)
+        key = HistoryKey.parse(delivery.removeprefix(" ")) if delivery else None
+        return Asking(int(ends), int(again), int(reminders), key, verdict)
+    words, _, delivery = text.partition(" ")
+    kind, *others = words.split(",")
+    keys = tuple(HistoryKey.parse(unquote(one)) for one in others)
+    return Waiting(HistoryKey.parse(delivery), one=kind == _ANSWER, others=keys)
+
 
 LARGEST_ENTRY = 256 * 1024
 """Bytes. An action that returns more has failed."""
@@ -61,7 +99,7 @@ class RunEntry(Struct, frozen=True, array_like=True):
     at_once: int = 0
 
 
-def encode(path: Path, ending: Ending, at: int) -> str:
+def encode_entry(path: Path, ending: Ending, at: int) -> str:
     """Return the entry of an ending, in the form in which it is stored."""
     content = _encoded(path, ending, at)
     if len(content) > LARGEST_ENTRY:
@@ -82,7 +120,7 @@ def _encoded(path: Path, ending: Ending, at: int) -> bytes:
     return msgspec.json.encode(entry, enc_hook=str)
 
 
-def decode(stored: str) -> RunEntry:
+def decode_entry(stored: str) -> RunEntry:
     return msgspec.json.decode(stored, type=RunEntry)
 
 
@@ -186,7 +224,7 @@ class Runs:
         version = await self._versions.get(fields["version"]) if fields else None
         if version is None:
             raise RunGone(f"the run {run} or its version of the bot is not stored any more")
-        ended = [decode(fields[str(number)]) for number in range(int(fields["entries"]))]
+        ended = [decode_entry(fields[str(number)]) for number in range(int(fields["entries"]))]
         scenarios = msgspec.json.decode(fields["scenarios"], type=tuple[str, ...])
         began = int(fields["began"])
         return StoredRun(
@@ -211,8 +249,8 @@ class Runs:
         Raises RunGone.
         """
         while not (stored.is_dropped or stored.run.steps[path].is_over):
-            text = encode(path, ending, self.now())
-            entry = decode(text)
+            text = encode_entry(path, ending, self.now())
+            entry = decode_entry(text)
             run, effects = apply(stored.run, entry, stored.version.bot)
             arguments = stored.id, stored.entries, int(run.is_over), int(entry.state in FAULTS), text
             reply = await self._store.run("save_run", _shard(stored.id), *arguments)
@@ -224,7 +262,7 @@ class Runs:
 
     async def park(self, stored: StoredRun, found: Waits) -> None:
         """Note what steps wait for."""
-        words = [word for path, one in found.items() for word in (path_text(path), waits.encode(one))]
+        words = [word for path, one in found.items() for word in (path_text(path), encode_wait(one))]
         await self._store.run("park_run", _shard(stored.id), stored.id, stored.task, *words)
 
     async def take_over(self, stored: StoredRun, task: str) -> StoredRun:
@@ -254,7 +292,7 @@ def path_text(path: Path) -> str:
 
 def _waits(fields: Mapping[str, str]) -> Waits:
     found = {name.removeprefix(_WAITS): text for name, text in fields.items() if name.startswith(_WAITS)}
-    return {tuple(map(int, path.split("."))): waits.decode(text) for path, text in found.items()}
+    return {tuple(map(int, path.split("."))): decode_wait(text) for path, text in found.items()}
 
 
 def _report(run: str, effects: Effects) -> None:

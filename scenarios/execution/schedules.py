@@ -27,9 +27,9 @@ from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.model import split_name
 from scenarios.bot.times import PEOPLE, Schedule
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.engine.triggers import SCHEDULED
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.schema.conditions import unmet
 from scenarios.schema.variables import moment_of
 from scenarios.stores.people import People

@@ -11,20 +11,17 @@ from collections.abc import Mapping
 from core.queue import Attempt, Result
 from core.updates.events import Events
 from couriers.inbound import bot_calls_by_channel
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
-from scenarios.execution.last_good import LastGood
 from scenarios.execution.menus import Menus
+from scenarios.execution.parking import DeliveryEnds, Parking
 from scenarios.execution.runs import Runs
 from scenarios.execution.schedules import Schedules
-from scenarios.execution.step_executor import StepExecutor
-from scenarios.execution.versions import Versions
-from scenarios.execution.waiting.delivery_ends import DeliveryEnds
-from scenarios.execution.waiting.parking import Parking
-from scenarios.execution.waiting.slow_steps import SlowSteps
+from scenarios.execution.step_executor import SlowSteps, StepExecutor
+from scenarios.execution.versions import LastGood, Versions
 from scenarios.schema import ActionType
 from scenarios.sending.following import FollowedDeliveries
 from scenarios.stores.people import People

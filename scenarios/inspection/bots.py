@@ -23,9 +23,8 @@ from scenarios.bot.new_bot import TEACHER
 from scenarios.bot.times import Schedule
 from scenarios.check.dry_run import Row, dry_run
 from scenarios.engine.beside import AnsweredCommands, answered_commands, select_beside
-from scenarios.execution.last_good import ActiveVersion
 from scenarios.execution.secrets import Secrets
-from scenarios.execution.versions import Version, Versions
+from scenarios.execution.versions import ActiveVersion, Version, Versions
 from scenarios.inspection.scenario_graph import ScenarioGraph, graph_view, place_text
 from scenarios.sending.message import content_of
 from scenarios.words import Translations, in_language, translations

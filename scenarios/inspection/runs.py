@@ -18,11 +18,10 @@ from scenarios.bot.data import Data
 from scenarios.context import Asking
 from scenarios.engine import Path, State, Step
 from scenarios.engine.graph import explain, node_id
-from scenarios.execution.runs import RunGone, Runs, StoredRun
+from scenarios.execution.runs import SLOW, RunGone, Runs, StoredRun
 from scenarios.execution.secrets import Secrets
 from scenarios.execution.step_executor import prepared_of
 from scenarios.execution.versions import Versions
-from scenarios.execution.waiting.waits import SLOW
 from scenarios.inspection.run_listing import RunFacts, RunFilter, RunListing, RunSummary
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType

@@ -6,6 +6,6 @@ searches for more.
 """
 
 from scenarios.loader.loading import Loaded, load
-from scenarios.loader.problem import Problem
+from scenarios.loader.reading import Problem
 
 __all__ = ["Loaded", "Problem", "load"]

@@ -13,7 +13,7 @@ from scenarios.bot import Place
 from scenarios.bot.nodes import MapNode, Node, is_empty, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.composer import Substitute, compose
-from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Problems
 from scenarios.words import LANGUAGES, sentence
 
 MAX_BYTES = 10_000_000

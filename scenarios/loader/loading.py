@@ -11,14 +11,11 @@ from core.errors import SetupError
 from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import MapNode, Node, plain_mapping
-from scenarios.loader.bot_files import read_bot_file, read_settings_file
+from scenarios.loader.bot_files import read_bot_file, read_settings_file, read_variables
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SCHEDULE, SETTINGS, TRIGGERS, VARIABLES, Folder
-from scenarios.loader.problem import Problem, Problems
-from scenarios.loader.reading import Reader
+from scenarios.loader.reading import Problem, Problems, Reader
 from scenarios.loader.scenario_files import ScenarioFiles, report_later, with_goals
-from scenarios.loader.schedule_files import read_schedules
-from scenarios.loader.trigger_files import read_triggers
-from scenarios.loader.variable_files import read_variables
+from scenarios.loader.trigger_files import read_schedules, read_triggers
 from scenarios.words import sentence
 
 

@@ -13,8 +13,7 @@ from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.loader.problem import Problems
-from scenarios.loader.reading import Reader
+from scenarios.loader.reading import Problems, Reader
 from scenarios.words import sentence
 
 HANDLERS = ("on_failure", "otherwise")

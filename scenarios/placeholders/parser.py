@@ -1,4 +1,4 @@
-"""Parses a text into a `Template`. Pure; each text is parsed once (the last 2048 are kept). Never raises.
+r"""Parses a text into a `Template`. Pure; each text is parsed once (the last 2048 are kept). Never raises.
 
     text        = { literal | placeholder }
     quoted      = "'" text "'" | '"' text '"'            all of a path or parameter; bars in it have no meaning
@@ -7,17 +7,93 @@
     path        = text | quoted
     text        may be quoted in a modifier, too, except in a regular expression
 
-`syntax` says where a literal ends. A brace that is not closed is literal. `rendering` evaluates what is parsed here.
+A backslash before `{`, `}` or (in a placeholder) `|` takes their meaning away; before these, two backslashes are one.
+Elsewhere a backslash is itself, so `C:\dir` needs no doubling. In a regular expression every backslash belongs to it,
+and so do `{2,}`, `\{`, `\p{L}`, braces and bars in brackets, and bars in parentheses. A brace that is not closed is
+literal.
+
+`mentions` and `outline` are what is known of a text before it is rendered. `rendering` evaluates what is parsed here.
 """
 
 import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier, ModifierError
-from scenarios.placeholders.syntax import INSIDE, OUTSIDE, RegexSyntax, Syntax
 from scenarios.placeholders.template import Literal, ModifierStep, Placeholder, Template, TemplateProblem
+from scenarios.placeholders.values import starts_in
 from scenarios.words import Text, placed, sentence
+
+
+class Syntax(Protocol):
+    """The rules of one place."""
+
+    def stop(self, text: str, start: int) -> int | None:
+        """Return where the literal that begins at `start` ends: at a brace or bar with a meaning; None: with the
+        text."""
+
+    def literal(self, raw: str, stopped: bool) -> Literal:
+        """Return the literal, as written and without its escapes. `stopped`: a brace or bar with a meaning follows."""
+
+
+class TextSyntax:
+    """Text, where each of `stops` has a meaning unless it is escaped."""
+
+    def __init__(self, escaped: str, stops: str) -> None:
+        self._special = re.compile(rf"(\\*)([{escaped}])")
+        self._escape = re.compile(rf"(\\+)([{escaped}])")
+        self._stops = stops
+
+    def stop(self, text: str, start: int) -> int | None:
+        found = (one for one in self._special.finditer(text, start) if len(one[1]) % 2 == 0 and one[2] in self._stops)
+        return next((one.end() - 1 for one in found), None)
+
+    def literal(self, raw: str, stopped: bool) -> Literal:
+        if "\\" not in raw:
+            return Literal(raw, raw)
+        followed = raw + "{" * stopped  # the backslashes before it are halved like all others
+        plain = self._escape.sub(lambda found: found[1][: len(found[1]) // 2] + found[2], followed)
+        return Literal(raw, plain[: len(plain) - stopped])
+
+
+OUTSIDE = TextSyntax("{}", stops="{")
+INSIDE = TextSyntax("{}|", stops="{}|")
+
+
+class RegexSyntax:
+    """A regular expression. It counts its parentheses and literal braces, so there is one object per expression."""
+
+    _TOKEN = re.compile(
+        r"\\[pPN]\{[^{}]*\}"  # a kind of character
+        r"|\\."
+        r"|\[\^?\]?(?:\\.|[^\]\\])*\]"  # a set of characters
+        r"|(?P<placeholder>\{(?=[^\W\d]))"
+        r"|(?P<one>[{}|()])",
+        re.DOTALL,
+    )
+
+    def __init__(self) -> None:
+        self._open = {"(": 0, "{": 0}
+
+    def stop(self, text: str, start: int) -> int | None:
+        return next((token.start() for token in self._TOKEN.finditer(text, start) if self._stops(token)), None)
+
+    def _stops(self, token: re.Match[str]) -> bool:
+        one = token["one"]
+        if one in ("(", "{"):
+            self._open[one] += 1
+        elif one in (")", "}"):
+            opening = "(" if one == ")" else "{"
+            self._open[opening] -= 1
+            return one == "}" and self._open["{"] < 0
+        return bool(token["placeholder"]) or (one == "|" and self._open["("] <= 0)
+
+    def literal(self, raw: str, stopped: bool) -> Literal:
+        return Literal(raw, raw)
+
 
 DEEPEST = 50
 """Placeholders in placeholders, from here on, are not parsed; they stay as written."""
@@ -200,3 +276,66 @@ def unknown(name: str, source: str) -> Text:
     if (suggested := did_you_mean(message, name, filter(str.isidentifier, MODIFIERS))) is not message:
         return suggested
     return sentence("bar_regular_expression_stands", text=message) if "|regex:" in source else message
+
+
+_NAME = re.compile(r"[^\W\d]\w*(?:[.\[].*)?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """`path`: as written, for example `attachments.0.type`. `source`: the placeholder. `is_doubled`: the placeholder is
+    all that another one has in its braces, `{{path}}`; then its value is the name of a field. `is_optional`: a modifier
+    says what becomes of a missing value.
+    """
+
+    path: str
+    source: str
+    is_doubled: bool = False
+    is_optional: bool = False
+
+
+def mentions(text: str) -> list[Mention]:
+    """Return the fields that are named by their names, in the order of the text. A name with a placeholder in it is not
+    known before the text is rendered, and one with spaces or other signs is no name: `{"a": 1}` is JSON.
+    """
+    return list(_in_template(parse(text))) if "{" in text else []
+
+
+def outline(text: str, filler: str) -> str:
+    """Return the text with `filler` in place of each character of a placeholder."""
+    parts = parse(text).parts
+    return "".join(part.raw if isinstance(part, Literal) else filler * len(part.source) for part in parts)
+
+
+def may_bring_marks(text: str, of_people: Container[str]) -> bool:
+    """Return whether a value can have marks of the parse mode. Those of people, in the fields `of_people`, are
+    escaped."""
+    return not all(isinstance(part, Literal) or _is_escaped(part, of_people) for part in parse(text).parts)
+
+
+def _is_escaped(part: Placeholder, of_people: Container[str]) -> bool:
+    path = part.path.literal if part.path and not part.is_quoted else None
+    brings_own = any(
+        step.modifier is None or step.modifier.chooses or step.name in ("raw", "code") for step in part.steps
+    )
+    return path is not None and starts_in(path.strip(), of_people) and not brings_own
+
+
+def _in_template(template: Template | None) -> Iterator[Mention]:
+    for part in template.parts if template else ():
+        if isinstance(part, Placeholder):
+            yield from _in_placeholder(part)
+
+
+def _in_placeholder(part: Placeholder) -> Iterator[Mention]:
+    path = part.path
+    inner = path.whole if path and not part.is_quoted else None
+    if path and path.literal is not None and not part.is_quoted and _NAME.fullmatch(path.literal.strip()):
+        is_optional = any(step.modifier is None or step.modifier.sees_null for step in part.steps)
+        yield Mention(path.literal.strip(), part.source, is_optional=is_optional)
+    elif inner and inner.path and inner.path.literal is not None and not inner.steps:
+        yield Mention(inner.path.literal.strip(), part.source, is_doubled=True)
+    else:
+        yield from _in_template(path)
+    for step in part.steps:
+        yield from _in_template(step.parameter)

@@ -22,7 +22,7 @@ from core.model.question import AnswerState
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from core.sentence import Text
 from core.updates.answer_words import totals_lines
-from scenarios.sending.phrases import moment
+from scenarios.sending.person import moment
 from scenarios.words import in_language, sentence
 
 _NAMES = 35

@@ -27,10 +27,10 @@ from scenarios.bot.nodes import MapNode, Node, plain, plain_mapping
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.times import read_duration
 from scenarios.check import Checked
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
-from scenarios.loader.problem import Problem, Problems
+from scenarios.loader.reading import Problem, Problems
 from scenarios.placeholders.values import as_moment, as_text, is_list
 from scenarios.rehearsal import Outcomes
 from scenarios.schema.rules import as_list, complaint

@@ -29,9 +29,9 @@ from scenarios.actions import Actions, installed_actions, own_actions
 from scenarios.bot import Place
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import FAULTS

@@ -47,7 +47,7 @@ from couriers.sending.interface import Halted
 from couriers.sending.runtime import Runtime
 from scenarios.actions import installed_actions
 from scenarios.execution.schedules import schedules_tube
-from scenarios.execution.waiting.slow_steps import slow_tubes
+from scenarios.execution.step_executor import slow_tubes
 from scenarios.sending import following
 from tests.support.servers import Server
 from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people

@@ -11,11 +11,10 @@ from core.model.people import User
 from core.processes.register import BotFault, BotFaults
 from delivery.http.services import ApiServices
 from scenarios.bot.data import Data
-from scenarios.check.reloading import ActiveBot
 from scenarios.engine import completed, failed
-from scenarios.execution.last_good import LastGood
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.runs import Runs, StoredRun, run_id
-from scenarios.execution.versions import Versions
+from scenarios.execution.versions import LastGood, Versions
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
 from scenarios.loader import load

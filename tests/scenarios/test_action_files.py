@@ -7,7 +7,7 @@ import pytest
 
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader import load
 from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder

@@ -116,5 +116,6 @@ def test_a_loop_that_collects_is_stored_and_read_again_and_nothing_follows_too_e
         )
         assert effects.released == ((0, 1),)
         assert after.steps[(0, 1)].values.results["results"] == [{"outcome": "completed"}] * count
-    entry = runs.decode(runs.encode((0, 0), Ending(State.COMPLETED, splice=Splice((), True, (), ("a",), 2)), 1))
+    ending = Ending(State.COMPLETED, splice=Splice((), True, (), ("a",), 2))
+    entry = runs.decode_entry(runs.encode_entry((0, 0), ending, 1))
     assert (entry.collect, entry.at_once) == (("a",), 2)

@@ -11,7 +11,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from couriers.telegram_bot.client import NamedCalls
 from scenarios.bot.new_bot import TEACHER
-from scenarios.check.reloading import ActiveBot, watch
+from scenarios.execution.active_bot import ActiveBot, watch
 from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
 from tests.support.stack import Stack

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from scenarios.check.reloading import ActiveBot, watch
+from scenarios.execution.active_bot import ActiveBot, watch
 from tests.support.waiting import until
 
 HELLO = "start: {actions: [{type: send, text: hello}]}\n"

@@ -8,7 +8,7 @@ from cli.main import main
 from core.sentence import replace_texts
 from scenarios.bot.new_bot import TEACHER
 from scenarios.check import check
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader import load
 from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder

@@ -147,7 +147,7 @@ def test_a_sentence_has_a_text_in_each_language(
 def test_a_run_keeps_the_sentence_of_an_error_and_its_english_text(error: Text) -> None:
     action = Action("send", {}, Place("a.yaml"))
     scenario = Scenario("a.b", "b", (action,), Place("a.yaml"))
-    entry = runs.decode(runs.encode((0, 0), failed(error), 1))
+    entry = runs.decode_entry(runs.encode_entry((0, 0), failed(error), 1))
     run = runs.replay(["a.b"], 0, [entry], Bot({"a.b": scenario}))
     ending = run.steps[0, 0].ending
     assert ending is not None

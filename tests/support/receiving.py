@@ -18,7 +18,7 @@ from core.updates.ingress import Ingress
 from couriers.inbound import events_ingress
 from couriers.receiving.poller import Poller, PollerLease, Source
 from scenarios.bot.new_bot import TEACHER
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions
 from tests.support.stack import TENANT

@@ -43,12 +43,11 @@ from core.services import Services, open_services
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from scenarios.bot.new_bot import TEACHER
-from scenarios.check.reloading import ActiveBot, fingerprint
 from scenarios.context import ScenarioServices, Telegram
-from scenarios.execution.last_good import LastGood
+from scenarios.execution.active_bot import ActiveBot, fingerprint
 from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions
-from scenarios.execution.versions import Versions
+from scenarios.execution.versions import LastGood, Versions
 from scenarios.plugins import started
 
 

@@ -17,7 +17,7 @@ from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.characters import counted
 from scenarios.bot.times import read_duration
 from scenarios.check import Checked, check
-from scenarios.check.reloading import ActiveBot, Fingerprint, fingerprint
+from scenarios.execution.active_bot import ActiveBot, Fingerprint, fingerprint
 from scenarios.testing.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
 from scenarios.testing.conversation import Conversation, NoSuchButton
 from scenarios.testing.played_bot import PlayedBot, open_store

@@ -22,7 +22,7 @@ from scenarios.actions import installed_actions
 from scenarios.bot import new_bot
 from scenarios.check import Checked, check
 from scenarios.converter import convert
-from scenarios.loader.problem import Problem
+from scenarios.loader.reading import Problem
 from scenarios.schema.reference import scenario_schema
 from scenarios.words import LANGUAGES, in_language
 

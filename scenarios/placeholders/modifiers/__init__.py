@@ -5,7 +5,7 @@ value stays as it is and the author gets a warning (C-56). Null and what is miss
 those that are about just that (`sees_null`). A new modifier is one function in a file here.
 """
 
-from scenarios.placeholders.modifiers import arithmetic, conditions, dates, formats, text
+from scenarios.placeholders.modifiers import conditions, dates, numbers, text
 from scenarios.placeholders.modifiers.table import MODIFIERS, PARAMETER, Modifier, ModifierError
 
 __all__ = [
@@ -13,9 +13,8 @@ __all__ = [
     "PARAMETER",
     "Modifier",
     "ModifierError",
-    "arithmetic",
     "conditions",
     "dates",
-    "formats",
+    "numbers",
     "text",
 ]

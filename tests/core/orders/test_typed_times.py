@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.orders.check import TimePassed, TypedTime, read_time
-from scenarios.sending.phrases import duration, moment
+from scenarios.sending.person import duration, moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=MOSCOW)

@@ -9,11 +9,10 @@ from core.queue import NewTask, Queue
 from core.redis.store import Store
 from scenarios.bot.data import Data
 from scenarios.bot.new_bot import TEACHER
-from scenarios.check.reloading import ActiveBot
 from scenarios.engine import completed, failed
-from scenarios.execution.last_good import LastGood
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.runs import Runs, run_id
-from scenarios.execution.versions import Versions
+from scenarios.execution.versions import LastGood, Versions
 from scenarios.stores.forms import FormAnswer, Forms
 from tests.delivery.console.conftest import Person
 

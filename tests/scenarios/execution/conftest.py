@@ -20,8 +20,8 @@ from couriers.sending.interface import Message, Outcome, Sent
 from providers.models import FileCache, Models
 from scenarios.action_files import LiveTypes
 from scenarios.actions import installed_actions
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.conversations import StoredConversations
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.process import Process, ProcessOptions

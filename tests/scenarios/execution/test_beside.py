@@ -4,7 +4,7 @@ import pytest
 
 from core.model.people import Group, User, UserChange
 from scenarios.bot.new_bot import TEACHER
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.inspection.bots import BotReader
 from tests.sandbox.bot_api_clients import BotApi, bot_api
 from tests.scenarios.execution.conftest import PERSON, Installation

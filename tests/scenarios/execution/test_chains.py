@@ -9,9 +9,9 @@ from core.errors import StoreUnavailable
 from core.model.people import Group, User
 from core.redis.store import Store
 from core.updates.events import identity, person_of
-from scenarios.check.reloading import ActiveBot
 from scenarios.context import Context
 from scenarios.engine import Ending, completed
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.runs import RunGone, Runs, run_id
 from scenarios.execution.versions import Versions
 from scenarios.schema import ActionType, Attributes

@@ -9,7 +9,7 @@ import pytest
 
 from core.model.delivery import Accepted
 from core.redis.cancel_and_wait import cancel_and_wait
-from scenarios.execution.waiting.delivery_ends import DeliveryEnds
+from scenarios.execution.parking import DeliveryEnds
 from tests.support.stack import TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
 

@@ -11,9 +11,9 @@ import pytest
 from core.model.people import Group, User
 from couriers.telegram_bot import CHANNEL
 from scenarios.bot.nodes import MapNode, plain_mapping
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader.composer import compose
-from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Problems
 from scenarios.testing.bot_tests import PERSON
 from scenarios.testing.conversation import ACTS, Conversation
 from scenarios.testing.played_bot import PlayedBot, open_store

@@ -212,7 +212,7 @@ async def test_a_broadcast_returns_its_verdict(installation: Installation) -> No
 async def test_a_broadcast_reaches_the_people_who_fulfil_a_condition_once_each_and_is_reported(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scenarios.sending.audience.IN_DELIVERY", 2)  # 4 people, in two deliveries
+    monkeypatch.setattr("scenarios.sending.addressees.IN_DELIVERY", 2)  # 4 people, in two deliveries
     installation.write("variables.yaml", "person: {slot: text}")
     installation.actions("""
     - {type: set, variables: {person.slot: "{event_text}"}}

@@ -10,7 +10,7 @@ from providers.models import FileCache, Models
 from providers.models.openai import OpenAi
 from providers.models.programs import Espeak
 from sandbox.state import Fault, Rule, SandboxState
-from scenarios.execution.waiting.slow_steps import CONCURRENCY
+from scenarios.execution.step_executor import CONCURRENCY
 from tests.providers.models.conftest import MINUTE, client, openai, probe, programs, service, state
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import until

@@ -14,8 +14,7 @@ from core.redis.store import Store
 from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending, completed
 from scenarios.execution.handlers import suspension
-from scenarios.execution.waiting import waits
-from scenarios.execution.waiting.waits import WaitsFor
+from scenarios.execution.runs import WaitsFor, decode_wait, encode_wait
 from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.scenarios.execution.test_waiting import Gate, no_event_is_handled, parked
@@ -65,7 +64,7 @@ def test_a_run_keeps_its_turn_ten_minutes_for_its_answers_and_one_for_anything_e
     ],
 )
 def test_what_a_step_waits_for_is_read_as_it_was_written(waiting: WaitsFor) -> None:
-    assert waits.decode(waits.encode(waiting)) == waiting
+    assert decode_wait(encode_wait(waiting)) == waiting
 
 
 async def lines(installation: Installation, *texts: str) -> list[str]:

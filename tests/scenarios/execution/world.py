@@ -25,12 +25,10 @@ from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.opening import ScenarioOptions, open_services
+from scenarios.execution.parking import DeliveryEnds, Parking
 from scenarios.execution.runs import Runs, run_id
-from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.step_executor import SlowSteps, StepExecutor
 from scenarios.execution.versions import Versions
-from scenarios.execution.waiting.delivery_ends import DeliveryEnds
-from scenarios.execution.waiting.parking import Parking
-from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.schema import ActionType, Attributes
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables

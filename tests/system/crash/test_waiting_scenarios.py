@@ -15,7 +15,7 @@ from core.model.clock import to_ms
 from core.model.question import AnswerKind, Option, Question
 from core.redis.keys import KEYS
 from scenarios.bot.model import Variable
-from scenarios.check.reloading import ActiveBot
+from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.schedules import Schedules, schedules_tube
 from scenarios.schema.variables import APPEND, Change, change_of

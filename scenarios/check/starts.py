@@ -10,7 +10,7 @@ from scenarios.bot.data import Data
 from scenarios.engine.graph import spliced_names
 from scenarios.engine.triggers import ALWAYS, compared
 from scenarios.loader.files import GROUP_TRIGGERS, TRIGGERS
-from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Problems
 from scenarios.schema import ActionType, Type
 from scenarios.schema.types import KEYBOARD, SCENARIOS
 from scenarios.words import Sentence, sentence

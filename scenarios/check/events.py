@@ -11,12 +11,11 @@ from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import Scalar
 from scenarios.bot.times import Schedule
-from scenarios.check.paths.starts import closure, goals, reached, spliced, targets_of
-from scenarios.check.step import CheckedStep
-from scenarios.check.texts import placed_texts
-from scenarios.loader.problem import Problems
-from scenarios.loader.reading import Reader
-from scenarios.placeholders.mentions import mentions
+from scenarios.check.names import placed_texts
+from scenarios.check.starts import closure, goals, reached, spliced, targets_of
+from scenarios.check.visible import CheckedStep
+from scenarios.loader.reading import Problems, Reader
+from scenarios.placeholders.parser import mentions
 from scenarios.placeholders.values import names_in
 from scenarios.schema import ActionType
 from scenarios.schema.types import KEYBOARD

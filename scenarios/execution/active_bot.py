@@ -2,7 +2,7 @@
 
 Guarantees: a changed file is in force within about two seconds, without a restart (C-13). A version with mistakes is
 reported, one log line for each with file, line and column, and the last good version stays active, also over a restart
-(`scenarios.execution.last_good`). A bot that never had a good version runs as far as it can be read, until one follows.
+(`scenarios.execution.versions`). A bot that never had a good version runs as far as it can be read, until one follows.
 Reading and checking happen in a thread, so events go on.
 """
 

@@ -6,11 +6,10 @@ from scenarios.bot import SECTIONS, Bot, Place
 from scenarios.bot.button_data import normalise
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
-from scenarios.check.step import CheckedStep
+from scenarios.check.visible import CheckedStep
 from scenarios.engine.graph import SPLICING
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS
-from scenarios.loader.problem import Problems
-from scenarios.loader.reading import Reader
+from scenarios.loader.reading import Problems, Reader
 from scenarios.loader.trigger_files import find_scenario
 from scenarios.schema.types import has_placeholder
 from scenarios.words import sentence

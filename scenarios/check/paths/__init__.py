@@ -1,1 +1,0 @@
-"""Checks of the paths through a bot: what starts, what is reached, what repeats."""

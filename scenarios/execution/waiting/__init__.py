@@ -1,1 +1,0 @@
-"""Waiting of runs: for the end of a delivery, for a slow step, for a moment."""
