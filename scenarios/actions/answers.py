@@ -17,7 +17,7 @@ from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Anything, Duration, Flag, Text
 from scenarios.schema.rules import as_list
-from scenarios.telegram.calls import call, required_bot
+from scenarios.telegram import call, required_bot
 from scenarios.words import sentence
 
 

@@ -27,7 +27,7 @@ from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, BotMessage
 from scenarios.sending.orders import reply
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
-from scenarios.telegram.calls import TelegramRefused, call
+from scenarios.telegram import TelegramRefused, call
 from scenarios.words import sentence
 
 DEFAULT_MESSAGES, MOST_MESSAGES = 20, 100

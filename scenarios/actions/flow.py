@@ -9,7 +9,7 @@ from core.errors import Invalid
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending, failed
-from scenarios.engine.splicing import ITEM, MOST_ITEMS, branch, for_each, splice
+from scenarios.engine.run import ITEM, MOST_ITEMS, branch, for_each, splice
 from scenarios.placeholders.values import is_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
@@ -18,7 +18,7 @@ from scenarios.schema.conditions import Cases, chosen
 from scenarios.schema.conversion import text
 from scenarios.schema.rules import MODES, RULES, VALIDATOR_RULES, Rules, ending
 from scenarios.stores import step_results
-from scenarios.telegram.authorisation import is_member
+from scenarios.telegram import is_member
 from scenarios.words import sentence
 
 

@@ -15,7 +15,7 @@ from core.model.people import id_text
 from providers.sign_in import SignIn
 from providers.sign_in.sign_in import sign_out as sign_user_out
 from scenarios.context import Context
-from scenarios.telegram.authorisation import denial
+from scenarios.telegram import denial
 from scenarios.words import sentence
 
 ADMIN = "admin"

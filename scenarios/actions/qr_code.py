@@ -13,7 +13,7 @@ from scenarios.engine import Ending, completed
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.schema.conversion import invalid
-from scenarios.telegram.calls import call
+from scenarios.telegram import call
 from scenarios.words import sentence
 
 _LONGEST = 900

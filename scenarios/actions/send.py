@@ -44,7 +44,7 @@ from scenarios.sending.message import (
 )
 from scenarios.sending.results import stored
 from scenarios.stores.people import People
-from scenarios.telegram.authorisation import denial
+from scenarios.telegram import denial
 from scenarios.words import sentence
 
 _NOTHING = failed(sentence("nothing_send_no_text"))

@@ -14,8 +14,7 @@ from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results
-from scenarios.telegram.authorisation import find_person
-from scenarios.telegram.calls import TelegramRefused, call, required_bot, required_group
+from scenarios.telegram import TelegramRefused, call, find_person, required_bot, required_group
 from scenarios.words import Sentence, sentence, together
 
 _DONE = ("USER_ALREADY_PARTICIPANT", "HIDE_REQUESTER_MISSING")

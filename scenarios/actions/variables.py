@@ -1,5 +1,5 @@
-"""Changes variables: `set` of the person, of the chat, of the run and of the bot, `reserve` with a limit and a way back
-(C-93, C-105).
+"""Changes what a bot remembers: variables of the person, of the chat, of the run and of the bot, reserved places, with
+a limit and a way back, and the state of a person (C-67, C-93, C-105).
 
 A reserved place stands in two lists of one name that variables.yaml declares: that of the bot has the places of all
 people, that of the person its own. Guarantees: of many people at the same moment no more get a place than it has room
@@ -8,7 +8,7 @@ for; a repeat of the step changes nothing twice; only the person that has a plac
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from itertools import groupby
 from typing import Annotated
 
@@ -18,13 +18,13 @@ from msgspec import Struct
 from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from scenarios.bot.data import Data
-from scenarios.bot.model import STORED_SCOPES
+from scenarios.bot.model import STATE_EXPIRE, STATES_SECTION, STORED_SCOPES
 from scenarios.context import Context
 from scenarios.engine import Ending, completed, failed
 from scenarios.placeholders.values import as_text, is_list
 from scenarios.rehearsal import RehearsedStep
-from scenarios.schema import ActionType, Attributes, Own, conversion
-from scenarios.schema.attributes import Count, Duration, Flag, Text
+from scenarios.schema import ActionType, Attributes, Own, Seen, conversion
+from scenarios.schema.attributes import Count, Duration, Flag, Text, TextOrEmpty
 from scenarios.schema.variables import (
     APPEND,
     REMOVE,
@@ -37,6 +37,7 @@ from scenarios.schema.variables import (
     ending_of_changes,
 )
 from scenarios.stores import step_results
+from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 from scenarios.words import sentence
 
@@ -260,4 +261,46 @@ RESERVE = ActionType(
     },
     execute=execute_reserve,
     rehearse=rehearse_reserve,
+)
+
+
+_STATE_LASTS = timedelta(seconds=600)
+_NO_STATE = failed(sentence("no_user_state"))
+
+
+class UserAttributes(Attributes, frozen=True):
+    """`user_id`: the person."""
+
+    user_state: Annotated[TextOrEmpty, Seen('The name of the state; `""` clears it.', may_be_empty=True)] = None
+    expire: Annotated[Duration, Seen("How long the state lasts.", default="600s")] = None
+    user_id: Annotated[Text, Seen()] = ""
+
+    def lifetime(self, settings: Mapping[str, Data]) -> timedelta:
+        """Return how long the state lasts. Raises Invalid FIELD_INVALID."""
+        section = settings.get(STATES_SECTION)
+        written = section.get(STATE_EXPIRE) if isinstance(section, Mapping) else None
+        found = conversion.duration(written, STATE_EXPIRE) if self.expire is None else self.expire
+        return _STATE_LASTS if found is None else found
+
+
+async def execute_user(context: Context, written: UserAttributes) -> Ending:
+    """Set the state of a person. Raises Refused."""
+    if written.user_state is None:
+        return _NO_STATE
+    people = People(context.services.core.store, context.services.tenant)
+    lifetime = written.lifetime(context.bot.settings)
+    await people.set_state(context.channel, written.user_id, written.user_state, lifetime)
+    return completed()
+
+
+def rehearse_user(step: RehearsedStep, written: UserAttributes) -> Ending:
+    return _NO_STATE if written.user_state is None else completed()
+
+
+USER = ActionType(
+    name="user",
+    help="Sets the state of the person, which the triggers of the kind `state` compare with.",
+    attributes=UserAttributes,
+    execute=execute_user,
+    rehearse=rehearse_user,
 )

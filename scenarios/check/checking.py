@@ -17,11 +17,10 @@ from scenarios.check.chains import (
     check_replaced_texts,
     check_sizes,
 )
-from scenarios.check.events import check_event, starts_of
 from scenarios.check.messages import check_attachments, check_message, check_sending, tags_of
 from scenarios.check.names import check_compared, check_names, check_reserved, check_texts, check_variables
 from scenarios.check.references import References
-from scenarios.check.starts import check_starts, check_triggers
+from scenarios.check.starts import check_event, check_starts, check_triggers, starts_of
 from scenarios.check.visible import CheckedStep, Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS

@@ -20,7 +20,7 @@ from scenarios.bot.event_fields import with_derived
 from scenarios.bot.model import role_refusal
 from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end, failed, handled, skipped
 from scenarios.engine.graph import explain
-from scenarios.engine.splicing import unknown_scenario
+from scenarios.engine.run import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
 from scenarios.placeholders.attributes import prepare
 from scenarios.rehearsal import Outcomes, RehearsedStep, node_of, play

@@ -17,7 +17,7 @@ from scenarios.bot.model import SCOPES, Variable
 from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.bot.times import NAMES, SECONDS
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
-from scenarios.engine.splicing import ITEM
+from scenarios.engine.run import ITEM
 from scenarios.engine.states import OUTCOMES, State
 from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType

@@ -1,7 +1,9 @@
 """One process of the scenarios: its workers, the bots that it serves, the wake-ups, the purge of old runs.
 
 All bots share the workers: a task is handled by the bot of its tenant, and by no other. The tubes serve tenants by
-turns (docs/decisions/0015), so a busy one delays the others by its turn only.
+turns (docs/decisions/0015), so a busy one delays the others by its turn only. The bots share besides only the reader of
+the ends of deliveries and the parked runs. While nothing happens a bot costs nothing: it has no worker, no timer and no
+connection of its own.
 """
 
 import asyncio
@@ -15,23 +17,106 @@ from core.queue import Attempt, Result, Retry, Suspend, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
 from core.updates import events
+from core.updates.events import Events
 from couriers.inbound import bot_calls_by_channel
 from scenarios.actions import installed_actions
 from scenarios.context import ScenarioServices
 from scenarios.execution.active_bot import ActiveBot, watch
-from scenarios.execution.driver import PATIENCE
+from scenarios.execution.answers import QuestionAnswers
+from scenarios.execution.driver import PATIENCE, Driver
+from scenarios.execution.handlers import Handlers
+from scenarios.execution.menus import Menus
 from scenarios.execution.parking import DeliveryEnds, Parking
 from scenarios.execution.runs import Runs
-from scenarios.execution.schedules import schedules_tube
-from scenarios.execution.step_executor import CONCURRENCY, slow_tubes
-from scenarios.execution.tenant_bot import TenantBot
-from scenarios.execution.versions import Versions
+from scenarios.execution.schedules import Schedules, schedules_tube
+from scenarios.execution.step_executor import CONCURRENCY, SlowSteps, StepExecutor, slow_tubes
+from scenarios.execution.versions import LastGood, Versions
 from scenarios.schema import ActionType
 from scenarios.sending.following import CONCURRENCY as STATUSES_AT_ONCE
 from scenarios.sending.following import TUBE as STATUSES
-from scenarios.sending.following import statuses_tube
+from scenarios.sending.following import FollowedDeliveries, statuses_tube
+from scenarios.stores.people import People
+from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
+
+
+class TenantBot:
+    """`active`: its files. `beside`: the dialog of teachers, for a bot other than itself. `types`: the action types by
+    name. `secrets`: those that no error may show, by the names of their variables. `patience`, `is_stepped`: see
+    `ProcessOptions`.
+    """
+
+    def __init__(
+        self,
+        services: ScenarioServices,
+        active: ActiveBot,
+        types: Mapping[str, ActionType],
+        ends: DeliveryEnds,
+        parking: Parking,
+        secrets: Mapping[str, str] | None = None,
+        patience: float = PATIENCE,
+        beside: ActiveBot | None = None,
+        *,
+        is_stepped: bool = False,
+    ) -> None:
+        store, client, tenant = services.core.store, services.core.client, services.tenant
+        self.tenant = tenant
+        self.active = active
+        versions = Versions(store)
+        self.last_good = LastGood(store, versions, tenant, active, beside)
+        runs = Runs(store, versions, tenant)
+        executor = StepExecutor(services, types, active.folder, secrets)
+        self._slow = SlowSteps(client, runs, executor, parking)
+        driver = Driver(runs, executor, services.core.deliveries, ends, parking, self._slow, patience)
+        self._handlers = Handlers(
+            active,
+            People(store, tenant),
+            Variables(store, tenant),
+            versions,
+            runs,
+            driver,
+            QuestionAnswers(store, tenant, runs, executor, parking),
+            bot_calls_by_channel(client, tenant),
+            tenant,
+            store.shards,
+            services.core.directory.users,
+            Events(client, tenant),
+            beside,
+        )
+        self._followed = FollowedDeliveries(services.core, tenant, services.timezone, is_stepped=is_stepped)
+        self._schedules = Schedules(services, active, is_stepped=is_stepped)
+        self._menus = Menus(services.telegram, store, active, beside) if services.telegram else None
+
+    async def open(self) -> None:
+        """Put the version in force, and arm its schedules. Raises StoreError."""
+        await self.last_good.restore()
+        await self._schedules.arm_all()
+
+    async def keep(self) -> None:
+        """Follow the changes of the files, until cancelled: the stored version, the schedules, the menus."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.last_good.keep(), name=f"version of {self.tenant}")
+            group.create_task(self._schedules.keep(), name=f"schedules of {self.tenant}")
+            if self._menus:
+                group.create_task(self._menus.keep(), name=f"menus of {self.tenant}")
+
+    async def search_dates(self) -> None:
+        """Search for the dates of people anew: one is about to change. Raises StoreError."""
+        await self._schedules.search_dates()
+
+    async def handle_event(self, attempt: Attempt) -> Result:
+        return await self._handlers.handle_event(attempt)
+
+    async def handle_moment(self, attempt: Attempt) -> Result:
+        return await self._schedules.handle(attempt)
+
+    async def handle_status(self, attempt: Attempt) -> Result:
+        return await self._followed.handle(attempt)
+
+    async def handle_slow_step(self, attempt: Attempt) -> Result:
+        return await self._slow.handle(attempt)
+
 
 _MAINTAIN_EVERY = 3600.0
 _MOMENTS = 10

@@ -29,7 +29,7 @@ from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import unmet
 from scenarios.schema.declaration import Interaction
-from scenarios.telegram.authorisation import denial
+from scenarios.telegram import denial
 from scenarios.words import Text, placed, sentence
 
 log = logging.getLogger(__name__)

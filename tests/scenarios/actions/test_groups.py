@@ -9,7 +9,7 @@ import pytest
 
 from core.model.people import User
 from scenarios.bot import Bot, Role
-from scenarios.telegram.authorisation import ANONYMOUS_ADMINISTRATOR, denial
+from scenarios.telegram import ANONYMOUS_ADMINISTRATOR, denial
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 

@@ -16,9 +16,9 @@ from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
 from sandbox.state import Fault, Rule, SandboxState
-from scenarios.actions import own_actions, speech
-from scenarios.actions.completion import COMPLETION
-from scenarios.actions.speech import FROM_SPEECH, TO_SPEECH
+from scenarios.actions import models as actions_of_models
+from scenarios.actions import own_actions
+from scenarios.actions.models import COMPLETION, FROM_SPEECH, TO_SPEECH
 from scenarios.engine import Ending, State
 from tests.providers.models.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
 from tests.scenarios.actions.contexts import EVENT, context_of, executed
@@ -212,7 +212,7 @@ async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
     models: Models, folder: Path, telegram: NamedCalls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file_id = await uploaded(telegram, folder, TONES["opus"])
-    monkeypatch.setattr(speech, "MOST_BYTES", 1000)
+    monkeypatch.setattr(actions_of_models, "MOST_BYTES", 1000)
     context = context_of(folder, models, {"audio_file_id": file_id}, telegram=telegram)
     assert (await error(executed(FROM_SPEECH, context))).startswith("AUDIO_TOO_LARGE")
 

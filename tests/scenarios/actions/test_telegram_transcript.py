@@ -10,7 +10,7 @@ from couriers.telegram_bot.client import NamedCalls
 from scenarios.bot import Bot, BotCommand
 from scenarios.execution.menus import Menus
 from scenarios.execution.opening import ScenarioOptions, open_services
-from scenarios.telegram.authorisation import denial
+from scenarios.telegram import denial
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, compare, relay, shown, what_came
 from tests.sandbox.bot_api_clients import ANNA, GROUP, BotApi

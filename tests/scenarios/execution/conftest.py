@@ -22,8 +22,7 @@ from scenarios.action_files import LiveTypes
 from scenarios.actions import installed_actions
 from scenarios.context import ScenarioServices
 from scenarios.execution.active_bot import ActiveBot
-from scenarios.execution.conversations import StoredConversations
-from scenarios.execution.opening import ScenarioOptions, open_services
+from scenarios.execution.opening import ScenarioOptions, StoredConversations, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import run_id
 from scenarios.inspection.runs import RunReader, RunView

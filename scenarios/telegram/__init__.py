@@ -1,1 +1,0 @@
-"""Calls of the Bot API of Telegram for actions: members, rights, recordings."""
