@@ -5,8 +5,7 @@ from datetime import timedelta
 from importlib import import_module
 
 from core.answers import AnswerNumbers
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store

@@ -20,8 +20,7 @@ from cli.settings.settings import Configuration, Settings
 from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import Choices, ReceivedMessages
 from core.directory.importing import Importing
 from core.errors import SetupError
 from core.monitoring import Recorder

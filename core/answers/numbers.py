@@ -25,8 +25,7 @@ from core.answers.answers import (
     written_value,
 )
 from core.answers.values import AskedInText, TextAnswer, meaning, written_answer
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessage
+from core.deliveries.received import Choices, ReceivedMessage
 from core.errors import NotFound
 from core.model.clock import in_ms
 from core.model.contacts.addresses import canonical

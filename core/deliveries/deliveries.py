@@ -7,11 +7,15 @@ Called by `delivery/`, which validates requests. `lua/delivery/functions/enqueue
 `couriers.sending.runtime`.
 """
 
+import hashlib
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
@@ -22,7 +26,6 @@ from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.listing import ListFilter, Listing, SentMessage
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
-from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.of_person import DeliveriesOfPerson
 from core.deliveries.retry import Retrier
 from core.errors import (
@@ -42,6 +45,7 @@ from core.model.history import History
 from core.model.history_key import HistoryKey, Id, code_of
 from core.model.states import DeliveryState, Status, Verdict
 from core.redis.connection import Word
+from core.redis.keys import KEYS
 from core.redis.store import Argument, Store
 
 EnqueueCall = tuple[HistoryKey, Sequence[Argument]]
@@ -60,6 +64,14 @@ _REFUSALS: dict[str, Refused] = {
     "foreign": Forbidden("HISTORY_KEY_FOREIGN", "This history key belongs to another tenant.", "history_key"),
     "payload": Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request."),
 }
+
+
+class _StoredResult(Struct):
+    fingerprint: str
+    answer: tuple[str, str, str, str, int] | None = None
+
+
+_decode_result = msgspec.json.Decoder(_StoredResult, strict=False).decode
 
 
 class Deliveries:
@@ -110,8 +122,18 @@ class Deliveries:
                 return _accepted(key, [*reply, *counted[1:]], delivery.quota)
 
     async def first_result(self, delivery: NewDelivery, repeat: Repeat) -> Accepted | None:
-        """Return the result that the first request with this Idempotency-Key got; None if there was none."""
-        return await read_first_result(self._store, delivery, repeat)
+        """Return the result that the first request with this Idempotency-Key got; None if there was none. It is in the
+        shard of the delivery: of its lane, of its sender if that had a quota, else of the key.
+        """
+        names = (repeat.key, str(delivery.sender.id), delivery.lane or "")
+        key_shards = (delivery.history_key.shard,) if delivery.history_key else ()
+        for shard in {*(self._store.shard_of(name) for name in names if name), *key_shards}:
+            key = KEYS["idempotency"].at(shard, delivery.tenant, _repeat_hash(repeat.key))
+            text = await self._store.command("GET", key)
+            stored = _decode_result(text) if text else None
+            if stored and stored.answer and stored.fingerprint == repeat.fingerprint:
+                return _first_result(shard, *stored.answer)
+        return None
 
     def shard_for(self, delivery: NewDelivery, repeat: Repeat | None) -> int | None:
         """Return the shard of a delivery: of its history key, of the delivery that it follows, or of its lane, else of
@@ -313,7 +335,7 @@ def _enqueue_arguments(
 ) -> Sequence[Argument]:
     due = to_ms(delivery.deliver_at) if delivery.deliver_at else 0
     expires = to_ms(delivery.expires_at) if delivery.expires_at else 0
-    repeat_key = repeat_hash(repeat.key) if repeat else ""
+    repeat_key = _repeat_hash(repeat.key) if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
     asked = to_ms(delivery.moved_from) if delivery.moved_from else 0
     held_to: list[Word] = [quota.limit, in_ms(quota.period)] if quota else []
@@ -362,3 +384,13 @@ def _position(cursor: str | None) -> int:
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
         raise malformed_cursor()
     return int(cursor)
+
+
+def _repeat_hash(key: str) -> str:
+    """Return an Idempotency-Key as a part of a Redis key: it may contain anything."""
+    return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+
+
+def _first_result(shard: int, suffix: str, state: str, due: str, asked: str, recipients: int) -> Accepted:
+    key = HistoryKey.of(shard, suffix)
+    return Accepted(key, DeliveryState(state), from_ms(due), _optional_time(asked), recipients, True)

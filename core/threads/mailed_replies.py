@@ -1,4 +1,4 @@
-"""Replies by mail: a mail to an address of `core.deliveries.reply_addresses` becomes an event, as in a messenger.
+"""Replies by mail: a mail to an address of `core.deliveries.received` becomes an event, as in a messenger.
 
 The address decides to which delivery and person a mail belongs. If its author is another one, or is forged, the event
 is `unverified`: it is passed on with a mark, and confirms nothing. Nothing of a mail is kept but its new words and its
@@ -19,9 +19,14 @@ from msgspec import to_builtins
 from core.answers import AnsweredMessage, AnswerNumbers
 from core.answers.numbers import TextMeaning
 from core.deliveries.delivery_reports import DeliveryReports
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessage, ReceivedMessages
-from core.deliveries.reply_addresses import MailedRecipient, ReplyAddresses, tokens_in
+from core.deliveries.received import (
+    Choices,
+    MailedRecipient,
+    ReceivedMessage,
+    ReceivedMessages,
+    ReplyAddresses,
+    tokens_in,
+)
 from core.directory import Directory
 from core.errors import Refused, StoreError
 from core.model.contacts.addresses import canonical

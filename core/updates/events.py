@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from core.answers import AnswerNumbers, Answers, is_anonymous_token, is_token
 from core.answers.numbers import TextMeaning
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessage, ReceivedMessages
+from core.deliveries.received import Choices, ReceivedMessage, ReceivedMessages
 from core.errors import Invalid, Refused
 from core.model.clock import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name

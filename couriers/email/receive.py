@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from core.deliveries.reply_addresses import tokens_in
+from core.deliveries.received import tokens_in
 from core.errors import AdaError, Refused, SetupError, StoreError
 from couriers.email.server import Encryption, encryption_of, parameters_of, split_url
 from couriers.receiving.poller import Page

@@ -13,7 +13,7 @@ from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.reply_addresses import MailedPlace
+from core.deliveries.received import MailedPlace
 from core.model.contacts.addresses import is_group
 from core.model.contacts.subscription import Subscription
 from core.model.content import Button, Content, Feature

@@ -15,8 +15,7 @@ from datetime import timedelta
 
 from core.answers import AnswerNumbers
 from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
 from core.errors import Invalid, StoreError
 from core.model.clock import from_ms, in_ms

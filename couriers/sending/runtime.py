@@ -27,9 +27,7 @@ from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
-from core.deliveries.reply_addresses import ReplyAddresses
+from core.deliveries.received import Choices, ReceivedMessages, ReplyAddresses
 from core.directory.directory import Directory
 from core.directory.preferences import PreferenceTokens
 from core.directory.subscriptions import Subscriptions

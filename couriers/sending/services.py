@@ -11,9 +11,7 @@ from datetime import timedelta
 from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
-from core.deliveries.reply_addresses import ReplyAddresses
+from core.deliveries.received import Choices, ReceivedMessages, ReplyAddresses
 from core.directory.preferences import PreferenceTokens
 from core.directory.subscriptions import Subscriptions
 from core.model.clock import Backoff

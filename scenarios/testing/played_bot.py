@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Protocol
 
-from core.deliveries.numbered_choices import Choices
+from core.deliveries.received import Choices
 from core.model.content import Button, Content, ParseMode
 from core.model.display import Limits
 from core.queue import Worker

@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import Choices, ReceivedMessages
 from core.jobs import JobId, JobState, Schedule
 from core.model.content import Button
 from core.model.json_form import compact_json

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from core.deliveries.numbered_choices import Choices
+from core.deliveries.received import Choices
 from core.model.content import Button
 from core.queue import QueueClient
 from core.redis.store import Store

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.deliveries.numbered_choices import Choices
+from core.deliveries.received import Choices
 from core.model.content import Button
 from core.queue import QueueClient
 from core.updates.events import TUBE, Events, decode

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.deliveries.numbered_choices import LIFETIME, Choices
+from core.deliveries.received import LIFETIME, Choices
 from core.model.delivery import Recipient
 from core.redis.keys import KEYS
 from couriers.sending import Button, Content, Courier

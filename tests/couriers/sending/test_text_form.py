@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.deliveries.numbered_choices import chosen, encode_choices, may_be_answer
+from core.deliveries.received import chosen, encode_choices, may_be_answer
 from core.model.display import Display, Limits
 from couriers.sending import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
 from couriers.sending.presentation import present

@@ -16,8 +16,7 @@ import pytest
 from core.admission import quotas
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
-from core.deliveries.numbered_choices import Choices
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.content import Content, Feature
