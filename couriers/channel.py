@@ -18,8 +18,7 @@ from typing import Any, Protocol
 import couriers
 from core.errors import SetupError
 from core.model.contacts.addresses import AddressForm
-from core.model.content import Content, Feature
-from core.model.display import Display, KeyboardLimits, Limits
+from core.model.content import Content, Display, Feature, KeyboardLimits, Limits
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"

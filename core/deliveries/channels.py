@@ -18,7 +18,7 @@ import msgspec
 
 from core.errors import StoreRefuses
 from core.model.contacts.addresses import channel_records
-from core.model.display import Display
+from core.model.content import Display
 from core.model.json_form import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -16,8 +16,18 @@ Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports
 from core.errors import SetupError, StoreError
 from core.model.contacts.addresses import e164, malformed
 from core.model.contacts.subscription import Subscription, is_endpoint, origin_of
-from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
-from core.model.display import BEGINNING, KeyboardLimits, Limits
+from core.model.content import (
+    BEGINNING,
+    EVERY_FEATURE,
+    Attachment,
+    AttachmentType,
+    Button,
+    Content,
+    Feature,
+    KeyboardLimits,
+    Limits,
+    ParseMode,
+)
 from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
 from core.model.states import Reason
 from core.model.text.text_entities import marked

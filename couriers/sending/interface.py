@@ -18,8 +18,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
 from core.model.contacts.subscription import Subscription
-from core.model.content import Content, Feature
-from core.model.display import Limits
+from core.model.content import Content, Feature, Limits
 from core.model.states import Reason
 from core.sentence import Text
 from couriers.sending.known_ids import StoredIds

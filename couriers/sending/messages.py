@@ -16,9 +16,8 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import MailedPlace
 from core.model.contacts.addresses import is_group
 from core.model.contacts.subscription import Subscription
-from core.model.content import Button, Content, Feature
+from core.model.content import Button, Content, Feature, Limits
 from core.model.delivery import NOTICES, REPLIES_OFF
-from core.model.display import Limits
 from core.model.history_key import code_of
 from core.model.question import AnswerKind, AskedChild, LinkPlace, Pressed, Question, asked_for
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in

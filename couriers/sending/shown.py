@@ -11,9 +11,8 @@ from msgspec import Struct
 from core.answers import NUMBER, PRESS
 from core.answers.buttons import with_tokens
 from core.model.contacts.addresses import is_group
-from core.model.content import Attachment, Button, Content, Feature
+from core.model.content import BEGINNING, Attachment, Button, Content, Display, Feature, Limits
 from core.model.delivery import Recipient
-from core.model.display import BEGINNING, Display, Limits
 from core.model.question import Question
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, sms_parts, split_text, utf16_length

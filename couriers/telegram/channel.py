@@ -1,8 +1,7 @@
 """The record of the channel: Telegram over MTProto."""
 
 from core.model.contacts.addresses import ACCOUNT
-from core.model.content import EVERY_FEATURE, Feature
-from core.model.display import KeyboardLimits
+from core.model.content import EVERY_FEATURE, Feature, KeyboardLimits
 from couriers.channel import Channel
 
 KEYBOARD = KeyboardLimits(

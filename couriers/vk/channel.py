@@ -1,8 +1,7 @@
 """The record of the channel: VK."""
 
 from core.model.contacts.addresses import PEER
-from core.model.content import EVERY_FEATURE, Feature
-from core.model.display import KeyboardLimits
+from core.model.content import EVERY_FEATURE, Feature, KeyboardLimits
 from couriers.channel import Callback, Channel, Receiving
 
 LONGEST_LABEL = 40

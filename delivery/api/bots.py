@@ -13,8 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from core.errors import NotFound
-from core.model.content import Content
-from core.model.display import Display
+from core.model.content import Content, Display
 from core.model.field_types import Label, ShortText, whole
 from core.model.json_form import JsonValue, compact_json
 from couriers.sending.shown import shown_in

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from core.errors import Invalid, NotFound
 from core.model.content import ParseMode
-from core.model.text.markdown import read_markdown
-from core.model.text.text_entities import marked
+from core.model.text.text_entities import marked, read_markdown
 from core.model.user_files import inner_path
 from couriers.telegram_bot import CHANNELS_OF_IDS, BotCallFailed, BotCallRefused
 from providers.models import AiUnavailable, Prompt, SoundFormat, Speech

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.model.contacts.recipient_notation import GROUPS
 from core.model.content import ParseMode
 from core.model.delivery import Strategy
 from core.model.text.text_marks import BrokenMark, broken_mark, shown_length
 from core.model.user_files import inner_path
 from core.orders.check import MAX_BUTTONS
+from core.orders.order import GROUPS
 from couriers.channel import channels
 from scenarios.bot import Bot
 from scenarios.bot.data import Data

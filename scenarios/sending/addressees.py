@@ -15,13 +15,12 @@ from zlib import crc32
 from msgspec import UNSET, UnsetType
 
 from core.errors import Invalid
-from core.model.contacts import recipient_notation
 from core.model.delivery import Recipient
 from core.model.json_form import JsonSchema
 from core.model.people import faults_of_address
 from core.orders import Addressee
 from core.orders.addressing import each_once
-from core.orders.order import AnyAddressee
+from core.orders.order import AnyAddressee, read_recipient
 from core.orders.preparation import MAX_RECIPIENTS
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
@@ -75,7 +74,7 @@ def _addressee(written: Data, number: int) -> Addressee:
 
 def _of_line(line: str, path: str) -> Mapping[str, Data]:
     try:
-        return recipient_notation.read(line)
+        return read_recipient(line)
     except ValueError as error:
         raise Invalid("RECIPIENT_MALFORMED", str(error), path) from None
 
@@ -159,7 +158,7 @@ def _line_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, Scalar) or has_placeholder(node) or is_empty(node):
         return
     try:
-        contacts = recipient_notation.read(node.text).get("contacts", {})
+        contacts = read_recipient(node.text).get("contacts", {})
     except ValueError:
         contacts = {"": [""]}
     if any(any(faults_of_address(channel, one)) for channel, given in contacts.items() for one in given):

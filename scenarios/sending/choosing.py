@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.model.content import ParseMode
-from core.model.display import KeyboardLimits
+from core.model.content import KeyboardLimits, ParseMode
 from core.model.text.characters import folded
 from core.model.text.text_entities import escaped
 from core.orders.choices import PERSON, Choice

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from core.deliveries.received import Choices
-from core.model.content import Button, Content, ParseMode
-from core.model.display import Limits
+from core.model.content import Button, Content, Limits, ParseMode
 from core.queue import Worker
 from core.queue.workers.stepping import SteppedQueue, server_url
 from core.redis.store import Store

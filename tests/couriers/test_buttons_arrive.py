@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.model.content import EVERY_FEATURE, Button, Content
-from core.model.display import Display, Limits
+from core.model.content import EVERY_FEATURE, Button, Content, Display, Limits
 from couriers.max import content as max_keyboard
 from couriers.sending.presentation import NOTHING, present
 from couriers.sending.shown import shown_in

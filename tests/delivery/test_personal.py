@@ -8,7 +8,7 @@ import pytest
 
 from cli.commands.messages.deliveries import unfilled_marks
 from core.deliveries.channels import ChannelFacts
-from core.model.display import Display, Limits
+from core.model.content import Display, Limits
 from couriers.email.courier import Email
 from couriers.sending.shown import display_of
 from tests.delivery.conftest import Api, Couriers

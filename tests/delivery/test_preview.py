@@ -8,9 +8,8 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import ChannelFacts
-from core.model.content import Feature
+from core.model.content import Display, Feature, Limits
 from core.model.delivery import Quota
-from core.model.display import Display, Limits
 from core.model.people import Group, User
 from core.orders import Sending, SendingPolicy
 from couriers.sending.shown import display_of

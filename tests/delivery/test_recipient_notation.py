@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.contacts import recipient_notation
 from core.model.people import User
+from core.orders.order import RECIPIENT_PATTERN, read_recipient
 from tests.delivery.conftest import Api, delivery_body
 
 
@@ -26,17 +26,17 @@ from tests.delivery.conftest import Api, delivery_body
     ],
 )
 def test_a_line_means_the_same_as_an_object(line: str, recipient: dict[str, Any]) -> None:
-    assert recipient_notation.read(line) == recipient
+    assert read_recipient(line) == recipient
 
 
-@given(st.text(alphabet="7a :=,\n\tяgroup") | st.from_regex(recipient_notation.PATTERN))
+@given(st.text(alphabet="7a :=,\n\tяgroup") | st.from_regex(RECIPIENT_PATTERN))
 def test_the_pattern_of_the_schema_accepts_what_is_read(line: str) -> None:
     try:
-        recipient_notation.read(line)
+        read_recipient(line)
         is_read = True
     except ValueError:
         is_read = False
-    assert is_read == bool(re.fullmatch(recipient_notation.PATTERN.strip("^$"), line))
+    assert is_read == bool(re.fullmatch(RECIPIENT_PATTERN.strip("^$"), line))
 
 
 async def test_lines_and_objects_may_be_mixed(api: Api) -> None:

@@ -15,7 +15,7 @@ from aiohttp import ClientSession
 from core.deliveries.channels import ChannelFacts
 from core.errors import Conflict
 from core.model.contacts.subscription import Subscription
-from core.model.display import Display
+from core.model.content import Display
 from core.model.people import MAX_ADDRESSES, User, UserChange
 from couriers.sending.runtime import Runtime
 from couriers.web_push import courier as web_push

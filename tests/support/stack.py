@@ -14,9 +14,8 @@ from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.tracker import Tracker
 from core.model.clock import Backoff
-from core.model.content import Feature
+from core.model.content import Feature, Limits
 from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
-from core.model.display import Limits
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.queue import Claim, Queue, Task

@@ -1,9 +1,10 @@
-"""Writes a text with its entities, as the Bot API reports them, in HTML or MarkdownV2. Pure.
+"""Texts with entities, as the Bot API reports them: written in HTML or MarkdownV2, and read from Markdown. Pure.
 
 The opposite of `core.model.text.text_marks`. Entities that need no mark, such as a hashtag, are left out. What is
-written is well-formed whatever the entities are; what they do not mark is escaped.
+written is well-formed whatever the entities are; what they do not mark is escaped. Markdown is read as language models
+write it; what is not recognised stays as it is written.
 
-Source: core.telegram.org/bots/api#messageentity.
+Sources: core.telegram.org/bots/api#messageentity; spec.commonmark.org, the part of it that Telegram can show.
 """
 
 import html
@@ -20,7 +21,7 @@ _IN_CODE = re.compile(r"([`\\])")
 _IN_ADDRESS = re.compile(r"([)\\])")
 
 _TAGS = {"bold": "b", "italic": "i", "underline": "u", "strikethrough": "s", "spoiler": "tg-spoiler", "code": "code"}
-_MARKS = {
+_MARKDOWN = {
     "bold": ("*", "*"),
     "italic": ("_\r", "_\r"),  # the character 13 is not shown; it keeps `_` and `__` apart
     "underline": ("__\r", "__\r"),
@@ -33,6 +34,33 @@ _MARKS = {
 _QUOTES = {"blockquote": "<blockquote>", "expandable_blockquote": "<blockquote expandable>"}
 
 Entity = Mapping[str, Any]
+_MARKDOWN = {
+    "bold": ("*", "*"),
+    "italic": ("_\r", "_\r"),  # the character 13 is not shown; it keeps `_` and `__` apart
+    "underline": ("__\r", "__\r"),
+    "strikethrough": ("~", "~"),
+    "spoiler": ("||", "||"),
+    "code": ("`", "`"),
+    "blockquote": (">", ""),
+    "expandable_blockquote": (">", "||"),
+}
+_INSIDE = r"(?!\s)(?:[^\n]{0,1000}?)(?<!\s)"
+_MARKDOWN = re.compile(
+    r"^```(?P<language>[\w+#-]*)[ \t]*\n(?P<pre>.*?)\n?^```[ \t]*$"
+    r"|(?P<ticks>`+)(?P<code>[^`\n]+)(?P=ticks)"
+    r"|\[(?P<text_link>[^\]\n]+)\]\((?P<url>[a-z]+:[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)"
+    rf"|\*\*\*(?P<both>{_INSIDE})\*\*\*"
+    rf"|(?P<double>\*\*|__)(?P<bold>{_INSIDE})(?P=double)"
+    rf"|~~(?P<strikethrough>{_INSIDE})~~"
+    rf"|(?<![\w*_])(?P<single>[*_])(?P<italic>{_INSIDE})(?P=single)(?![\w*_])"
+    r"|^\#{1,6}[ \t]+(?P<heading>[^\n]+?)[ \t]*\#*$"
+    r"|^(?P<indent>[ \t]*)[-*+](?=[ \t])"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])",
+    re.MULTILINE | re.DOTALL,
+)
+_KINDS = {"both": ("bold", "italic"), "heading": ("bold",), "bold": ("bold",), "italic": ("italic",)}
+_NESTED = ("both", "bold", "italic", "strikethrough", "heading", "text_link")
+_DEEPEST = 10
 
 
 class _Range(NamedTuple):
@@ -90,8 +118,8 @@ def _tags_of(entity: Entity, kind: str) -> tuple[str, str] | None:
 
 
 def _marks_of(entity: Entity, kind: str) -> tuple[str, str] | None:
-    if kind in _MARKS:
-        return _MARKS[kind]
+    if kind in _MARKDOWN:
+        return _MARKDOWN[kind]
     if kind == "custom_emoji":
         return "![", f"](tg://emoji?id={entity.get('custom_emoji_id')})"
     if address := _address(entity, kind):
@@ -159,3 +187,49 @@ class _Writer:
         kinds = {one.kind for one in self._open}
         shown = _IN_CODE.sub(r"\\\1", text) if kinds & {"code", "pre"} else escaped(text, self._mode)
         return shown.replace("\n", "\n>") if kinds & _QUOTES.keys() else shown
+
+
+def read_markdown(text: str) -> tuple[str, list[Entity]]:
+    """Return the text without marks, and its entities as the Bot API has them."""
+    reader = _MarkdownReader()
+    reader.read(text)
+    return "".join(reader.parts), reader.entities
+
+
+class _MarkdownReader:
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.entities: list[Entity] = []
+        self._length = 0
+
+    def read(self, text: str, depth: int = 0) -> None:
+        at = 0
+        for found in _MARKDOWN.finditer(text) if depth < _DEEPEST else ():
+            self._show(text[at : found.start()])
+            self._read_mark(found, depth)
+            at = found.end()
+        self._show(text[at:])
+
+    def _show(self, text: str) -> None:
+        self.parts.append(text)
+        self._length += len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+    def _read_mark(self, found: re.Match[str], depth: int) -> None:
+        if found["indent"] is not None:
+            self._show(f"{found['indent']}•")
+        elif found["escaped"]:
+            self._show(found["escaped"])
+        else:
+            name = next(one for one in (*_NESTED, "code", "pre") if found[one] is not None)
+            self._read_range(name, found, depth)
+
+    def _read_range(self, name: str, found: re.Match[str], depth: int) -> None:
+        start = self._length
+        if name in _NESTED:
+            self.read(found[name], depth + 1)
+        else:
+            self._show(found[name])
+        more = {"url": found["url"]} if name == "text_link" else {}
+        more |= {"language": found["language"]} if found["language"] else {}
+        for kind in _KINDS.get(name, (name,)):
+            self.entities.append({"type": kind, "offset": start, "length": self._length - start, **more})

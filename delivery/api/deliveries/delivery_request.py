@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from core.model import delivery
 from core.model.clock import to_ms, write_optional_time, write_time
-from core.model.contacts import recipient_notation
 from core.model.field_types import NOT_BLANK, PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.people import Locale, canonical_id
@@ -16,6 +15,7 @@ from core.model.question import AnswerKind, AnswerVisibility, Escalate, Late, Ne
 from core.model.states import DeliveryState
 from core.model.text.characters import nfc
 from core.orders import Addressee, Order
+from core.orders.order import RECIPIENT_PATTERN, read_recipient
 from core.orders.question_rules import MOST_REMINDERS, locale_of, options_of
 from delivery.api.deliveries.content import ContentRequest
 from delivery.http.fields import DELIVERY_ID, DURATION, RequestModel, Time, read_duration, read_time
@@ -62,7 +62,7 @@ RecipientLine = Annotated[
         min_length=1,
         max_length=8192,
         description="a recipient as on the command line: 7, 7=telegram:100001,sms:+79991112233, group:ИВТ-21",
-        extra_json_schema={"pattern": recipient_notation.PATTERN},
+        extra_json_schema={"pattern": RECIPIENT_PATTERN},
     ),
 ]
 Recipients = Annotated[
@@ -308,7 +308,7 @@ def _read_line(line: str, number: int) -> Addressee:
     """
     path = f"recipients.{number}"
     try:
-        value = recipient_notation.read(line)
+        value = read_recipient(line)
     except ValueError as error:
         raise invalid_field(path, "RECIPIENT_MALFORMED", str(error)) from None
     try:

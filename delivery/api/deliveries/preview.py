@@ -10,9 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.clock import to_ms, write_optional_time
 from core.model.contacts.addresses import is_group
-from core.model.content import Button
+from core.model.content import Button, Display
 from core.model.delivery import Following, NewDelivery, QuotaState, Uninformed
-from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.text.personal import LANGUAGE

@@ -11,9 +11,8 @@ from core.deliveries.channels import ChannelView
 from core.directory.collections import Groups, Supergroups
 from core.errors import Forbidden
 from core.model.clock import from_ms, write_time
-from core.model.content import Feature
+from core.model.content import Display, Feature
 from core.model.delivery import QuotaState
-from core.model.display import Display
 from core.model.field_types import IdField, Label, Name
 from core.model.history_key import Id
 from core.model.people import User, id_text

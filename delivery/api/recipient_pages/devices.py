@@ -20,7 +20,7 @@ from core.directory.preferences import LinkedPerson
 from core.directory.subscriptions import check_subscription
 from core.errors import NotFound, Refused
 from core.model.contacts.subscription import Subscription
-from core.model.display import Display
+from core.model.content import Display
 from core.model.field_types import whole
 from core.model.states import Status
 from core.sentence import LANGUAGES, language_of, say

@@ -11,9 +11,8 @@ import pytest
 
 from core.answers import Answers
 from core.model.clock import to_ms
-from core.model.content import Button, Content
+from core.model.content import Button, Content, Limits
 from core.model.delivery import Accepted
-from core.model.display import Limits
 from core.model.question import AnswerKind, Late, Option, Question
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.content import ParseMode
-from core.model.text.markdown import read_markdown
-from core.model.text.text_entities import marked
+from core.model.text.text_entities import marked, read_markdown
 from core.model.text.text_marks import broken_mark, plain_text
 from tests.support.hypothesis_settings import SETTINGS
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from core.deliveries.channels import ChannelFacts, Channels
 from core.directory import Directory
 from core.jobs.states import JobState
-from core.model.display import Display
+from core.model.content import Display
 from core.model.people import Group, User, UserChange
 from core.monitoring.figures import OutcomeCount
 from core.monitoring.overview import Matter, MatterKind, Overviews, failing_channels, unclear_channels

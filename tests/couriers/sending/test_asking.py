@@ -6,7 +6,7 @@ import pytest
 from aiohttp import ClientSession
 
 from core.model.contacts.addresses import is_group
-from core.model.display import Display, KeyboardLimits, Limits
+from core.model.content import Display, KeyboardLimits, Limits
 from core.model.question import AnswerKind, Option, Question
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.sending import Content, Feature, ParseMode, plain_text

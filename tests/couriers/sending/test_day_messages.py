@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from core.model.contacts.subscription import Subscription
-from core.model.content import Content, ParseMode
+from core.model.content import Content, Limits, ParseMode
 from core.model.delivery import Recipient
-from core.model.display import Limits
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from couriers.sending.interface import NEVER, Deferred, Halted, Message, Outcome, Rejected, Sent, Unknown

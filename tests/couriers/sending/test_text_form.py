@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.deliveries.received import chosen, encode_choices, may_be_answer
-from core.model.display import Display, Limits
+from core.model.content import Display, Limits
 from couriers.sending import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
 from couriers.sending.presentation import present
 from couriers.sending.shown import shown_in

@@ -6,7 +6,7 @@ import pytest
 
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.clock import from_ms
-from core.model.display import Display, Limits
+from core.model.content import Display, Limits
 from core.model.history_key import HistoryKey
 from core.model.people import Group, User, UserChange
 from core.model.question import Question
