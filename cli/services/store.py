@@ -9,8 +9,7 @@ from cli.processes.embedded_valkey import running_url
 from cli.settings.settings import Configuration, Settings
 from core.errors import SetupError, StoreUnavailable
 from core.model.durability import Durability
-from core.redis.libraries import register
-from core.redis.server_checks import check, configure, sign_layout
+from core.redis.server_checks import check, configure, register, sign_layout
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from redis.exceptions import RedisError
 from core.backup.archive import PATIENCE, explain
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading, writing
 from core.errors import StoreUnavailable
-from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, newest_view
+from core.redis.cluster import ClusterNodes, ClusterView, newest_view
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
-from core.redis.sentinels import PrimaryNotFound, SentinelSet, find_primary
+from core.redis.topology import PrimaryNotFound, SentinelSet, find_primary
 
 _PAGE = 100
 """Keys that are read at once."""

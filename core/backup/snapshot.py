@@ -23,11 +23,11 @@ from core.backup.archive import PATIENCE, ArchiveWriter, End, explain
 from core.backup.key_space import primary_of, whole_view
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading
 from core.errors import SetupError, StoreUnavailable
-from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
+from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
 from core.redis.refusals import is_about_rights, is_about_slot
-from core.redis.sentinels import SentinelSet
+from core.redis.topology import SentinelSet
 
 _PAGE = 100
 """Keys that are read at once."""

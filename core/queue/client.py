@@ -25,8 +25,7 @@ from core.queue.task import NewTask, TaskOptions
 from core.queue.tubes import Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
 from core.redis.keyspace_events import ensure_notifications
-from core.redis.libraries import register
-from core.redis.server_checks import sign_layout
+from core.redis.server_checks import register, sign_layout
 from core.redis.store import Store
 
 _TIMEOUT = timedelta(seconds=30)

@@ -4,7 +4,9 @@ Replies are passed to callbacks as they arrive, so no task is scheduled for a re
 """
 
 import asyncio
+import logging
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +45,8 @@ _ERRORS: dict[str, type[RedisError]] = {
 }
 _REPLICA = {"replica", "slave", b"replica", b"slave"}
 _TOO_MANY_CLIENTS = "ERR max number of clients reached"
+PATIENCE = 3.0
+"""Seconds."""
 
 
 def encoded(*command: Word) -> bytes:
@@ -254,3 +258,30 @@ class StoreConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.lost.done():
             self.lost.set_result(RedisConnectionError(str(exc) if exc else "closed by the server"))
+
+
+class OutageLog:
+    """`what`: what has failed, as the first words of the line."""
+
+    def __init__(self, log: logging.Logger, what: str, patience: float = PATIENCE) -> None:
+        self._log = log
+        self._what = what
+        self._patience = patience
+        self._since: float | None = None
+        self._is_logged = False
+
+    def failed(self, reason: Exception) -> None:
+        """Note a failure; log the outage once it has lasted longer than the patience."""
+        text = str(reason) or type(reason).__name__
+        self._log.debug("%s: %s", self._what, text)
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if not self._is_logged and now - self._since >= self._patience:
+            self._is_logged = True
+            self._log.warning("%s: %s", self._what, text)
+
+    def ended(self) -> None:
+        """Note that it works again; log the end of an outage that was logged."""
+        if self._is_logged:
+            self._log.warning("%s: over", self._what)
+        self._since, self._is_logged = None, False

@@ -24,8 +24,7 @@ from redis.exceptions import RedisError, ResponseError
 from core.errors import FunctionFault
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.cluster import ShardMap
-from core.redis.connection import Reply, StoreConnection, encoded
-from core.redis.outage_log import OutageLog
+from core.redis.connection import OutageLog, Reply, StoreConnection, encoded
 from core.redis.refusals import is_about_rights, missing_rights
 from core.redis.store import Store
 from core.redis.topology import Topology

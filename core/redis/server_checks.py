@@ -1,11 +1,15 @@
-"""Checks the settings and the data layout of a Redis/Valkey server at every start.
+"""Checks a Redis/Valkey server at every start: its settings, the layout of its data, the versions of the library on it.
 
-`notify-keyspace-events` is set (`core.redis.keyspace_events`). All other wrong settings are only
-reported, with the command that corrects them, because the operator decides about the server's memory and disk.
+`notify-keyspace-events` is set (`core.redis.keyspace_events`). All other wrong settings are only reported, with the
+command that corrects them, because the operator decides about the server's memory and disk. Versions of the library
+that no process uses are removed; a process that still runs one loads it again when it finds it missing
+(`core.redis.store`).
 """
 
 import asyncio
+import logging
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -24,6 +28,11 @@ from core.redis.refusals import explained
 from core.redis.store import Store
 
 _POLICY = re.compile(r"^maxmemory_policy:(\S+)", re.MULTILINE)
+UNUSED = timedelta(days=30)
+"""A version that no process has been started with for so long is removed."""
+_PREFIX = "ada_"
+_USED = KEYS["libraries"].at(0)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +279,41 @@ class MigrationMark(Struct, frozen=True):
             return f"the data of this server have moved to {self.other}. Set ADA_REDIS_URL to it."
         way = "to" if self.side is Side.SOURCE else "from"
         return f"`./ada migrate` has not moved all data {way} {self.other}. Run it again, with ADA_REDIS_URL as before."
+
+
+async def register(store: Store) -> None:
+    """Note that this version is used, and remove unused ones; called at every start. What the server refuses (it is
+    full, a key has another type, a right is missing) is left to a later start.
+    """
+    now = time.time_ns() // 1_000_000
+    try:
+        await _note(store, now)
+        await _remove_unused(store, now)
+    except (StoreRefuses, FunctionFault) as fault:
+        log.warning("the library %s is not noted as used: %s", store.library.name, fault)
+
+
+async def _note(store: Store, now: int) -> None:
+    await store.command("SET", KEYS["library"].at(0), store.library.name)
+    for name in await _loaded(store):
+        await store.command("ZADD", _USED, "NX", now, name)
+    await store.command("ZADD", _USED, now, store.library.name)
+
+
+async def _remove_unused(store: Store, now: int) -> None:
+    for name in await store.command("ZRANGEBYSCORE", _USED, "-inf", now - UNUSED // timedelta(milliseconds=1)):
+        await _remove(store, name)
+        await store.command("ZREM", _USED, name)
+
+
+async def _loaded(store: Store) -> list[str]:
+    found = await store.command_everywhere("FUNCTION", "LIST", "LIBRARYNAME", f"{_PREFIX}*")
+    return sorted({library["library_name"] for libraries in found.values() for library in libraries})
+
+
+async def _remove(store: Store, name: str) -> None:
+    try:
+        await store.command_everywhere("FUNCTION", "DELETE", name)
+    except FunctionFault as fault:
+        if "Library not found" not in str(fault):
+            raise

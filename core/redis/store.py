@@ -28,15 +28,12 @@ from core.model.history_key import own_name
 from core.redis import library
 from core.redis.cluster import ShardMap
 from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
-from core.redis.first_check import check_primary, is_scheme_wrong
 from core.redis.keys import KEYS
 from core.redis.pipelines import LibraryLoads, Pipeline, Pipelines, ReplicatedPipeline
-from core.redis.pipelines.call import Routes
-from core.redis.pipelines.primary_notes import FAIL_OVER
-from core.redis.primary import Primary
+from core.redis.pipelines.pipeline import FAIL_OVER, Routes
+from core.redis.primary import Primary, check_primary, is_scheme_wrong
 from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
-from core.redis.sentinels import PrimaryNotFound
-from core.redis.topology import PrimaryMoved, Topology
+from core.redis.topology import PrimaryMoved, PrimaryNotFound, Topology
 from core.redis.witnesses import witnesses_of
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 
 from redis.exceptions import RedisError
 
-from core.redis.connection import StoreConnection
-from core.redis.outage_log import OutageLog
+from core.redis.connection import OutageLog, StoreConnection
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)

@@ -24,10 +24,9 @@ from typing import Any, Protocol
 from redis.exceptions import RedisError
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.cluster import ShardMap
-from core.redis.cluster.cluster_nodes import Place
+from core.redis.cluster import Place, ShardMap
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
-from core.redis.sentinels import SentinelSet
+from core.redis.topology import SentinelSet
 
 # Seconds for an answer, and from one attempt to reach a silent witness to the next.
 _ANSWER = 1.0

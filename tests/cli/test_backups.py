@@ -16,9 +16,9 @@ from redis import Redis
 
 from cli.commands.installation.backups import files_beside, source_of
 from cli.settings.settings import load
-from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.cluster import ClusterNodes
 from core.redis.connection import ServerAddress
-from core.redis.sentinels import SentinelSet
+from core.redis.topology import SentinelSet
 from tests.cli.installation import Installation, new_installation
 from tests.support.paths import ROOT
 from tests.support.servers import Server, program_of

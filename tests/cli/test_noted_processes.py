@@ -36,7 +36,7 @@ from core.processes import (
 from core.processes.installation_mark import LossKind
 from core.processes.overview import command_of
 from core.queue import NewTask
-from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.cluster import ClusterNodes
 from core.redis.store import Store
 from core.updates import events, ingress
 from core.updates.bot_calls import calls_tube

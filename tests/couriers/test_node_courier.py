@@ -23,7 +23,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.model.text.personal import Personal
 from core.queue import QueueClient
-from core.redis import libraries
+from core.redis import server_checks
 from couriers.sending import Reason
 from couriers.sms import courier as sms
 from examples import NODE_COURIER, NODE_QUEUE
@@ -87,7 +87,7 @@ async def gateway() -> AsyncIterator[Gateway]:
 @pytest.fixture
 async def start_courier(stack: Stack, gateway: Gateway, installed: Path) -> AsyncIterator[StartCourier]:
     """The couriers that it starts wake only on events, for the time of a test. They end with the test, with code 0."""
-    await libraries.register(stack.store)
+    await server_checks.register(stack.store)
     variables = {
         "ADA_SMS_URL": gateway.server.url,
         "ADA_SMS_USERNAME": USERNAME,
@@ -296,7 +296,7 @@ async def test_after_it_was_killed_our_courier_repeats_no_message(
 
 
 async def test_the_program_of_the_page_puts_and_handles_a_task(stack: Stack, installed: Path) -> None:
-    await libraries.register(stack.store)
+    await server_checks.register(stack.store)
     page = (ROOT / "docs" / "other-languages.md").read_text(encoding="utf-8")
     program = installed / "tasks.js"
     program.write_text(page.split("```js\n", 1)[1].split("```", 1)[0], encoding="utf-8")
@@ -316,7 +316,7 @@ async def test_the_module_for_node_puts_calls_waits_cancels_and_works(stack: Sta
     """Its worker also answers a caller in Python. Both examples have the same client of Redis."""
     assert len((NODE_QUEUE / "ada.js").read_text(encoding="utf-8").splitlines()) <= 150
     assert json.loads((NODE_QUEUE / "package.json").read_text())["dependencies"] == {"ioredis": "5.11.1"}
-    await libraries.register(stack.store)
+    await server_checks.register(stack.store)
     for name in ("ada.js", "shout.js"):
         shutil.copy(NODE_QUEUE / name, installed / name)
     (installed / "echo.js").write_text(ECHO, encoding="utf-8")

@@ -40,14 +40,12 @@ from core.backup.archive import FORMAT
 from core.backup.key_space import primary_of
 from core.errors import SetupError
 from core.model.text.characters import counted
-from core.redis.cluster import ShardMap
-from core.redis.cluster.cluster_nodes import ClusterNodes, is_cluster_url
+from core.redis.cluster import ClusterNodes, ShardMap, is_cluster_url
 from core.redis.connection import ServerAddress
 from core.redis.keys import layout_of_shards
-from core.redis.sentinels import SentinelSet
 from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
-from core.redis.topology import Topology
+from core.redis.topology import SentinelSet, Topology
 
 _IN_DATA = {
     "api_key": "the first API key",

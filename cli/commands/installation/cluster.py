@@ -11,7 +11,7 @@ from cli.command import SUCCESS, Command, CommandFailed
 from cli.services.store import redis_url
 from cli.settings.settings import load
 from core.errors import FunctionFault
-from core.redis.cluster.shard_map import Move, balancing_moves
+from core.redis.cluster import Move, balancing_moves
 from core.redis.store import Store
 
 _PRIMARY = re.compile(r"^(?P<id>\w+) (?P<place>\S+?)@\S* (?P<flags>\S*master\S*) ", re.MULTILINE)

@@ -17,8 +17,8 @@ from core.errors import SetupError, StoreUnavailable
 from core.model.text.characters import counted
 from core.redis.cluster import ShardMap
 from core.redis.refusals import malformed_url
-from core.redis.sentinels import PrimaryNotFound
 from core.redis.store import Store
+from core.redis.topology import PrimaryNotFound
 
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""

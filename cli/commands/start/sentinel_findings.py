@@ -11,8 +11,8 @@ from redis.exceptions import RedisError
 from cli.commands.start.store_findings import RUNBOOK, Finding
 from core.model.durability import Durability
 from core.redis.connection import ServerAddress, StoreConnection
-from core.redis.sentinels import ANSWER
 from core.redis.store import Store
+from core.redis.topology import ANSWER
 
 _LEAST = 3
 """Sentinels. Of two none may be lost."""

@@ -16,7 +16,7 @@ from core.directory import Directory
 from core.directory.offices import OfficeState, state_of_office
 from core.errors import FunctionFault
 from core.model.durability import Durability
-from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
+from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.store import Store
 
 

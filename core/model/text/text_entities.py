@@ -21,7 +21,7 @@ _IN_CODE = re.compile(r"([`\\])")
 _IN_ADDRESS = re.compile(r"([)\\])")
 
 _TAGS = {"bold": "b", "italic": "i", "underline": "u", "strikethrough": "s", "spoiler": "tg-spoiler", "code": "code"}
-_MARKDOWN = {
+_MARKS = {
     "bold": ("*", "*"),
     "italic": ("_\r", "_\r"),  # the character 13 is not shown; it keeps `_` and `__` apart
     "underline": ("__\r", "__\r"),
@@ -34,16 +34,6 @@ _MARKDOWN = {
 _QUOTES = {"blockquote": "<blockquote>", "expandable_blockquote": "<blockquote expandable>"}
 
 Entity = Mapping[str, Any]
-_MARKDOWN = {
-    "bold": ("*", "*"),
-    "italic": ("_\r", "_\r"),  # the character 13 is not shown; it keeps `_` and `__` apart
-    "underline": ("__\r", "__\r"),
-    "strikethrough": ("~", "~"),
-    "spoiler": ("||", "||"),
-    "code": ("`", "`"),
-    "blockquote": (">", ""),
-    "expandable_blockquote": (">", "||"),
-}
 _INSIDE = r"(?!\s)(?:[^\n]{0,1000}?)(?<!\s)"
 _MARKDOWN = re.compile(
     r"^```(?P<language>[\w+#-]*)[ \t]*\n(?P<pre>.*?)\n?^```[ \t]*$"
@@ -118,8 +108,8 @@ def _tags_of(entity: Entity, kind: str) -> tuple[str, str] | None:
 
 
 def _marks_of(entity: Entity, kind: str) -> tuple[str, str] | None:
-    if kind in _MARKDOWN:
-        return _MARKDOWN[kind]
+    if kind in _MARKS:
+        return _MARKS[kind]
     if kind == "custom_emoji":
         return "![", f"](tg://emoji?id={entity.get('custom_emoji_id')})"
     if address := _address(entity, kind):

@@ -13,18 +13,19 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import Protocol
 
+from msgspec import Struct
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from core.errors import StoreUnavailable
+from core.errors import StoreError, StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Reply, StoreConnection, Word, encoded
-from core.redis.outage_log import OutageLog
-from core.redis.pipelines.call import Routes, StoreCall, fail, fault_of
-from core.redis.pipelines.primary_notes import FAIL_OVER, PrimaryNotes, RefusalTimes
-from core.redis.refusals import may_pass, refused_write
+from core.redis.connection import OutageLog, Reply, StoreConnection, Word, encoded
+from core.redis.library import is_missing
+from core.redis.refusals import is_about_slot, may_pass, refused_write
 from core.redis.topology import PrimaryMoved, Topology
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,106 @@ _WRITE = 256 * 1024
 _EARLY = 8
 # A call that is sent on more often waits like one that meets an outage: the nodes disagree.
 _REDIRECTIONS = 5
+FAIL_OVER = 5.0
+"""Seconds that a fail-over takes. A server that refuses writes for longer needs its operator."""
+
+
+class StoreCall(Struct, eq=False):
+    """A command with its caller's future. `deadline`: monotonic seconds after which it is not repeated. `home`: whose
+    primary must get it (`core.redis.cluster`). `is_unclear`: a connection broke before its reply, so that it may have
+    run. `redirections`: how often a server has named another one.
+    """
+
+    packed: bytes
+    answer: asyncio.Future[Reply]
+    deadline: float
+    home: int = 0
+    is_unclear: bool = False
+    redirections: int = 0
+
+
+def fault_of(call: StoreCall, refusal: RedisError) -> Exception:
+    """Return what a caller gets for an error reply. What may have run before is not called refused."""
+    refused = refused_write(refusal) if call.is_unclear else None
+    return StoreUnavailable(f"Whether the call ran before is unknown. {refused}") if refused else refusal
+
+
+def fail(calls: Iterable[StoreCall], fault: StoreError) -> None:
+    """Raise a fault to the callers that still wait."""
+    for call in calls:
+        if not call.answer.done():
+            call.answer.set_exception(fault)
+
+
+class Routes(Protocol):
+    """The pipelines of all primaries, for the one of `primary`."""
+
+    async def read_again(self, primary: Topology) -> bool:
+        """Find out where the primaries are, and do `pass_on`. Return whether this primary still has anything."""
+
+    def is_redirected(self, primary: Topology, home: int, refusal: RedisError) -> bool:
+        """Return whether a refusal means that another primary has this home."""
+
+    def pass_on(self, primary: Topology) -> None:
+        """Give the waiting calls of what other primaries have to their pipelines. Nothing is in flight."""
+
+
+class PrimaryNotes:
+    """`packed`: the call of each shard. Each due one goes before every batch until the server has made the note."""
+
+    def __init__(self, packed: Sequence[bytes]) -> None:
+        self._packed = packed
+        self._due: set[int] = set()
+
+    def add(self, home: int) -> None:
+        """Note a home that another primary has had until now. Keys without a shard need no note."""
+        if home < len(self._packed):
+            self._due.add(home)
+
+    def forget(self, homes: Collection[int]) -> None:
+        self._due.difference_update(homes)
+
+    def next(self, connection: StoreConnection) -> list[StoreCall]:
+        """Return the calls that go before a batch. A replica may be promoted at any moment, so all are due there."""
+        if connection.is_replica:
+            self._due.update(range(len(self._packed)))
+        calls = []
+        for home in sorted(self._due):
+            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            answer.add_done_callback(partial(self._take, connection, home))
+            calls.append(StoreCall(self._packed[home], answer, 0.0, home))
+        return calls
+
+    def _take(self, connection: StoreConnection, home: int, answer: "asyncio.Future[Reply]") -> None:
+        fault = None if answer.cancelled() else answer.exception()
+        if not answer.cancelled() and fault is None:
+            connection.is_replica = False
+            self._due.discard(home)
+        elif isinstance(fault, ResponseError) and not may_pass(fault) and not is_missing(fault):
+            self._due.discard(home)  # the user may not: there is no epoch then
+
+
+class RefusalTimes:
+    """`fail_over`: seconds after which a state that refuses calls is not waited for any more."""
+
+    def __init__(self, fail_over: float) -> None:
+        self._fail_over = fail_over
+        self._times: dict[int | None, tuple[float, float]] = {}  # home → since when, and when last, by time.monotonic
+
+    def is_new(self, refusal: RedisError, home: int | None = None) -> bool:
+        """Note a refusal, of one home if its slot is the reason. Return whether the state is so new that it may end by
+        itself.
+        """
+        state = home if is_about_slot(refusal) else None
+        now, (since, last) = time.monotonic(), self._times.get(state, (0.0, 0.0))
+        since = now if now - last > self._fail_over else since
+        self._times[state] = since, now
+        return now - since < self._fail_over
+
+    def forget(self, homes: Collection[int]) -> None:
+        """Forget what was about slots that have moved."""
+        for home in homes:
+            self._times.pop(home, None)
 
 
 class Pipeline:

@@ -15,8 +15,7 @@ from redis.exceptions import RedisError
 from core.redis.cluster import ShardMap
 from core.redis.connection import Reply
 from core.redis.library import Library, is_loaded
-from core.redis.pipelines.call import Routes
-from core.redis.pipelines.pipeline import Pipeline
+from core.redis.pipelines.pipeline import Pipeline, Routes
 from core.redis.topology import Topology
 
 Load = asyncio.Future[Reply]

@@ -33,8 +33,7 @@ from core.errors import StoreRefuses, StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Reply, StoreConnection, encoded
 from core.redis.keys import KEYS
-from core.redis.pipelines.call import StoreCall, fail
-from core.redis.pipelines.pipeline import Pipeline
+from core.redis.pipelines.pipeline import Pipeline, StoreCall, fail
 from core.redis.topology import Topology
 from core.redis.witnesses import Witnesses
 

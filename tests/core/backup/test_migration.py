@@ -21,7 +21,7 @@ from core.backup.migration import Migration
 from core.errors import DataMoved, SetupError, StoreUnavailable
 from core.queue import NewTask, Queue
 from core.queue.inspector import Inspector
-from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.cluster import ClusterNodes
 from core.redis.connection import ServerAddress
 from core.redis.keys import is_ours
 from core.redis.server_checks import check_layout, sign_layout

@@ -17,7 +17,7 @@ from core.directory import Directory
 from core.errors import AdaError, SetupError
 from core.model.people import Group, User
 from core.redis.connection import ServerAddress, encoded
-from core.redis.sentinels import SentinelSet
+from core.redis.topology import SentinelSet
 from tests.conftest import StartServer
 from tests.core.backup.backups import WatchedArchive, backup, put_back
 from tests.support.replica_set import ReplicaSet

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.redis.cluster.shard_map import Move, balancing_moves
+from core.redis.cluster import Move, balancing_moves
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,11 @@ from core.orders.templates import MessageTemplate, MessageTemplates
 from core.queue import NewTask, Queue, TaskFilter
 from core.queue.task import ClaimRequest
 from core.queue.task_search import SearchPosition
-from core.redis.cluster import ShardMap, cluster_nodes
-from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, SlotRange
+from core.redis.cluster import ClusterNodes, ClusterView, ShardMap, SlotRange
 from core.redis.connection import StoreConnection
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
-from core.redis.libraries import register
-from core.redis.server_checks import check, sign_layout
+from core.redis.server_checks import check, register, sign_layout
 from core.redis.store import Store
 from core.redis.stream_reader import StreamReader
 from core.sessions import Sessions, SignInLinks
@@ -132,7 +130,7 @@ async def test_a_node_that_is_cut_off_is_not_believed_although_its_epoch_is_the_
     async def view_of(nodes: ClusterNodes, place: tuple[str, int]) -> ClusterView:
         return views[place[0]]
 
-    monkeypatch.setattr(cluster_nodes, "view_of", view_of)
+    monkeypatch.setattr("core.redis.cluster.view_of", view_of)
     shard_map = ShardMap("redis+cluster://a:1,b:1", 1)
     await shard_map.read()
     assert shard_map.of(0).place == "b:1"

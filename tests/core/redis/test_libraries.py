@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from core.queue import connect
 from core.redis import library
-from core.redis.libraries import UNUSED, register
+from core.redis.server_checks import UNUSED, register
 from core.redis.store import Store
 from tests.support.servers import Server, on_both_servers
 

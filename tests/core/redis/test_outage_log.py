@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from core.redis.outage_log import OutageLog
+from core.redis.connection import OutageLog
 
 LOG = logging.getLogger("tests.outage")
 

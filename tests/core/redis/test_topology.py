@@ -12,9 +12,8 @@ from cli.commands.start.sentinel_findings import check_sentinels
 from cli.commands.start.store_findings import check_replication
 from core.errors import SetupError, StoreUnavailable
 from core.model.durability import Durability
-from core.redis.sentinels import SentinelSet, find_primary
 from core.redis.store import Store
-from core.redis.topology import Topology
+from core.redis.topology import SentinelSet, Topology, find_primary
 from tests.support.replica_set import Node, ReplicaSet
 from tests.support.waiting import until
 

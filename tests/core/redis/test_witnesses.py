@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from core.redis.sentinels import SentinelSet
+from core.redis.topology import SentinelSet
 from core.redis.witnesses import SentinelWitnesses, Statement, is_sure, is_sure_of_cluster
 
 P, NEW = ("p", 1), ("new", 2)

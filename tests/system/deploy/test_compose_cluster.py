@@ -11,7 +11,7 @@ import yaml
 from redis import Redis
 
 from cli.processes.embedded_valkey import free_port, is_free
-from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.cluster import ClusterNodes
 from tests.support.paths import ROOT
 from tests.support.replica_set import answers
 from tests.support.servers import needs_package

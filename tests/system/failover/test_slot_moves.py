@@ -7,8 +7,7 @@ from typing import cast
 import pytest
 
 from core.model.durability import Durability
-from core.redis.libraries import register
-from core.redis.server_checks import sign_layout
+from core.redis.server_checks import register, sign_layout
 from core.redis.store import Store
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster

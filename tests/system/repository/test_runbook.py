@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "runbook.md"
 TEXT = " ".join(PAGE.read_text().split())
 START = ROOT / "cli" / "commands" / "start"
 FINDINGS = [START / f"{name}.py" for name in ("doctor", "sentinel_findings", "store_findings")]
-REFUSALS = [ROOT / "core" / "redis" / f"{name}.py" for name in ("refusals", "first_check", "store")]
+REFUSALS = [ROOT / "core" / "redis" / f"{name}.py" for name in ("refusals", "primary", "store")]
 NAMED_BY_A_VARIABLE = {
     "channel": ["a channel"],
     "what": ["model", "to_speech", "from_speech"],
