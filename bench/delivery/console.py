@@ -23,7 +23,7 @@ from bench.harness.report import Row, Rows, log_progress, percentile, report_tar
 from bench.queue.queue_environment import QueueEnvironment, queue_environment, values_between
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
-from core.monitoring.samples import KEPT, Samples, SampleStep
+from core.monitoring.figures import KEPT, Samples, SampleStep
 from core.redis.store import Store
 
 VALKEY_TARGET, API_TARGET, PING_TARGET = 1.0, 5.0, 10.0

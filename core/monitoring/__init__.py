@@ -3,10 +3,9 @@ tasks at once.
 """
 
 from core.monitoring.bulk_changes import BulkChanges, TaskChanges, TaskCount, check_selection
-from core.monitoring.figures import FigureReader, Figures
+from core.monitoring.figures import FigureReader, Figures, Recorder, SampleStep
 from core.monitoring.lanes import LanePage, Lanes, LongestLanes
 from core.monitoring.overview import Overview, Overviews
-from core.monitoring.samples import Recorder, SampleStep
 
 __all__ = [
     "BulkChanges",

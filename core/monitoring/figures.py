@@ -1,20 +1,195 @@
-"""The figures of the last hour and week: the differences of the samples that were recorded (W-11)."""
+"""The figures of the last hour and week: the differences of samples of all counters (W-11).
 
+Samples stand in a ring of fixed size for each step. A sample has the counters as they are, not what was added:
+whichever process takes it needs no other sample, and what happened between two samples is their difference.
+"""
+
+import asyncio
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
 from itertools import pairwise
 
 import msgspec
 
-from core.monitoring.samples import Sample, Samples, SampleStep, TubeSample
-from core.queue import Queue
+from core.errors import StoreError
+from core.queue import Queue, TubeStats
+from core.redis.keys import KEYS
 from core.redis.store import Store
 
+log = logging.getLogger(__name__)
+
+# Tubes that a sample names: those with the most tasks since the beginning. The others are added up.
+TUBES = 100
+_SHARD = 0
 # Two samples that are further apart than this many steps have a gap between them.
 _GAP = 2.5
 # Samples from which the rate of the last minute is made.
 _MINUTE = 7
 NOT_REACHED = frozenset({"failed", "unknown", "expired"})
+
+
+class SampleStep(IntEnum):
+    """Seconds between two samples."""
+
+    FINE = 10
+    COARSE = 600
+
+
+KEPT = {SampleStep.FINE: 361, SampleStep.COARSE: 1009}
+"""Samples of each step: an hour, and seven days."""
+
+
+class TubeSample(msgspec.Struct, frozen=True, array_like=True):
+    """`put` to `lag_ms` count from the beginning; `waiting` to `oldest_ms` are as of the sample. `buried`: burials;
+    `buried_now`: tasks that are buried then. `lag_ms`: by how much deferred tasks became ready late, all together.
+    """
+
+    put: int
+    done: int
+    failed: int
+    cancelled: int
+    expired: int
+    retried: int
+    lost: int
+    buried: int
+    promoted: int
+    lag_ms: int
+    waiting: int
+    ready: int
+    locked: int
+    taken: int
+    buried_now: int
+    oldest_ms: int
+
+    @classmethod
+    def of(cls, stats: TubeStats, lag_ms: int) -> "TubeSample":
+        now = stats.states
+        counts = (stats.put, stats.done, stats.failed, stats.cancelled, stats.expired)
+        faults = (stats.retried, stats.lost, stats.buried, stats.promoted, lag_ms)
+        return cls(*counts, *faults, now.waiting, now.ready, now.locked, now.taken, now.buried, stats.oldest_ms)
+
+    @classmethod
+    def total(cls, samples: Sequence["TubeSample"]) -> "TubeSample":
+        """Add up; `oldest_ms` is the largest."""
+        sums = {name: sum(getattr(one, name) for one in samples) for name in cls.__struct_fields__}
+        return cls(**{**sums, "oldest_ms": max((one.oldest_ms for one in samples), default=0)})
+
+
+class Sample(msgspec.Struct, frozen=True, array_like=True):
+    """`at`: the server's ms. `outcomes`: channel → `status|reason` → how many were written. `others`: the tubes that
+    are not among `tubes`, added up; None: there are none, or in a sample of an earlier version with `TUBES` tubes it is
+    not known.
+    """
+
+    at: int
+    tubes: dict[str, TubeSample]
+    outcomes: dict[str, dict[str, int]]
+    others: TubeSample | None = None
+
+    @property
+    def total(self) -> TubeSample | None:
+        """All tubes together; None if that is not known."""
+        if self.others is None and len(self.tubes) >= TUBES:
+            return None
+        return TubeSample.total([*self.tubes.values(), *([self.others] if self.others else [])])
+
+    def of_tube(self, tube: str) -> "Sample | None":
+        """Return the sample of one tube and of the channel of this name; None if the tube may be among the others."""
+        if tube not in self.tubes and self._hides_tubes():
+            return None
+        tubes = {name: one for name, one in self.tubes.items() if name == tube}
+        return Sample(self.at, tubes, {name: one for name, one in self.outcomes.items() if name == tube})
+
+    def _hides_tubes(self) -> bool:
+        """Return whether there may be further tubes than those that are named."""
+        return len(self.tubes) >= TUBES and (self.others is None or self.others.put > 0)
+
+
+class Samples:
+    """Takes, stores and reads samples."""
+
+    def __init__(self, store: Store, queue: Queue) -> None:
+        self._store = store
+        self._queue = queue
+        self._asked: dict[SampleStep, int] = {}  # the last sample of each step whose turn was asked for
+
+    async def take(self, at: int) -> Sample:
+        """Return the counters as they are now."""
+        stats, sums = await self._queue.inspector.stats(), await self._queue.inspector.sums_by_tube("counters")
+        busiest = sorted(stats.tubes.items(), key=lambda item: -item[1].put)
+        tubes = [(name, TubeSample.of(one, sums[name].get("lag_ms", 0))) for name, one in busiest]
+        others = TubeSample.total([one for _, one in tubes[TUBES:]]) if len(tubes) >= TUBES else None
+        outcomes = await self._queue.inspector.sums_by_tube("outcome_counts")
+        return Sample(at, dict(tubes[:TUBES]), outcomes, others)
+
+    async def save(self, step: SampleStep, sample: Sample) -> None:
+        """Put a sample in the place of the oldest."""
+        place, text = _number(step, sample.at) % KEPT[step], msgspec.json.encode(sample).decode()
+        await self._store.command("HSET", KEYS["figures"].at(_SHARD, str(int(step))), place, text)
+
+    async def has_turn(self, step: SampleStep, at: int) -> bool:
+        """Return whether this process takes the sample of this step; only one does, the first that asks, once."""
+        number = _number(step, at)
+        if self._asked.get(step) == number:
+            return False
+        turn = KEYS["figures_turn"].at(_SHARD, str(int(step)), str(number))
+        is_first = bool(await self._store.command("SET", turn, 1, "NX", "PX", 2000 * step))
+        self._asked[step] = number
+        return is_first
+
+    async def kept(self, step: SampleStep, now: int) -> list[Sample]:
+        """Return the samples of the last hour or week, the oldest first."""
+        ring: Mapping[str, str] = await self._store.command("HGETALL", KEYS["figures"].at(_SHARD, str(int(step))))
+        return _read(list(ring.values()), now - KEPT[step] * step * 1000)
+
+    async def newest(self, count: int, now: int) -> list[Sample]:
+        """Return the last fine samples, the oldest first; those that were not taken are missing."""
+        newest = _number(SampleStep.FINE, now)
+        places = [(newest - n) % KEPT[SampleStep.FINE] for n in range(count)]
+        texts = await self._store.command("HMGET", KEYS["figures"].at(_SHARD, str(int(SampleStep.FINE))), *places)
+        return _read([text for text in texts if text], now - count * SampleStep.FINE * 1000)
+
+
+def _number(step: SampleStep, at: int) -> int:
+    return at // (step * 1000)
+
+
+def _read(texts: Sequence[str], since: int) -> list[Sample]:
+    samples = [msgspec.json.decode(text, type=Sample) for text in texts]
+    return sorted((one for one in samples if one.at > since), key=lambda one: one.at)
+
+
+class Recorder:
+    """Takes a sample every ten seconds, beside the API. Of several processes one takes each sample. While none runs,
+    the figures have a gap.
+    """
+
+    def __init__(self, store: Store, queue: Queue) -> None:
+        self._store = store
+        self._samples = Samples(store, queue)
+
+    async def run(self) -> None:
+        """Record until cancelled. While the server is away nothing is recorded."""
+        while True:
+            await asyncio.sleep(SampleStep.FINE - self._now_ms() / 1000 % SampleStep.FINE)
+            try:
+                await self.record(self._now_ms())
+            except StoreError as fault:
+                log.warning("no figures are recorded: %s", fault)
+
+    async def record(self, at: int) -> list[SampleStep]:
+        """Take the samples of this moment, unless another process has. Returns the steps that were recorded."""
+        steps = [step for step in SampleStep if await self._samples.has_turn(step, at)]
+        if steps:
+            sample = await self._samples.take(at)
+            for step in steps:
+                await self._samples.save(step, sample)
+        return steps
+
+    def _now_ms(self) -> int:
+        return int(time.time() * 1000) + self._store.clock_offset_ms
 
 
 class Flow(msgspec.Struct, frozen=True):

@@ -15,11 +15,11 @@ from core.directory.offices import OfficeState, state_of_office
 from core.directory.syncs import Syncs
 from core.jobs.states import JobState
 from core.model.states import Status
+from core.monitoring.bulk_changes import DeadLetters
 from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
 from core.processes import ACCEPT_LOSS, ANSWERS, last_loss
 from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
-from core.queue.dead_letters import DeadLetters
 from core.redis.keys import KEYS
 from core.redis.server_checks import check_settings
 from core.redis.store import Store

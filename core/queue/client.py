@@ -5,7 +5,7 @@
         answer = await client.call("sums", "[1, 2]")
         await client.worker("reports", handler, concurrency=100).run()
 
-Handlers are described in `core.queue.handler`, the fields of a task in `core.queue.task.NewTask`.
+Handlers are described in `core.queue.executor`, the fields of a task in `core.queue.task.NewTask`.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -17,8 +17,7 @@ from typing import Unpack
 from core.errors import AdaError
 from core.model.states import TaskState
 from core.queue.checks import check_type
-from core.queue.executor import Executor
-from core.queue.handler import Handler
+from core.queue.executor import Executor, Handler
 from core.queue.queue import Queue
 from core.queue.replies import ANYBODY, CallReplies, TaskEnd
 from core.queue.task import NewTask, TaskOptions

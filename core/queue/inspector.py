@@ -14,8 +14,7 @@ from core.errors import NotFound
 from core.model.states import TaskState
 from core.queue.task import TaskFilter, TaskPage, TaskView, viewed_facts
 from core.queue.task_ids import put_ms, split_id
-from core.queue.task_listing import LIVE, TaskListing, TaskPosition
-from core.queue.task_search import SearchPosition, TaskSearch
+from core.queue.task_search import LIVE, SearchPosition, TaskListing, TaskPosition, TaskSearch
 from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.field_types import Name
 from core.monitoring import FigureReader, LanePage, Lanes, LongestLanes
+from core.monitoring.bulk_changes import ChangedLetters, DeadLetterGroup, DeadLetters
 from core.queue import QueueStats, Tube, Tubes, TubeStats
-from core.queue.dead_letters import ChangedLetters, DeadLetterGroup, DeadLetters
 from core.queue.tubes import TubePause
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, TaskCursor

@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import main
 from core.monitoring import SampleStep
-from core.monitoring.samples import Samples
+from core.monitoring.figures import Samples
 from core.queue import NewTask
 from core.redis.store import Store
 from tests.delivery.conftest import ADMIN, Api

@@ -29,8 +29,7 @@ from core.queue.checks import check_type
 from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.queue.workers.claim_schedule import ClaimSchedule, idle_shards
-from core.queue.workers.heartbeat import Heartbeat, OnExtension
-from core.queue.workers.tasks_in_progress import TasksInProgress
+from core.queue.workers.heartbeat import Heartbeat, OnExtension, TasksInProgress
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store

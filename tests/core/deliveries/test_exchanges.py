@@ -11,8 +11,8 @@ from core.model.clock import Backoff
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.monitoring import Overviews, SampleStep
+from core.monitoring.figures import Samples
 from core.monitoring.overview import MatterKind
-from core.monitoring.samples import Samples
 from core.redis.keys import KEYS
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks

@@ -99,7 +99,7 @@ async def test_beyond_a_hundred_tubes_each_task_is_counted_once_and_in_its_time(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: a tube that came among the busiest hundred brought its whole history; one that left made a gap."""
-    monkeypatch.setattr("core.monitoring.samples.TUBES", 2)
+    monkeypatch.setattr("core.monitoring.figures.TUBES", 2)
     recorder, reader, now = Recorder(stack.store, stack.queue), FigureReader(stack.store, stack.queue), now_of(stack)
     start = now - now % 600_000 - 590_000
     puts = [{"a": 9, "b": 8}, {"c": 10}, {"b": 5}, {}, {"a": 1}]

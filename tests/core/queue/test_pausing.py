@@ -3,8 +3,8 @@
 import asyncio
 from datetime import timedelta
 
+from core.monitoring.bulk_changes import ChangedLetters, DeadLetters
 from core.queue import NewTask, QueueClient, Settlement, TaskFilter, Tubes, Worker, WorkerOptions
-from core.queue.dead_letters import ChangedLetters, DeadLetters
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
 from tests.support.waiting import until

@@ -11,8 +11,8 @@ import pytest
 
 from core.errors import Invalid, NotFound
 from core.model.delivery import Repeat, Sender
+from core.monitoring.bulk_changes import ChangedLetters, DeadLetters
 from core.queue import CancelResult, Claim, NewTask, Settlement, Task, TaskFilter, Tube, Tubes
-from core.queue.dead_letters import ChangedLetters, DeadLetters
 from core.queue.task import ClaimRequest
 from core.queue.workers.heartbeat import Heartbeat
 from core.queue.workers.worker import Worker, WorkerOptions

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cli.processes.embedded_valkey import running_url
 from core.model.parts import PartState, UpPart
 from core.monitoring import SampleStep
-from core.monitoring.samples import Samples
+from core.monitoring.figures import Samples
 from core.processes import ProcessRecord, ProcessRegister, ProcessState
 from core.queue import NewTask, Queue, SettleResult, connect
 from core.queue.task import ClaimRequest

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from core.audit.background import REPORT_KEPT
 from core.deliveries.exchanges import KEPT_MS
-from core.monitoring.samples import SampleStep
+from core.monitoring.figures import SampleStep
 from core.orders.question_rules import LONGEST_WAIT, SHORTEST_WAIT
 from core.sessions.links import DEVICE_LINK_LIFETIME
 from core.threads.files import MOST_BYTES
