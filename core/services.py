@@ -14,8 +14,7 @@ from core.deliveries.deliveries import Deliveries
 from core.deliveries.live import LiveEvents
 from core.deliveries.tracker import Tracker
 from core.directory import Directory
-from core.directory.preferences import Preferences
-from core.directory.subscriptions import Subscriptions
+from core.directory.preferences import Preferences, Subscriptions
 from core.jobs import Jobs
 from core.orders import Sending, SendingPolicy
 from core.queue import Queue, QueueClient

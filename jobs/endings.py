@@ -21,7 +21,7 @@ from core.errors import AdaError, Refused, StoreError
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
 from core.jobs.notices import Notice, keeps_failing
 from core.jobs.record import OwnState, line_of, schedule_of, zone_of
-from core.jobs.units import NULL
+from core.jobs.steps import NULL
 from core.model.clock import Backoff, from_ms, to_ms
 from core.queue import AlreadySettled, Attempt, Done, Result, Retry
 from core.sentence import Sentence, Text, sentence

@@ -25,7 +25,7 @@ from core.errors import Invalid
 from core.jobs import Jobs
 from core.jobs.record import OwnState, zone_of
 from core.jobs.schedule import Schedule
-from core.jobs.units import NULL, STEP, UnitRecord
+from core.jobs.steps import NULL, STEP, UnitRecord
 from core.model.clock import to_ms
 from core.queue.checks import check_spans, check_type
 from jobs.external_services import Outside

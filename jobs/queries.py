@@ -25,7 +25,7 @@ import msgspec
 from core.errors import Conflict, Invalid, Refused, SetupError
 from core.jobs import Jobs, StoredJob
 from core.jobs.queries import LONGEST, AskedQuery, QueryAnswer, unknown_query
-from core.jobs.units import STEP
+from core.jobs.steps import STEP
 from core.jobs.views import JobView, view_of
 from core.queue import Attempt, Result
 from jobs.endings import reason_for_operator, reason_for_user

@@ -1,7 +1,7 @@
 """Backup and restore of all data of Ada on a server: as of one moment, while others write (docs/decisions/0089).
 
-snapshot ─▶ values ─▶ archive        all keys as plain data, in a compressed file that shows every damage
-restore  ◀─ values ◀─ archive        into an empty database beside the live one; then both are swapped in one step
+snapshot ─▶ archive        all keys as plain data, in a compressed file that shows every damage
+restore  ◀─ archive        into an empty database beside the live one; then both are swapped in one step
 """
 
 from core.backup.archive import ArchiveFault, ArchiveHeader, ArchiveReader, ArchiveWriter, End

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from core.backup.archive import PATIENCE, explain
-from core.backup.values import GONE, Command, StoredValue, read_entry, reading, writing
+from core.backup.archive import GONE, PATIENCE, Command, StoredValue, explain, read_entry, reading, writing
 from core.errors import StoreUnavailable
 from core.redis.cluster import ClusterNodes, ClusterView, newest_view
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word

@@ -14,9 +14,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from core.backup.archive import check_unused
+from core.backup.archive import GONE, StoredValue, check_unused
 from core.backup.key_space import KeySpace
-from core.backup.values import GONE, StoredValue
 from core.errors import DataMoved, SetupError
 from core.model.text.characters import counted
 from core.redis.keys import KEYS

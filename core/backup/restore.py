@@ -13,8 +13,18 @@ from typing import IO
 
 from redis.exceptions import RedisError
 
-from core.backup.archive import PATIENCE, ArchiveFault, ArchiveReader, End, check_bytes, check_unused, explain
-from core.backup.values import Command, StoredValue, writing
+from core.backup.archive import (
+    PATIENCE,
+    ArchiveFault,
+    ArchiveReader,
+    Command,
+    End,
+    StoredValue,
+    check_bytes,
+    check_unused,
+    explain,
+    writing,
+)
 from core.errors import SetupError
 from core.model.text.characters import counted
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word

@@ -19,9 +19,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from redis.exceptions import RedisError
 
-from core.backup.archive import PATIENCE, ArchiveWriter, End, explain
+from core.backup.archive import GONE, PATIENCE, ArchiveWriter, Command, End, StoredValue, explain, read_entry, reading
 from core.backup.key_space import primary_of, whole_view
-from core.backup.values import GONE, Command, StoredValue, read_entry, reading
 from core.errors import SetupError, StoreUnavailable
 from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word

@@ -9,6 +9,6 @@ deliveries; `core.orders` combines both.
 """
 
 from core.directory.directory import Directory
-from core.directory.paging import DirectoryPage
+from core.directory.records import DirectoryPage
 
 __all__ = ["Directory", "DirectoryPage"]

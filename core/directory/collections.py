@@ -10,14 +10,16 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from core.directory.paging import DirectoryPage, all_ids, page_of_ids
 from core.directory.records import (
     PAGE,
+    DirectoryPage,
     Records,
+    all_ids,
     decode_record,
     encode_record,
     given_fields,
     limit_reached,
+    page_of_ids,
     user_not_found,
     version_of,
 )

@@ -13,8 +13,7 @@ from itertools import islice
 
 from core.directory.collections import GROUPS, SUPERGROUPS, Collections, Groups, Supergroups
 from core.directory.own_fields import OwnFields
-from core.directory.paging import all_ids
-from core.directory.records import Records, limit_reached, user_not_found
+from core.directory.records import Records, all_ids, limit_reached, user_not_found
 from core.directory.syncs import Syncs
 from core.directory.users import Users
 from core.errors import Conflict, NotFound, Refused

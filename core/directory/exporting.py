@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from core.directory.csv_cells import CONTACTS, FIELDS, Cells, FileKind, group_cells, supergroup_cells, user_cells
 from core.directory.directory import Directory
-from core.directory.paging import DirectoryPage
-from core.directory.records import PAGE
+from core.directory.records import PAGE, DirectoryPage
 from core.errors import NotFound
 from core.model.people import User
 

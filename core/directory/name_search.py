@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from core.directory.collections import Groups
-from core.directory.paging import DirectoryPage, pages_of_ids, read_cursor, write_cursor
-from core.directory.records import Records
+from core.directory.records import DirectoryPage, Records, pages_of_ids, read_cursor, write_cursor
 from core.model.history_key import Id
 from core.model.people import User, id_text, name_words
 

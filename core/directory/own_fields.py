@@ -6,8 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from core.directory.csv_cells import listed
-from core.directory.paging import pages_of_ids
-from core.directory.records import PAGE, Records, limit_reached
+from core.directory.records import PAGE, Records, limit_reached, pages_of_ids
 from core.errors import Conflict, NotFound, raise_first
 from core.model.json_form import compact_json
 from core.model.own_fields import (

@@ -9,18 +9,22 @@ from msgspec.structs import replace
 from core.directory.collections import Groups
 from core.directory.name_search import NameHit, all_by_name, by_name
 from core.directory.own_fields import OwnFields
-from core.directory.paging import DirectoryPage, all_ids, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
+    DirectoryPage,
     Merge,
     Records,
+    all_ids,
     decode_record,
     encode_record,
     given_fields,
     limit_reached,
     merged,
+    pages_of_ids,
+    read_cursor,
     user_not_found,
     version_of,
+    write_cursor,
 )
 from core.errors import Conflict, Invalid, NotFound, raise_first
 from core.model.contacts.addresses import canonical

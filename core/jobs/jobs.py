@@ -29,10 +29,9 @@ from core.jobs.record import (
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
 from core.jobs.states import ENDED, Actor, JobState, Verb, check_actor, next_state
-from core.jobs.steps import JobSteps
+from core.jobs.steps import NULL, JobSteps, JobUnits
 from core.jobs.storage import JobStorage
 from core.jobs.transitions import PERSON_DELETED, ended, repeated, started, stopped, taken_back
-from core.jobs.units import NULL, JobUnits
 from core.jobs.views import Wanted, page_of_jobs
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store

@@ -12,7 +12,7 @@ from core.jobs.kinds import JobKind
 from core.jobs.record import JobRecord, Parent, in_window, line_of, zone_of
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.states import Actor, JobState, may_override
-from core.jobs.units import NULL
+from core.jobs.steps import NULL
 from core.model.clock import to_ms
 
 PERSON_DELETED = "the person was deleted"

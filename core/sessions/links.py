@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from core.admission.api_keys import hash_of
 from core.deliveries.deliveries import Deliveries
-from core.directory.preferences import LinkedPerson
-from core.directory.subscriptions import Subscriptions
+from core.directory.preferences import LinkedPerson, Subscriptions
 from core.errors import Forbidden
 from core.model.contacts.subscription import Subscription
 from core.model.delivery import NewDelivery, Recipient, Sender

@@ -29,8 +29,7 @@ from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import Choices, ReceivedMessages, ReplyAddresses
 from core.directory.directory import Directory
-from core.directory.preferences import PreferenceTokens
-from core.directory.subscriptions import Subscriptions
+from core.directory.preferences import PreferenceTokens, Subscriptions
 from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait

@@ -12,8 +12,7 @@ from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import Choices, ReceivedMessages, ReplyAddresses
-from core.directory.preferences import PreferenceTokens
-from core.directory.subscriptions import Subscriptions
+from core.directory.preferences import PreferenceTokens, Subscriptions
 from core.model.clock import Backoff
 from core.model.history_key import DEFAULT_TENANT
 from core.queue import Queue, Task

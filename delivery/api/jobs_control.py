@@ -10,8 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.jobs import JobId
 from core.jobs.bulk import BulkJobs, Change, JobChanges, JobCount
 from core.jobs.queries import ask
-from core.jobs.steps import StepView, point_of
-from core.jobs.units import UnitOutcome, UnitStatus, UnitView
+from core.jobs.steps import StepView, UnitOutcome, UnitStatus, UnitView, point_of
 from core.jobs.views import JobView, view_of
 from core.model.field_types import ShortText, whole
 from core.model.json_form import JsonObject, JsonValue

@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from core.errors import AdaError, Invalid, StoreError
-from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
+from core.jobs.steps import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import Backoff, from_ms, to_ms
 from core.queue.checks import check_spans, check_type
 from jobs.recording.guard import PROGRESS, UNIT, Guard, returned_form, stored_form

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from core.errors import Invalid
 from core.jobs import JobRecord, JobState, JobStorage, StoredJob
 from core.jobs.record import OwnState, merged_parameters
-from core.jobs.units import UnitRecord, UnitStatus
+from core.jobs.steps import UnitRecord, UnitStatus
 from core.model.json_form import FAULTS, encoded
 from jobs.signals import Interrupted, Lost, Suspended, Unclear, UnitFailed
 

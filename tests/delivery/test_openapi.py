@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from core.directory.paging import read_cursor, write_cursor
+from core.directory.records import read_cursor, write_cursor
 from core.errors import Invalid
 from core.model.field_types import END, PRINTABLE
 from delivery.app import build

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from core.jobs import Actor, JobState
-from core.jobs.units import UnitRecord
+from core.jobs.steps import UnitRecord
 from jobs import Found, Iteration, NotDone
 from jobs.external_services import Outside
 from jobs.recording.guard import Guard

@@ -13,8 +13,7 @@ from core.admission.actions import ActionLog
 from core.errors import Invalid
 from core.jobs import Actor, JobId, JobState
 from core.jobs.bulk import BulkJobs, JobChanges
-from core.jobs.steps import point_of
-from core.jobs.units import UnitOutcome, UnitStatus
+from core.jobs.steps import UnitOutcome, UnitStatus, point_of
 from core.jobs.views import Wanted
 from tests.jobs.conftest import Playground
 from tests.support.paths import ROOT

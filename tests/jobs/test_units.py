@@ -11,7 +11,7 @@ from cli.command import CommandFailed, add_json_option
 from cli.commands.installation.jobs import ACTIONS, declare
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
-from core.jobs.units import UnitOutcome, UnitStatus
+from core.jobs.steps import UnitOutcome, UnitStatus
 from core.redis.keys import KEYS
 from jobs import Iteration
 from tests.jobs.conftest import ANNA, HOUR, Playground

@@ -20,7 +20,6 @@ _PAGES = {
     "core.directory.directory._AT_ONCE": 3,
     "core.directory.exporting.PAGE": 3,
     "core.directory.importing.reader.PAGE": 1,
-    "core.directory.paging.PAGE": 3,
     "core.directory.records.PAGE": 3,
     "core.directory.users.PAGE": 3,
     "couriers.sending.outcome_writer._PAGE": 3,

@@ -13,8 +13,7 @@ from cli.commands.installation.jobs_mending import decoded
 from core.admission.actions import ActionLog
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.jobs.bulk import BulkJobs, Change, JobChanges
-from core.jobs.steps import point_of
-from core.jobs.units import UnitOutcome
+from core.jobs.steps import UnitOutcome, point_of
 from core.jobs.views import Wanted
 from core.model.text.characters import counted
 

@@ -12,8 +12,7 @@ from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, StoredJob
 from core.jobs.queries import ask
-from core.jobs.steps import point_of
-from core.jobs.units import UnitOutcome, UnitStatus, UnitView
+from core.jobs.steps import UnitOutcome, UnitStatus, UnitView, point_of
 from core.jobs.views import view_of
 from core.model.json_form import compact_json
 from core.queue import QueueClient

@@ -12,7 +12,7 @@ from core.directory.directory import Directory
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.journal import Step
-from core.directory.paging import all_ids
+from core.directory.records import all_ids
 from core.model.history_key import Id
 from core.model.own_fields import NO_TYPES, OwnFieldsByName
 from core.model.people import Group, Supergroup, User

@@ -16,8 +16,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec import Meta, Struct
 
-from core.directory.preferences import LinkedPerson
-from core.directory.subscriptions import check_subscription
+from core.directory.preferences import LinkedPerson, check_subscription
 from core.errors import NotFound, Refused
 from core.model.contacts.subscription import Subscription
 from core.model.content import Display

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from scim2_models.path import FilterNode
 
 from core.directory.directory import Directory
-from core.directory.paging import pages_of_ids
+from core.directory.records import pages_of_ids
 from core.errors import Conflict
 from core.model.json_form import Json, JsonObject
 from core.model.people import Group, GroupChange, User, faults_of_id, id_text

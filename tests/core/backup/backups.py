@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import IO
 
 from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
-from core.backup.values import StoredValue
+from core.backup.archive import StoredValue
 from core.redis.connection import ServerAddress
 from core.redis.keys import layout_of_shards
 from tests.support.servers import Server

@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from core.backup import ArchiveFault, ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
-from core.backup.values import StoredValue
+from core.backup.archive import StoredValue
 from core.errors import SetupError, StoreUnavailable
 from core.redis.connection import ServerAddress, StoreConnection
 from core.redis.keys import LAYOUT

@@ -9,8 +9,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from core.directory import Directory
-from core.directory.paging import all_ids, pages_of_ids, read_cursor, write_cursor
-from core.directory.records import encode_record
+from core.directory.records import all_ids, encode_record, pages_of_ids, read_cursor, write_cursor
 from core.errors import Invalid, NotFound
 from core.model.people import Group, Supergroup, User, id_text
 from core.redis.keys import KEYS

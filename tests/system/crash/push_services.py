@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from core.directory import Directory
-from core.directory.subscriptions import Subscriptions
+from core.directory.preferences import Subscriptions
 from core.model.contacts.subscription import Subscription
 from core.model.delivery import Recipient
 from core.model.people import User
