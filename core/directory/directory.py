@@ -21,6 +21,9 @@ from core.model.history_key import Id
 from core.model.people import Expansion, Group, Member, ObjectKind, Ownership, Supergroup, User, id_text
 from core.redis.store import Store
 
+# Groups whose members are read at the same time.
+_AT_ONCE = 16
+
 
 class Ownerships:
     """The owners of groups and supergroups."""
@@ -81,10 +84,6 @@ def _not_found(missing: str, user: Id, kind: ObjectKind, object_id: Id) -> Refus
     if missing == "user":
         return user_not_found(user)
     return NotFound(f"{kind.upper()}_NOT_FOUND", f"There is no {kind} {object_id!r}.")
-
-
-# Groups whose members are read at the same time.
-_AT_ONCE = 16
 
 
 class Directory:

@@ -2,19 +2,22 @@
 
 A record has a `version`, new with every write. A change is written only if the record still has the version it was
 made from, and a function recognises its own write when a call is repeated after a lost connection.
+
+Pages are of ids, sorted as text, by their bytes in UTF-8 (10 before 9). A cursor names the last id of the page before,
+so pages neither overlap nor skip what stays.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from core.errors import Conflict, NotFound, Refused
+from core.errors import Conflict, NotFound, Refused, malformed_cursor
 from core.model.history_key import Id
 from core.model.json_form import compact_json
 from core.model.people import (
@@ -27,12 +30,14 @@ from core.model.people import (
     id_text,
     name_words,
 )
+from core.model.text.characters import from_unreserved, to_unreserved
 from core.redis.store import Store
 
 PAGE = 500
 """Records or members of one call: the server needs about 0.2 ms."""
 
 T = TypeVar("T", User, Group, Supergroup)
+Item = TypeVar("Item")
 
 
 class _Versioned(Struct):
@@ -177,3 +182,53 @@ def _lost(user: User, other: User) -> Mapping[str, Any]:
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}
     return {name: theirs for name, (theirs, ours) in both.items() if theirs not in (None, ours)}
+
+
+class DirectoryPage(Struct, Generic[Item], frozen=True):
+    """A part of a list. `next`: the cursor of the next page, None on the last."""
+
+    items: Sequence[Item]
+    next: str | None = None
+
+
+async def pages_of_ids(
+    store: Store, key: str, after: str = "", size: int = PAGE, end: str = "+"
+) -> AsyncIterator[list[str]]:
+    """Emit the ids of a sorted set after an id and up to `end`, at most `size` at a time."""
+    while True:
+        start = f"({after}" if after else "-"
+        page: list[str] = await store.command("ZRANGEBYLEX", key, start, end, "LIMIT", 0, size)
+        if page:
+            yield page
+        if len(page) < size:
+            return
+        after = page[-1]
+
+
+async def all_ids(store: Store, key: str) -> list[str]:
+    """Return all ids of a sorted set, read in pages."""
+    return [one async for page in pages_of_ids(store, key) for one in page]
+
+
+async def page_of_ids(store: Store, key: str, cursor: str | None, limit: int) -> tuple[list[str], str | None]:
+    """Return at most `limit` ids of a sorted set, and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
+    found: list[str] = []
+    async for page in pages_of_ids(store, key, read_cursor(cursor), min(limit + 1, PAGE)):
+        found += page
+        if len(found) > limit:
+            return found[:limit], write_cursor(found[limit - 1])
+    return found, None
+
+
+def write_cursor(last: str) -> str:
+    return to_unreserved(last)
+
+
+def read_cursor(cursor: str | None) -> str:
+    """Return the id after which a page begins; "" for the first page. Raises Invalid CURSOR_MALFORMED."""
+    if cursor is None:
+        return ""
+    last = from_unreserved(cursor)
+    if not last or "\0" in last or write_cursor(last) != cursor:
+        raise malformed_cursor()
+    return last
