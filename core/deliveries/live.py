@@ -20,7 +20,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from core.deliveries.events import EventStream, HistoryEvent
+from core.deliveries.tracker import EventStream, HistoryEvent
 from core.errors import StoreError
 from core.model.history_key import HistoryKey
 from core.redis.cancel_and_wait import cancel_and_wait

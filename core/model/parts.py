@@ -1,6 +1,6 @@
 """The parts of `./ada up`: the programs that it is to keep running, and how each does. Pure.
 
-Written by `cli.processes.parts`, read by `core.processes.overview`.
+Written by `cli.processes.parts`, read by `core.processes.register`.
 """
 
 from collections.abc import Iterable, Sequence

@@ -15,16 +15,19 @@ from core.processes.installation_mark import (
     accept_loss,
     last_loss,
 )
-from core.processes.overview import (
+from core.processes.register import (
     ANSWERS,
     FaultyPart,
     ProcessOverview,
+    ProcessRecord,
+    ProcessRegister,
+    ProcessState,
     ProcessView,
+    RequestKind,
     UnservedTube,
     overview,
     unanswered_bots,
 )
-from core.processes.register import ProcessRecord, ProcessRegister, ProcessState, RequestKind
 
 __all__ = [
     "ACCEPT_LOSS",

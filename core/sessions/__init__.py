@@ -12,8 +12,7 @@ it ends with the key, with the person, with its time, or when somebody signs out
 Neighbours: `core.admission` has the keys, `core.directory` the people. `delivery/` and `scenarios/` call it.
 """
 
-from core.sessions.codes import SignInCodes
-from core.sessions.links import DeviceLinks, SignInLinks
+from core.sessions.links import DeviceLinks, SignInCodes, SignInLinks
 from core.sessions.outside_accounts import OutsideAccounts
 from core.sessions.personal_keys import PersonalKeys
 from core.sessions.sessions import Identity, Sessions

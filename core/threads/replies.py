@@ -57,9 +57,8 @@ from core.updates.ingress import GATHERED
 from core.updates.reachability import OptOuts
 from core.uploads import Uploads
 from core.webhooks.event_reader import put_message
-from core.webhooks.messages import ReplyData
 from core.webhooks.registry import Webhooks
-from core.webhooks.webhook import EventType
+from core.webhooks.webhook import EventType, ReplyData
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,9 @@ from core.model.history_key import HistoryKey
 from core.redis.constants import DAY_MS
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.webhooks.messages import (
+from core.webhooks.webhook import (
+    EventType,
+    Webhook,
     WebhookMessage,
     answer_message,
     closed_message,
@@ -26,7 +28,6 @@ from core.webhooks.messages import (
     is_outcome,
     outcome_message,
 )
-from core.webhooks.webhook import EventType, Webhook
 
 # Delivery reports of a finished delivery are looked for this long after its creation.
 _REPORTS_MS = 3 * DAY_MS

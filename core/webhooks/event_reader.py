@@ -18,9 +18,8 @@ from hashlib import blake2b
 from typing import Any
 from zlib import crc32
 
-from core.deliveries.events import HistoryEvent, history_event
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.tracker import read_answer, read_change
+from core.deliveries.tracker import HistoryEvent, history_event, read_answer, read_change
 from core.errors import NotFound
 from core.model.history_key import HistoryKey
 from core.queue import NewTask, Queue
@@ -28,7 +27,11 @@ from core.redis.constants import EVENTS_KEPT
 from core.redis.store import Store
 from core.redis.stream_reader import entry_fields
 from core.webhooks.catch_up import CatchUp, Mark
-from core.webhooks.messages import (
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import (
+    TUBE,
+    EventType,
+    Webhook,
     WebhookMessage,
     answer_message,
     closed_message,
@@ -36,8 +39,6 @@ from core.webhooks.messages import (
     is_outcome,
     outcome_message,
 )
-from core.webhooks.registry import Webhooks
-from core.webhooks.webhook import TUBE, EventType, Webhook
 
 log = logging.getLogger(__name__)
 

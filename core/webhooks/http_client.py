@@ -18,8 +18,7 @@ from standardwebhooks import Webhook as Signer
 
 from core.errors import Invalid
 from core.model.public_addresses import TargetForbidden, guarded_socket, is_public, plain_socket
-from core.webhooks.messages import WebhookMessage
-from core.webhooks.webhook import AttemptRecord, Webhook
+from core.webhooks.webhook import AttemptRecord, Webhook, WebhookMessage
 
 MAX_URL = 2048
 _SCHEMES = ("http", "https")

@@ -17,8 +17,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.webhooks import webhook as webhooks
 from core.webhooks.http_client import WebhookClient, check_target
-from core.webhooks.messages import test_message
-from core.webhooks.webhook import AttemptRecord, EventType, Webhook, WebhookState
+from core.webhooks.webhook import AttemptRecord, EventType, Webhook, WebhookState, test_message
 
 MOST_WEBHOOKS = 16
 """Webhooks of one tenant."""

@@ -25,9 +25,8 @@ from core.redis.store import Store
 from core.redis.stream_reader import StreamReader
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
-from core.webhooks.messages import WebhookMessage
 from core.webhooks.registry import Webhooks
-from core.webhooks.webhook import TUBE, Webhook
+from core.webhooks.webhook import TUBE, Webhook, WebhookMessage
 
 log = logging.getLogger(__name__)
 

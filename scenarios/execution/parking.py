@@ -19,8 +19,7 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple
 
-from core.deliveries.events import HistoryEvent, history_event
-from core.deliveries.tracker import read_change
+from core.deliveries.tracker import HistoryEvent, history_event, read_change
 from core.errors import StoreError
 from core.model.history import HistoryChange, OutcomeRecord
 from core.model.history_key import HistoryKey

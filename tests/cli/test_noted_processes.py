@@ -34,7 +34,7 @@ from core.processes import (
     overview,
 )
 from core.processes.installation_mark import LossKind
-from core.processes.overview import command_of
+from core.processes.register import command_of
 from core.queue import NewTask
 from core.redis.cluster import ClusterNodes
 from core.redis.store import Store
