@@ -4,9 +4,8 @@ from datetime import tzinfo
 
 from cli.client.local_times import shown_moment
 from core.jobs import JobState, StoredJob
-from core.jobs.job_log import LogLine
 from core.jobs.steps import ResetPlan, StepView, UnitView
-from core.jobs.views import JobView, view_of
+from core.jobs.views import JobView, LogLine, view_of
 from core.model.json_form import compact_json
 from core.model.text.characters import counted
 

@@ -1,4 +1,4 @@
-"""The accounts that were set at the console, as processes read and change them (`core.processes.accounts`).
+"""The accounts that were set at the console, as processes read and change them (`core.deliveries.channels`).
 
 Each setting of the environment, of .env or of settings.yaml is used in place of a stored one.
 """
@@ -11,9 +11,9 @@ from cli.services.store import open_when_reachable
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings
 from cli.settings.sources import RawSetting
+from core.deliveries.channels import StoredAccount, StoredAccounts
 from core.errors import SetupError
 from core.model.durability import Durability
-from core.processes.accounts import StoredAccount, StoredAccounts
 from core.redis.store import Store
 from couriers.channel import channels
 from providers.sign_in import Vault

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cli.settings.settings import Settings
-from core.admission.quiet_hours import TenantOfficeHours, TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.errors import SetupError
+from core.model.hours import TenantOfficeHours, TenantQuietHours
 from core.orders import OfficeChat, SendingPolicy
 from core.redis.store import Store
 from core.sessions import SignInCodes

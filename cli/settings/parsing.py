@@ -14,9 +14,9 @@ from typing import Any, NewType, Union, get_args, get_origin
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from core.admission.quiet_hours import OfficeHours, Opening, QuietHours
 from core.model.delivery import Quota
 from core.model.durability import Durability
+from core.model.hours import OfficeHours, Opening, QuietHours
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 

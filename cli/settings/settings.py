@@ -17,10 +17,10 @@ from cli.settings.own_texts import read_own_texts
 from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, WebAddress, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
-from core.admission.quiet_hours import OfficeHours, QuietHours
 from core.errors import SetupError
 from core.model.delivery import Quota
 from core.model.durability import Durability
+from core.model.hours import OfficeHours, QuietHours
 from core.sentence import replace_texts
 from couriers import channel as registry
 from couriers.channel import channels

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from dataclasses import dataclass, field
 from itertools import islice
 
-from core.audit.event_log import EventLog
+from core.audit.delivery_snapshot import EventLog
 from core.audit.invariants.conservation import Recount
 from core.audit.invariants.directory import DIRECTORY_KINDS, Entries, Implication, implications, rule_of_ownership
 from core.audit.invariants.invariant import Repair, Violation

@@ -12,9 +12,8 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
-from core.audit.delivery_snapshot import Read, SnapshotReader
+from core.audit.delivery_snapshot import EventLog, Read, SnapshotReader
 from core.audit.entry_scanner import PAGE, SeenTasks, directory_steps, jobs_steps, orphan_steps, pages, thread_steps
-from core.audit.event_log import EventLog
 from core.audit.invariants.histories import delivery_violations, history_index_violations, time_of, version_of
 from core.audit.invariants.invariant import LIVE, Violation, key_violations, parse_key
 from core.audit.invariants.tasks import (

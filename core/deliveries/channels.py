@@ -1,8 +1,10 @@
-"""The register of channels: which couriers exist and how large their parcels may be. A courier registers itself at its
-start.
+"""Channels: which couriers exist, how large their parcels may be, and the accounts that were set at the console.
 
-Called by `couriers.sending.runtime` (registers), `core.deliveries.deliveries` (cuts parcels) and `delivery/`
-(refuses unknown channels).
+A courier registers itself at its start. Called by `couriers.sending.runtime` (registers), `core.deliveries.deliveries`
+(cuts parcels) and `delivery/` (refuses unknown channels).
+
+The settings of an account are encrypted by the writer. A setting of the environment, of .env or of settings.yaml is
+used in place of the stored one (`cli.services.accounts`).
 """
 
 import asyncio
@@ -15,8 +17,9 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
-from core.errors import StoreRefuses
+from core.errors import Conflict, StoreRefuses
 from core.model.contacts.addresses import channel_records
 from core.model.content import Display
 from core.model.json_form import compact_json
@@ -31,6 +34,8 @@ _CACHED_SECONDS = 1.0
 # Seconds. While the primary of shard 0 is replaced, what is sent in other shards does not wait for it.
 _PATIENCE = 0.1
 _decode_display = msgspec.json.Decoder(Display).decode
+_KEY = KEYS["accounts"].at(0)
+_VERSION = ":version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +133,42 @@ class Channels:
 def _note_failure(reading: "asyncio.Task[ChannelRegister]") -> None:
     if not reading.cancelled() and (fault := reading.exception()):
         log.warning("the register of channels was not read: %s", fault)
+
+
+class StoredAccount(Struct, frozen=True):
+    """`settings`: name → encrypted text. `by`: who stored them, `at`: when, Unix ms."""
+
+    settings: Mapping[str, str]
+    by: str
+    at: int
+
+
+class StoredAccounts:
+    """The accounts of all channels. Methods raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def all(self) -> Mapping[str, StoredAccount]:
+        """Return the accounts by channel."""
+        stored = (await self._store.command("HGETALL", _KEY)).items()
+        return {
+            channel: msgspec.json.decode(text, type=StoredAccount)
+            for channel, text in stored
+            if not channel.endswith(_VERSION)
+        }
+
+    async def versions(self) -> Mapping[str, int]:
+        """Return how often the account of each channel has changed; a channel that is missing has never had one."""
+        stored = (await self._store.command("HGETALL", _KEY)).items()
+        return {name.removesuffix(_VERSION): int(text) for name, text in stored if name.endswith(_VERSION)}
+
+    async def change(self, channel: str, version: int, account: StoredAccount | None) -> int:
+        """Store or remove an account; return the new version. `version`: of what the caller has read. Raises Conflict
+        ACCOUNT_CHANGED if it is another one by now.
+        """
+        text = msgspec.json.encode(account).decode() if account else ""
+        new = int(await self._store.run("change_account", 0, channel, version, text))
+        if not new:
+            raise Conflict("ACCOUNT_CHANGED", "Somebody else has changed this account meanwhile. Look at it again.")
+        return new

@@ -1,4 +1,5 @@
-"""The texts of CSV cells: how the export writes values, how the import reads them, what a dry run compares. Pure.
+"""The texts of CSV cells: how the export writes values, how the import reads them, what a dry run compares; and the
+errors of an import, by row and column. Pure.
 
 A spreadsheet takes a cell that begins with = + - @ for a formula, and makes 79991112233 of +79991112233. So the export
 writes an apostrophe in front of such a cell, and of one with blanks at its ends; the import takes it away again
@@ -11,8 +12,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from msgspec import Struct
+
+from core.errors import Invalid
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User
+from core.model.text.characters import counted
 
 Cells = Mapping[str, str]
 """Column → text."""
@@ -25,6 +30,8 @@ _APOSTROPHE = "'"
 _BLANKS = " \t"
 _SEPARATOR = ";"
 _RISKY = re.compile(r"'*[=+\-@\s]")
+MOST_ERRORS = 100
+"""Errors that are reported at once."""
 
 
 class FileKind(StrEnum):
@@ -93,3 +100,46 @@ def group_cells(group: Group) -> Cells:
 
 def supergroup_cells(supergroup: Supergroup, groups: Sequence[Id]) -> Cells:
     return {"title": supergroup.title or "", "groups": joined(groups)}
+
+
+class RowError(Struct, frozen=True):
+    """One error of a file. `row`: as a spreadsheet shows it, the header is row 1; `column`: as the file names it, or
+    "". `value`: of the cell, "" if it is not about one.
+    """
+
+    row: int
+    column: str
+    code: str
+    message: str
+    value: str = ""
+
+
+class WrongRow(Struct, frozen=True):
+    """A row that is not imported. `cells`: as the file has them."""
+
+    row: int
+    cells: Sequence[str]
+    errors: Sequence[RowError]
+
+
+class ImportRefused(Invalid):
+    """The file has errors; nothing was written. `errors`: the first ones, by row; `count`: of all."""
+
+    code_of_class, nothing = "ROWS_INVALID", "Nothing was imported"
+
+    def __init__(self, errors: Sequence[RowError], count: int = 0) -> None:
+        self.errors = errors
+        self.count = max(count, len(errors))
+        detail = f"{self.nothing}: {counted(self.count, 'error')}. The first: {_shown(errors[0])}"
+        super().__init__(self.code_of_class, detail)
+
+
+class TableRefused(ImportRefused):
+    """The table of recipients has errors; nothing was sent."""
+
+    code_of_class, nothing = "TABLE_INVALID", "Nothing was sent"
+
+
+def _shown(error: RowError) -> str:
+    column = f", column {error.column}" if error.column else ""
+    return f"row {error.row}{column}: {error.message}"

@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from core.errors import Conflict, NotFound, Refused
-from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
 from core.jobs.notices import notice_of
 from core.jobs.record import (
@@ -32,7 +31,7 @@ from core.jobs.states import ENDED, Actor, JobState, Verb, check_actor, next_sta
 from core.jobs.steps import NULL, JobSteps, JobUnits
 from core.jobs.storage import JobStorage
 from core.jobs.transitions import PERSON_DELETED, ended, repeated, started, stopped, taken_back
-from core.jobs.views import Wanted, page_of_jobs
+from core.jobs.views import JobLog, Wanted, page_of_jobs
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
 from core.sentence import Text

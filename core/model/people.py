@@ -16,8 +16,8 @@ from core.errors import Invalid
 from core.model.contacts.addresses import EMAIL_ADDRESS, ascii_email, malformed, without_duplicates
 from core.model.contacts.addresses import canonical as canonical_address
 from core.model.history_key import Id
+from core.model.hours import faults_of_hours
 from core.model.own_fields import faults_of_field_name
-from core.model.receiving_hours import faults_of_hours
 from core.model.text.characters import nfc, refusal, with_plain_spaces, without_marks
 from core.model.text.personal import field_name
 
@@ -59,7 +59,7 @@ EMAIL = (
 class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
     wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused. `fields`: of its own,
-    for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.receiving_hours`).
+    for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.hours`).
     `external_ids`: what other systems call the person, as `system:id`; one belongs to one person. `guardians`: ids of
     the people who get what concerns this child, as text; `blocked_guardians`: those who get nothing of it, whether or
     not `guardians` names them. `scim`: source → the person as this source has described it by SCIM, as JSON.

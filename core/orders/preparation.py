@@ -19,7 +19,7 @@ from core.errors import Conflict, Forbidden, Invalid
 from core.model.clock import from_ms
 from core.model.content import Attachment, Content
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
-from core.model.receiving_hours import is_once_a_day, next_opening
+from core.model.hours import is_once_a_day, next_opening
 from core.orders.addressing import Addressing
 from core.orders.check import check, check_time, refuse
 from core.orders.follow_ups import FollowedPeople, FollowUps

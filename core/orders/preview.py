@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from core.model.content import Content
 from core.model.delivery import NewDelivery, QuotaState, Recipient, Strategy
-from core.model.receiving_hours import next_opening
+from core.model.hours import next_opening
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
 from core.orders.follow_ups import FollowedPeople

@@ -18,10 +18,8 @@ from msgspec import Struct
 
 from core.admission.quotas import ADMIN
 from core.directory import Directory
-from core.directory.csv_cells import CONTACTS, FileKind, listed
-from core.directory.importing.csv_rows import Record, read_records
-from core.directory.importing.encodings import decoded
-from core.directory.importing.errors import ImportRefused, RowError, TableRefused
+from core.directory.csv_cells import CONTACTS, FileKind, ImportRefused, RowError, TableRefused, listed
+from core.directory.importing.csv_rows import Record, decoded, read_records
 from core.directory.importing.kinds import COLUMNS, NAME_PARTS, parse_id
 from core.directory.importing.reader import RowReader, in_pages
 from core.errors import Invalid

@@ -13,7 +13,6 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from core.admission.idempotency import Idempotency
-from core.admission.quiet_hours import QuietHours
 from core.admission.quotas import Quotas
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
@@ -21,6 +20,7 @@ from core.directory.name_search import has_name
 from core.errors import Conflict, Refused, StoreRefuses
 from core.model.delivery import NO_QUOTA, Accepted, NewDelivery, QuotaState, Repeat
 from core.model.history_key import HistoryKey, Id
+from core.model.hours import QuietHours
 from core.model.people import User
 from core.model.states import Status
 from core.orders.choices import Addressees, Choice

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from core.admission.quiet_hours import TenantOfficeHours, TenantQuietHours
 from core.admission.quotas import ADMIN, STAFF
 from core.directory import Directory
 from core.errors import Forbidden
 from core.model.delivery import DEFAULT_PRIORITY, NewDelivery, Quota, Recipient, Sender
+from core.model.hours import TenantOfficeHours, TenantQuietHours
 from core.model.people import User, id_text
 from core.orders.order import Addressee, Placed
 

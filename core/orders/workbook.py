@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from core.directory.csv_cells import RowError
 from core.directory.importing.csv_rows import Record
-from core.directory.importing.errors import RowError
 
 _PROGRAM = Path(__file__).parent / "workbook_program.py"
 _SECONDS = 90

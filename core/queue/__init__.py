@@ -11,11 +11,10 @@ Neighbours: `core.redis` (store, keys, functions) below; `couriers.sending` clai
 
 from core.model.clock import Backoff
 from core.model.history_key import own_name
-from core.queue.client import CallFailed, QueueClient, connect
+from core.queue.client import CallFailed, QueueClient, TaskEnd, connect
 from core.queue.executor import AlreadySettled, Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
 from core.queue.inspector import QueueStats, StateCounts, TubeStats
 from core.queue.queue import Queue
-from core.queue.replies import TaskEnd
 from core.queue.task import (
     CancelResult,
     Claim,

@@ -1,6 +1,6 @@
 """Reads one Redis stream from an entry on, for as long as its task runs.
 
-Used by core.deliveries.tracker and core.queue.replies.
+Used by core.deliveries.tracker and core.queue.client.
 """
 
 import asyncio

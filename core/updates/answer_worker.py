@@ -18,7 +18,6 @@ from itertools import count
 import msgspec
 
 from core.admission import quotas
-from core.admission.quiet_hours import TenantQuietHours
 from core.answers import AnswerNumbers, Answers
 from core.answers.answers import AskedRecipient
 from core.answers.copies import Copies
@@ -31,6 +30,7 @@ from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
+from core.model.hours import TenantQuietHours
 from core.model.question import AnswerVisibility
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store

@@ -16,7 +16,6 @@ from itertools import count
 
 import msgspec
 
-from core.admission.quiet_hours import TenantQuietHours
 from core.answers.values import answer_text
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
@@ -29,6 +28,7 @@ from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
+from core.model.hours import TenantQuietHours
 from core.model.states import REACHED
 from core.queue import NewTask, QueueClient, Task, own_name
 from core.redis.store import Store

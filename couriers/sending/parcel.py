@@ -35,9 +35,9 @@ from core.deliveries.histories.reader import HistoryReader
 from core.model.clock import from_ms, to_ms
 from core.model.content import Content
 from core.model.history_key import HistoryKey
+from core.model.hours import is_once_a_day, next_opening
 from core.model.json_form import compact_json
 from core.model.question import Question, load_question
-from core.model.receiving_hours import is_once_a_day, next_opening
 from core.model.states import OPEN, REACHED, Reason, Status
 from core.queue import Task
 from core.redis.constants import ASKS_AGAIN, AWAITING_MS

@@ -10,9 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import Forbidden, Invalid
 from core.jobs import Actor, DailyWindow, JobId, Schedule
-from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.states import JobState
-from core.jobs.views import JobView, Wanted, view_of
+from core.jobs.views import BEGIN, JobView, LogLine, Wanted, view_of
 from core.model.field_types import IdField, ShortText, whole
 from core.model.json_form import JsonObject, JsonValue
 from delivery.api.deliveries.tracking import forced_end

@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from core.deliveries.channels import StoredAccount, StoredAccounts
 from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from core.model.field_types import PRINTABLE
 from core.model.parts import PartState
 from core.processes import FaultyPart, ProcessRegister, ProcessState, ProcessView, RequestKind, UnservedTube, overview
-from core.processes.accounts import StoredAccount, StoredAccounts
 from couriers.channel import Channel, channels, receiving
 from delivery.http.action_log import ABOUT
 from delivery.http.context import Request, Response

@@ -9,9 +9,8 @@ import msgspec
 
 from core.errors import Conflict, Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
-from core.jobs.job_log import LogLine
 from core.jobs.record import zone_of
-from core.jobs.views import view_of
+from core.jobs.views import LogLine, view_of
 from scenarios.actions.job_control import (
     check_admin,
     job_of,

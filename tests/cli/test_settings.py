@@ -11,11 +11,11 @@ from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address, without_secrets
 from cli.settings.settings import Configuration, courier_module, load, section_prefix, setting_names
 from cli.settings.sources import export
-from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
 from core.model.clock import Backoff
 from core.model.delivery import Quota
 from core.model.durability import Durability
+from core.model.hours import QuietHours
 from couriers.channel import channels
 from couriers.sending.services import CourierOptions
 from tests.support.paths import ROOT

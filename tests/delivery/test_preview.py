@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import ChannelFacts
 from core.model.content import Display, Feature, Limits
 from core.model.delivery import Quota
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import Group, User
 from core.orders import Sending, SendingPolicy
 from couriers.sending.shown import display_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.delivery import Quota
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import Group, Supergroup, User, UserChange
 from core.orders import Sending, SendingPolicy
 from delivery.http.services import ApiServices

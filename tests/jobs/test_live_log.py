@@ -9,7 +9,7 @@ import pytest
 
 from cli.commands.installation.jobs import show_log
 from core.jobs import Actor
-from core.jobs.job_log import JobLog, LogLine
+from core.jobs.views import JobLog, LogLine
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from jobs import Iteration
@@ -57,7 +57,7 @@ async def test_the_live_log_goes_on_after_the_last_line_that_was_seen(playground
 async def test_each_new_line_wakes_all_followers_which_do_not_poll(
     playground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.jobs.job_log.LONGEST_SLEEP", 3600.0)
+    monkeypatch.setattr("core.jobs.views.LONGEST_SLEEP", 3600.0)
     redis = playground.stack.redis
     await start_and_hold(playground)
     followers = [JobLog(playground.stack.store).follow(ANNA) for _ in range(3)]

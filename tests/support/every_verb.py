@@ -13,6 +13,7 @@ from core.admission.quotas import Quotas
 from core.answers import Answers
 from core.answers.answers import AnsweredMessage
 from core.answers.numbers import AnswerNumbers
+from core.deliveries.channels import StoredAccounts
 from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
@@ -30,7 +31,6 @@ from core.model.question import AnswerKind, Option, Question
 from core.model.states import Reason, Status
 from core.monitoring import Lanes
 from core.orders.series import Series, SeriesStore
-from core.processes.accounts import StoredAccounts
 from core.queue import NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.primary import GRACE_MS

@@ -18,7 +18,7 @@ from cli.client.verbs import over_http, parse_id, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDOUT, read_input, written_whole
 from cli.progress_line import progress_line
-from core.directory.importing.encodings import ENCODINGS
+from core.directory.importing.csv_rows import ENCODINGS
 from core.model.text.characters import counted
 from delivery.http.options import Options
 

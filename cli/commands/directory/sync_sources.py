@@ -17,9 +17,8 @@ from urllib.parse import urlsplit
 
 from cli.command import WRONG_USAGE, CommandFailed
 from cli.files import read_input, read_text_input
-from core.directory.csv_cells import CONTACTS, FileKind, joined
+from core.directory.csv_cells import CONTACTS, FileKind, ImportRefused, joined
 from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
-from core.directory.importing.errors import ImportRefused
 from core.directory.importing.kinds import COLUMNS, NAME_PARTS
 from core.directory.importing.one_roster import is_one_roster, read_one_roster
 from core.directory.syncs import SyncFault

@@ -47,8 +47,7 @@ from cli.services.store import open_store
 from cli.settings.settings import Configuration, load
 from core.admission.actions import ActionLog
 from core.jobs import Actor, Jobs, Schedule, StoredJob
-from core.jobs.job_log import BEGIN
-from core.jobs.views import view_of
+from core.jobs.views import BEGIN, view_of
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import open_services
 

@@ -31,6 +31,7 @@ from core.model.history import (
     ReminderRecord,
 )
 from core.model.history_key import Id
+from core.model.hours import next_opening
 from core.model.question import (
     AnswerState,
     RecipientAnswer,
@@ -40,7 +41,6 @@ from core.model.question import (
     row_field,
     shown_row,
 )
-from core.model.receiving_hours import next_opening
 from core.model.states import REACHED, Reason, Status, best
 from core.model.text.personal import PersonalTemplate, load_texts, values_in
 

@@ -7,7 +7,7 @@ process. Until the end of an import all other writes to the directory of its ten
 Neighbours: `core.directory` (records, pages of ids), `core.model.people` (the rules of values).
 """
 
-from core.directory.importing.errors import ImportRefused, RowError, WrongRow
+from core.directory.csv_cells import ImportRefused, RowError, WrongRow
 from core.directory.importing.importer import Imported, Importing
 from core.directory.importing.journal import ImportProgress
 from core.directory.importing.reader import RowChange

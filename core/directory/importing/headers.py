@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from core.directory.csv_cells import CONTACTS, LEFT_OUT, FileKind
-from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
+from core.directory.csv_cells import CONTACTS, LEFT_OUT, MOST_ERRORS, FileKind, ImportRefused, RowError
 from core.model.contacts.addresses import channel_records
 from core.model.text.characters import counted, nfc, with_plain_spaces
 

@@ -15,11 +15,10 @@ from typing import IO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.directory.csv_cells import FileKind
+from core.directory.csv_cells import MOST_ERRORS, FileKind, ImportRefused, RowError, WrongRow
 from core.directory.directory import Directory
 from core.directory.importing import journal
 from core.directory.importing.csv_rows import CsvRow, TableRows, read_rows
-from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError, WrongRow
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import KEY_COLUMNS, columns_with, form_errors, row_key
 from core.directory.importing.people import check_contacts, check_users

@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.directory.csv_cells import CONTACTS, FIELDS, FileKind, listed
+from core.directory.csv_cells import CONTACTS, FIELDS, FileKind, RowError, listed
 from core.directory.importing import headers
 from core.directory.importing.csv_rows import CsvRow
-from core.directory.importing.errors import RowError
 from core.directory.importing.headers import Columns, normal
 from core.errors import Invalid
 from core.model.contacts.addresses import canonical

@@ -19,9 +19,8 @@ from datetime import UTC, date, datetime
 
 from msgspec import Struct
 
-from core.directory.csv_cells import CONTACTS, joined
+from core.directory.csv_cells import CONTACTS, ImportRefused, RowError, joined
 from core.directory.importing.csv_rows import MOST_ROWS, CsvRow
-from core.directory.importing.errors import ImportRefused, RowError
 from core.model.contacts.addresses import PHONE_NUMBER, channel_of_form
 from core.model.text.characters import with_plain_spaces
 

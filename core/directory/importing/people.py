@@ -11,9 +11,8 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from core.directory.csv_cells import CONTACTS, joined, listed, user_cells
+from core.directory.csv_cells import CONTACTS, RowError, joined, listed, user_cells
 from core.directory.importing.csv_rows import CsvRow
-from core.directory.importing.errors import RowError
 from core.directory.importing.kinds import GUARDIANS, as_row_errors, contact_cells, field_cells, parse_id, user_fields
 from core.directory.importing.reader import CheckedPage, RowReader, in_pages
 from core.directory.importing.relations import Memberships, member_steps

@@ -7,10 +7,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from core.directory.csv_cells import Cells
+from core.directory.csv_cells import Cells, RowError
 from core.directory.directory import Directory
 from core.directory.importing.csv_rows import CsvRow
-from core.directory.importing.errors import RowError
 from core.directory.importing.journal import Step
 from core.directory.records import all_ids
 from core.model.history_key import Id

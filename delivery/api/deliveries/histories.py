@@ -8,7 +8,6 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from core.admission.quiet_hours import QuietHours
 from core.admission.quotas import ADMIN
 from core.deliveries.histories.listing import SentMessage
 from core.model import delivery, history
@@ -16,6 +15,7 @@ from core.model.clock import write_optional_time, write_time
 from core.model.field_types import Label, Name, ShortText, whole
 from core.model.history import History, RecipientRecord
 from core.model.history_key import Id
+from core.model.hours import QuietHours
 from core.model.json_form import JsonObject
 from core.model.people import id_text
 from core.model.question import Question

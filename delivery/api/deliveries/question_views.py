@@ -5,10 +5,10 @@ from datetime import timedelta
 
 from msgspec import UNSET, Struct, UnsetType
 
-from core.admission.quiet_hours import QuietHours
 from core.answers.values import answer_text
 from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.history import Reminders
+from core.model.hours import QuietHours
 from core.model.question import (
     AnswerKind,
     AnswerRow,

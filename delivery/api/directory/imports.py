@@ -13,11 +13,10 @@ from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from core.directory.csv_cells import CONTACTS, FIELDS, FileKind
+from core.directory.csv_cells import CONTACTS, FIELDS, MOST_ERRORS, FileKind
 from core.directory.exporting import EXPORTED, Exporting
 from core.directory.importing import Imported, ImportRefused, RowChange, WrongRow
 from core.directory.importing.csv_rows import read_beginning, written_records
-from core.directory.importing.errors import MOST_ERRORS
 from core.directory.importing.headers import in_russian
 from core.directory.importing.kinds import columns_with
 from core.errors import Invalid

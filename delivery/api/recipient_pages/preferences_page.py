@@ -14,12 +14,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec.structs import replace
 
-from core.admission.quiet_hours import QuietHours
 from core.directory.preferences import LinkedPerson
 from core.errors import Invalid, Refused
 from core.model.contacts.addresses import channel_title
+from core.model.hours import QuietHours, read_hours
 from core.model.people import User
-from core.model.receiving_hours import read_hours
 from core.sentence import language_of, say
 from delivery.api.pages import HTML
 from delivery.api.recipient_pages.devices import devices_of, subscribing_channel

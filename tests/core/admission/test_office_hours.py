@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cli.settings.parsing import parse_office_hours
-from core.admission.quiet_hours import OfficeHours, TenantOfficeHours
+from core.model.hours import OfficeHours, TenantOfficeHours
 
 HOURS = parse_office_hours("mon-fri 09:00-18:00, sat 10:00-13:00")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.model.hours import QuietHours, TenantQuietHours
 
 NO_SPREAD = timedelta()
 BERLIN, MOSCOW = ZoneInfo("Europe/Berlin"), ZoneInfo("Europe/Moscow")

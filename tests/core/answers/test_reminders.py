@@ -8,13 +8,13 @@ from datetime import UTC, datetime, time, timedelta
 import msgspec
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.answers import Answers
 from core.deliveries.histories.parcels import outcome_field
 from core.deliveries.histories.projection import waves_of
 from core.directory import Directory
 from core.model.delivery import Accepted, Strategy
 from core.model.history_key import Id
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import User, UserChange
 from core.model.question import AnswerKind, AnswerState, Escalate, Option, Question, Remind
 from core.model.states import Reason, Status

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.answers import Answers
 from core.model.delivery import Accepted
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.question import AnswerKind, Need, Option, Question
 from core.model.states import Status
 from core.redis.constants import AWAITING_MS

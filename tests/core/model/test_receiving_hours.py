@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.errors import Invalid
-from core.model.receiving_hours import next_opening, read_hours
+from core.model.hours import next_opening, read_hours
 
 
 def at(text: str) -> datetime:

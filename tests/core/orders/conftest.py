@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.directory import Directory
 from core.model.delivery import Accepted, NewDelivery, Quota, Repeat, Sender
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import Group, Supergroup, User
 from core.orders import AnyAddressee, Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store

@@ -13,7 +13,7 @@ from msgspec import convert
 from openpyxl import Workbook
 from openpyxl.styles.numbers import FORMAT_PERCENTAGE
 
-from core.directory.importing.errors import TableRefused
+from core.directory.csv_cells import TableRefused
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.people import Group, User, UserChange
 from core.orders import Addressee, Caller, workbook_program

@@ -186,7 +186,7 @@ async def test_an_end_that_ten_thousand_others_have_pushed_out_is_fetched(
     stack: Stack, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And only once: what was fetched is in neither the memory nor the stream any more."""
-    monkeypatch.setattr("core.queue.replies._REMEMBERED", 3)
+    monkeypatch.setattr("core.queue.client._REMEMBERED", 3)
     client = QueueClient(stack.store, "caller")
     ids = [await client.ask("t", str(n)) for n in range(9)]
     await workshop.start_worker(echo)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from core.admission.actions import ActionFilter, ActionLog
-from core.admission.quiet_hours import OfficeHours, Opening, TenantOfficeHours
 from core.deliveries.histories.encoding import PAGE
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import MOST, ReceivedMessage, ReceivedMessages
@@ -23,6 +22,7 @@ from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.history_key import HistoryKey, Id
+from core.model.hours import OfficeHours, Opening, TenantOfficeHours
 from core.model.people import Group, User, UserChange
 from core.model.states import DeliveryState
 from core.orders import Caller, Order, SendingPolicy

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.model.delivery import Quota
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.own_fields import FieldType, OwnField
 from core.model.people import Group, User
 from core.model.states import Reason

@@ -16,11 +16,11 @@ from typing import Any
 import yaml
 from msgspec import structs
 
-from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.clock import Backoff
 from core.model.delivery import Quota
+from core.model.hours import TenantQuietHours
 from core.model.people import Group, Supergroup, User
 from core.orders import Sending, SendingPolicy
 from core.sentence import say

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.delivery import Quota
+from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import UserChange
 from core.model.states import Reason
 from couriers.sending.interface import Message, Outcome, Rejected, Sent

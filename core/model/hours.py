@@ -1,19 +1,33 @@
-"""Quiet hours: what falls into them is moved to their end (D-08). Office hours: what arrives outside them is accepted
-at once, and shown to people of staff when the next ones begin (R-26). Pure.
+"""Hours of messages: quiet hours and office hours of a tenant, receiving hours of a person. Pure.
+
+What falls into quiet hours is moved to their end (D-08). What arrives outside office hours is accepted at once, and
+shown to people of staff when the next ones begin (R-26).
+
+A person writes the hours in which it wants messages as `08:00-22:00 Europe/Moscow`. With two equal times it is once a
+day: all that was ordered by then, within half an hour from that time; what is ordered later waits for the next day. ""
+is any time.
 
 Times are compared on the wall clock of a time zone, also in the two nights in which the clock changes.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from core.errors import Invalid
 
 _SPREAD_MS = 359_000
 _MINUTE = timedelta(minutes=1)
 
 _WEEK = 7
+_HOURS = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9]) ([A-Za-z0-9_+/-]{1,64})")
+_DAY_MINUTES = 24 * 60
+_ONCE_A_DAY_MINUTES = 30
 
 
 @dataclass(frozen=True)
@@ -109,3 +123,69 @@ class TenantOfficeHours:
     def of(self, tenant: str) -> OfficeHours:
         timezone = self.timezones.get(tenant)
         return replace(self.common, timezone=timezone) if timezone else self.common
+
+
+class ReceivingHours(NamedTuple):
+    """Wall times in `zone`; `end` is the first moment outside. `is_daily`: once a day, from `begin`."""
+
+    begin: time
+    end: time
+    zone: ZoneInfo
+
+    @property
+    def is_daily(self) -> bool:
+        return self.begin == self.end
+
+
+@lru_cache(maxsize=1024)
+def read_hours(text: str) -> ReceivingHours | None:
+    """Read the hours of a person; None for any time. Raises Invalid HOURS_MALFORMED."""
+    if not text:
+        return None
+    found = _HOURS.fullmatch(text)
+    try:
+        if found:
+            begin, end = (time(int(found[place]), int(found[place + 1])) for place in (1, 3))
+            return ReceivingHours(begin, end, ZoneInfo(found[5]))
+    except (ValueError, KeyError, OSError):  # there is no such zone
+        pass
+    raise Invalid("HOURS_MALFORMED", f"{text!r} is not like 08:00-22:00 Europe/Moscow.", "hours")
+
+
+def faults_of_hours(text: str) -> Iterator[Invalid]:
+    """Emit the fault of the hours of a person."""
+    try:
+        read_hours(text)
+    except Invalid as fault:
+        yield fault
+
+
+def is_once_a_day(text: str) -> bool:
+    """Return whether these hours are a time at which a person wants one message a day."""
+    hours = read_hours(text)
+    return hours is not None and hours.is_daily
+
+
+def next_opening(text: str, at: datetime, ordered: datetime | None = None) -> datetime | None:
+    """Return the next moment at which a person wants messages, in UTC; None if it wants them at `at`. `ordered`: when
+    the message was ordered, `at` if None.
+    """
+    hours = read_hours(text)
+    if hours is None:
+        return None
+    if hours.is_daily and (first := _opening_from(hours, ordered or at)) > at:
+        return first
+    wall = at.astimezone(hours.zone)
+    minute, begin, end = (one.hour * 60 + one.minute for one in (wall, hours.begin, hours.end))
+    length = _ONCE_A_DAY_MINUTES if hours.is_daily else (end - begin) % _DAY_MINUTES
+    if (minute - begin) % _DAY_MINUTES < length:
+        return None
+    return _opening_from(hours, at)
+
+
+def _opening_from(hours: ReceivingHours, at: datetime) -> datetime:
+    """Return the first moment, not before `at`, at which the hours begin."""
+    wall = at.astimezone(hours.zone)
+    day = wall.date() + timedelta(days=wall.time() > hours.begin)
+    # A time that the clock skips becomes one behind it, a time that it shows twice the first of the two.
+    return datetime.combine(day, hours.begin, hours.zone).astimezone(UTC)
