@@ -20,8 +20,7 @@ from msgspec import Struct
 from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
 from core.deliveries.costs import Costs
-from core.deliveries.delivery_reports import DeliveryReports, MessageReferences
-from core.deliveries.exchanges import Exchanges
+from core.deliveries.delivery_reports import DeliveryReports, Exchanges, MessageReferences
 from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.listing import ListFilter, Listing, SentMessage
 from core.deliveries.histories.reader import HistoryReader

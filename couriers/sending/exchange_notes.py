@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from core.deliveries.exchanges import ProviderCall
+from core.deliveries.delivery_reports import ProviderCall
 from core.model.json_form import compact_json
 from core.model.states import Reason
 from core.queue.checks import error_text

@@ -15,7 +15,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.deliveries.exchanges import Exchange
+from core.deliveries.delivery_reports import Exchange
 from core.model.clock import Backoff
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.deliveries.exchanges import Exchange
+from core.deliveries.delivery_reports import Exchange
 from core.deliveries.histories import recipient_search
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model import history

@@ -1,6 +1,6 @@
 -- exchanges: keeps what the provider said about each attempt that failed, for seven days (D-48)
 -- A field of the hash has the name of its outcome. Its lines, the oldest first, are `n \t at ms \t kind|reason|detail \t calls`: the last
--- of `n` attempts in a row that ended in the same way, and its calls as JSON (core/deliveries/exchanges.py).
+-- of `n` attempts in a row that ended in the same way, and its calls as JSON (core/deliveries/delivery_reports.py).
 
 local MOST_LINES = 5
 local WEEK_MS = 7 * DAY_MS

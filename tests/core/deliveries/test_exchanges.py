@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.deliveries.exchanges import Exchange
+from core.deliveries.delivery_reports import Exchange
 from core.errors import NotFound
 from core.model.clock import Backoff
 from core.model.history_key import HistoryKey

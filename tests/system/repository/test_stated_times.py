@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 
 from core.audit.background import REPORT_KEPT
-from core.deliveries.exchanges import KEPT_MS
+from core.deliveries.delivery_reports import KEPT_MS
 from core.monitoring.figures import SampleStep
 from core.orders.question_rules import LONGEST_WAIT, SHORTEST_WAIT
 from core.sessions.links import DEVICE_LINK_LIFETIME
