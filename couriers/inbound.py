@@ -7,12 +7,12 @@ from importlib import import_module
 from core.answers import AnswerNumbers
 from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
+from core.directory.preferences import OptOuts, Reachability, ReadReach
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.bot_calls import BotCalls
 from core.updates.events import Event, Events
 from core.updates.ingress import MAX_AGE, Gathering, Ingress, Read
-from core.updates.reachability import OptOuts, Reachability, ReadReach
 from couriers.channel import Receiving, receiving
 
 

@@ -20,6 +20,7 @@ from core.admission.quotas import may_reply
 from core.deliveries.histories.encoding import THREAD
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
+from core.directory.preferences import OptOuts
 from core.errors import Forbidden, NotFound, QuotaExceeded, Refused
 from core.model.clock import from_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER
@@ -54,7 +55,6 @@ from core.updates.events import (
 )
 from core.updates.events import person_of as event_person
 from core.updates.ingress import GATHERED
-from core.updates.reachability import OptOuts
 from core.uploads import Uploads
 from core.webhooks.event_reader import put_message
 from core.webhooks.registry import Webhooks

@@ -19,10 +19,10 @@ from msgspec import Struct
 from core.answers import AnswerNumbers, Answers, is_anonymous_token, is_token
 from core.answers.numbers import TextMeaning
 from core.deliveries.received import Choices, ReceivedMessage, ReceivedMessages
+from core.directory.preferences import OptOuts
 from core.errors import Invalid, Refused
 from core.model.clock import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
-from core.updates.reachability import OptOuts
 
 TUBE = "events"
 ANSWERS_TUBE = "answers"

@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
+from core.directory.preferences import Reachability
 from core.errors import Invalid
 from core.model.clock import Backoff, to_ms
 from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates.events import Arrival, Event, Events, encode
-from core.updates.reachability import Reachability
 
 log = logging.getLogger(__name__)
 

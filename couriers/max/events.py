@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
+from core.directory.preferences import Reach
 from core.model.contacts.addresses import e164
 from core.model.content import ParseMode
 from core.model.text.text_entities import has_marks, marked
 from core.updates.events import Arrival
-from core.updates.reachability import Reach
 from couriers.max import CHANNEL
 
 TYPES = (

@@ -17,12 +17,12 @@ from core.answers import AnswerNumbers
 from core.deliveries.delivery_reports import DeliveryReports, EntryName, MessageReferences, Reference
 from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
+from core.directory.preferences import OptOuts
 from core.errors import Invalid, StoreError
 from core.model.clock import from_ms, in_ms
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import Event, Events, replies_tube
-from core.updates.reachability import OptOuts
 from couriers.sending.interface import Courier, ReadMark, ReadMarkSource, ReceivedText, Sent, TextSource
 
 log = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from core.admission.actions import ActionFilter, ActionLog
 from core.deliveries.histories.encoding import PAGE
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import MOST, ReceivedMessage, ReceivedMessages
+from core.directory.preferences import OptOuts
 from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
@@ -49,7 +50,6 @@ from core.threads.relay import Written
 from core.threads.threads import ThreadMessage
 from core.updates.bot_calls import calls_tube
 from core.updates.events import NO_ANSWER_TO, Event, Events, encode
-from core.updates.reachability import OptOuts
 from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
