@@ -21,6 +21,9 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 import aiohttp
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
+from yarl import URL
+
+from core.errors import SetupError
 
 HIDDEN = "…"
 MOST_CALLS = 12
@@ -31,6 +34,17 @@ _READ = 4000
 _REMEMBERED = 500
 _SHORTEST_SECRET = 3
 _SHORTEST_PRIVATE = 4
+
+
+def http_url(setting: str, text: str) -> URL:
+    """Return the address of a provider, parsed. Raises SetupError if it is not an HTTP URL."""
+    try:
+        url = URL(text)
+    except ValueError:
+        url = URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise SetupError(f"{setting} is not a URL: it must begin with http:// or https://")
+    return url
 
 
 class NotedCall:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from yarl import URL
 
 from core.errors import SetupError
 from core.sentence import sentence
 from couriers.max import API_URL
-from couriers.provider_calls import AnnouncingConnector, noted_call
+from couriers.provider_calls import AnnouncingConnector, http_url, noted_call
 from providers.certificates import tls_context
 
 
@@ -94,7 +93,7 @@ class MaxClient:
     def __init__(
         self, token: str, api_url: str = API_URL, timeout: timedelta = timedelta(seconds=20), ca: Path | None = None
     ) -> None:
-        self._url = _parsed(api_url)
+        self._url = http_url("ADA_MAX_API_URL", api_url)
         self._headers = {"Authorization": token}
         self._seconds = timeout.total_seconds()
         self._tls = tls_context(ca, "ADA_MAX_CA")
@@ -185,16 +184,6 @@ def unreachable(error: Exception) -> MaxUnavailable:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return MaxUnavailable("MAX's certificate is not trusted: set ADA_MAX_CA to the file of its root")
     return MaxUnavailable(f"MAX cannot be reached ({type(error).__name__}): check the network and ADA_MAX_API_URL")
-
-
-def _parsed(api_url: str) -> URL:
-    try:
-        url = URL(api_url)
-    except ValueError:
-        url = URL()
-    if url.scheme not in ("http", "https") or not url.host:
-        raise SetupError("ADA_MAX_API_URL is not a URL: it must begin with https://")
-    return url
 
 
 def _decoded(text: str, status: int) -> Any:

@@ -11,9 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
-from yarl import URL
 
-from couriers.provider_calls import AnnouncingConnector, announcing, noted_call
+from couriers.provider_calls import AnnouncingConnector, announcing, http_url, noted_call
 from couriers.sending import Halted, Message, Outcome, SetupError, coding_of
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier
@@ -55,16 +54,6 @@ class Settings:
         """Return whether an SMS to the sender comes in: it is a number, not a name, and the gateway may post here."""
         return bool(self.inbound and self.sender and self.sender.removeprefix("+").isdecimal())
 
-    def sendsms_url(self) -> URL:
-        """Return `url`, parsed. Raises SetupError if it is not an HTTP URL."""
-        try:
-            url = URL(self.url or "")
-        except ValueError:
-            raise SetupError("ADA_SMS_URL is not a URL, for example http://127.0.0.1:13013/cgi-bin/sendsms") from None
-        if url.scheme not in ("http", "https") or not url.host:
-            raise SetupError("ADA_SMS_URL is not a URL: it must begin with http:// or https://")
-        return url
-
 
 class Sms(SmsCourier):
     """Sends through Kannel."""
@@ -72,7 +61,7 @@ class Sms(SmsCourier):
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
         super().__init__(session, settings.price, settings.most_parts, "the gateway", numbers=settings.can_be_answered)
         self._sender = settings.sender or ""
-        self._url = settings.sendsms_url().update_query(
+        self._url = http_url("ADA_SMS_URL", settings.url or "").update_query(
             username=settings.username or "", password=settings.password or ""
         )
         self.account = f"{settings.username}@{self._url.host_port_subcomponent}"
@@ -117,7 +106,7 @@ async def open(settings: Settings, directory: Path) -> Sms | ProfileSms:  # noqa
     """
     if settings.profile != KANNEL:
         return await _open_profile(settings)
-    settings.sendsms_url()
+    http_url("ADA_SMS_URL", settings.url or "")
     courier = Sms(settings, _session(settings.timeout))
     try:
         await _check(courier)
@@ -129,7 +118,7 @@ async def open(settings: Settings, directory: Path) -> Sms | ProfileSms:  # noqa
 
 async def _open_profile(settings: Settings) -> ProfileSms:
     values = {"username": settings.username, "password": settings.password, "sender": settings.sender}
-    base = settings.sendsms_url() if settings.url else None
+    base = http_url("ADA_SMS_URL", settings.url) if settings.url else None
     known = {name: value for name, value in values.items() if value}
     profile, session = load_profile(settings.profile), _session(settings.timeout)
     numbers, money = settings.can_be_answered, (settings.price, settings.low_balance)

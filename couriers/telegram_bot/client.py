@@ -28,7 +28,7 @@ from yarl import URL
 from core.errors import SetupError
 from core.model.user_files import safe_name
 from core.sentence import sentence
-from couriers.provider_calls import AnnouncingConnector, noted_call
+from couriers.provider_calls import AnnouncingConnector, http_url, noted_call
 from couriers.telegram_bot import API_URL, TOKEN_REFUSED, BotCallFailed, BotCallRefused, CallThrottled
 from couriers.telegram_bot.library import (
     BaseSession,
@@ -85,7 +85,7 @@ class BotClient:
     """
 
     def __init__(self, token: str, api_url: str = "", timeout: timedelta = timedelta(seconds=15)) -> None:
-        self._session = _Session(_parsed(api_url or API_URL), timeout)
+        self._session = _Session(http_url("ADA_BOT_API_URL", api_url or API_URL), timeout)
         try:
             self._bot = Bot(token, session=self._session)
         except TokenValidationError:
@@ -214,16 +214,6 @@ def _words_of(body: bytes) -> str:
         return str(json.loads(text)["description"])
     except (ValueError, TypeError, LookupError, RecursionError):
         return text
-
-
-def _parsed(text: str) -> URL:
-    try:
-        url = URL(text)
-    except ValueError:
-        url = URL()
-    if url.scheme not in ("http", "https") or not url.host:
-        raise SetupError("ADA_BOT_API_URL is not a URL: it must begin with http:// or https://")
-    return url
 
 
 async def check_token(client: BotClient) -> str:
