@@ -12,11 +12,10 @@ from couriers.telegram_bot import BOT_API
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending, completed
-from scenarios.placeholders.values import as_text
+from scenarios.placeholders.values import as_list, as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Anything, Duration, Flag, Text
-from scenarios.schema.rules import as_list
 from scenarios.telegram import call, required_bot
 from scenarios.words import sentence
 

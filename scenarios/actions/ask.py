@@ -17,6 +17,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.model import Variable
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step, failed
+from scenarios.placeholders.values import as_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Elements, StaysOpenFor, Text, Verbatim, Whole, converted
@@ -33,7 +34,7 @@ from scenarios.schema.questions import (
     days_of,
     times_of,
 )
-from scenarios.schema.rules import RULE_LIST, as_list
+from scenarios.schema.rules import RULE_LIST
 from scenarios.schema.variables import VARIABLE
 from scenarios.sending.message import (
     BotMessage,

@@ -253,11 +253,7 @@ _FIELDS_OF_MESSAGE = (
 )
 
 
-class PassOnAttributes(Attributes, frozen=True):
-    pass
-
-
-async def execute_pass_on(context: Context, written: PassOnAttributes) -> Ending:
+async def execute_pass_on(context: Context, _: Attributes) -> Ending:
     """Pass the event on once, however often it is executed. Raises StoreError."""
     services = context.services
     core = services.core
@@ -266,7 +262,7 @@ async def execute_pass_on(context: Context, written: PassOnAttributes) -> Ending
     return completed() if await replies.take(event) else _NO_REPLY
 
 
-def rehearse_pass_on(step: RehearsedStep, written: PassOnAttributes) -> Ending:
+def rehearse_pass_on(step: RehearsedStep, _: Attributes) -> Ending:
     """Nobody has written to a rehearsed person."""
     return _NO_REPLY
 
@@ -276,7 +272,6 @@ PASS_ON = ActionType(
     help="Passes on what the person has written, as a reply without a quote: to the sender of the newest message of the"
     " last seven days, otherwise to the office of ADA_OFFICE. Ends as `drop` if there is neither; then the bot can"
     " answer.",
-    attributes=PassOnAttributes,
     outcomes=("completed", "drop"),
     execute=execute_pass_on,
     rehearse=rehearse_pass_on,

@@ -8,8 +8,8 @@ from typing import Annotated
 from core.errors import Invalid
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, failed
-from scenarios.engine.run import ITEM, MOST_ITEMS, branch, for_each, splice
+from scenarios.engine import Ending, failed, skipped
+from scenarios.engine.run import ITEM, MOST_ITEMS, for_each, splice
 from scenarios.placeholders.values import is_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
@@ -74,7 +74,7 @@ def rehearse_branch(step: RehearsedStep, written: BranchAttributes) -> Ending:
 
 def _branch(on: Context | RehearsedStep, written: BranchAttributes) -> Ending:
     name = chosen(written.cases, on.prepared.seen) or written.otherwise
-    return branch(on.bot, on.step, name)
+    return splice(on.bot, on.step, name, {}) if name else skipped(sentence("no_case_applies_no"))
 
 
 BRANCH = ActionType(

@@ -96,6 +96,11 @@ def read_flag(text: str) -> bool | None:
     return _FLAGS.get(text.lower()) if text in (text.lower(), text.upper(), text.capitalize()) else None
 
 
+def text_of(node: Node | None) -> str:
+    """Return the text of a scalar; "" of anything else."""
+    return node.text if isinstance(node, Scalar) else ""
+
+
 def is_empty(node: Node | None) -> bool:
     """Return whether nothing is written: null, or an empty mapping, list or text."""
     return node is None or plain_is_empty(node)

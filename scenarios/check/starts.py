@@ -21,7 +21,7 @@ from scenarios.engine.triggers import ALWAYS, compared
 from scenarios.loader.files import GROUP_TRIGGERS, TRIGGERS
 from scenarios.loader.reading import Problems, Reader
 from scenarios.placeholders.parser import mentions
-from scenarios.placeholders.values import names_in
+from scenarios.placeholders.values import as_list, names_in
 from scenarios.schema import ActionType, Type
 from scenarios.schema.types import KEYBOARD, SCENARIOS
 from scenarios.words import Sentence, sentence
@@ -93,16 +93,12 @@ def leads(scenario: Scenario, types: Types) -> Iterator[str]:
 def goals(kind: Type, written: Data) -> Iterator[str]:
     """Yield the names of scenarios in a field of this type; buttons have also addresses."""
     if kind is SCENARIOS:
-        yield from (str(one) for one in listed(written))
+        yield from (str(one) for one in as_list(written))
     elif kind is KEYBOARD:
-        for row in listed(written):
+        for row in as_list(written):
             yield from (row,) if isinstance(row, str) else ()  # a placeholder in place of buttons
-            for button in listed(row):
+            for button in as_list(row):
                 yield from map(str, button.values()) if isinstance(button, Mapping) else ()
-
-
-def listed(value: Data) -> list[Data]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 _INCLUDES = {

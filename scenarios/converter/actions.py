@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scenarios.bot import Place
 from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain, read_flag
+from scenarios.bot.nodes import ListNode, MapNode, Node, plain, read_flag, text_of
 from scenarios.converter.conditions import ConditionRefused, ada_name, condition
 from scenarios.loader.reading import Problems
 from scenarios.words import Text, sentence
@@ -160,10 +160,6 @@ class ActionConverter:
         for name, variable in self._names.stored.items():
             text = re.sub(rf"\b_cache\.{re.escape(name)}\b", variable, text)
         return _NESTED.sub("", _CACHE.sub("{", text))
-
-
-def text_of(node: Node | None) -> str:
-    return node.text if isinstance(node, Scalar) else ""
 
 
 def stored_names(scenario: Node) -> dict[str, str]:

@@ -7,8 +7,8 @@ transition that ends the scenario becomes `chain_drop`. What Ada does not have i
 
 from collections.abc import Mapping
 
-from scenarios.bot.nodes import ListNode, MapNode, Node
-from scenarios.converter.actions import Action, ActionConverter, text_of
+from scenarios.bot.nodes import ListNode, MapNode, Node, text_of
+from scenarios.converter.actions import Action, ActionConverter
 from scenarios.words import sentence
 
 _GO_ON = "continue"

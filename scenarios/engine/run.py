@@ -4,8 +4,8 @@ A path names an action of a run: (0, 2) is the third action of the first scenari
 the second branch that (0, 2) spliced in. A path depends only on event and scenarios, so a repeated event gives the same
 paths (C-92). Sorted paths are the order in which an author reads the actions.
 
-`completed`, `failed`, `skipped` and `unknown` make the usual endings of an executed action; `splice`, `for_each` and
-`branch` those of the actions that go on with other scenarios (C-33 to C-35, C-94).
+`completed`, `failed`, `skipped` and `unknown` make the usual endings of an executed action; `splice` and
+`for_each` those of the actions that go on with other scenarios (C-33 to C-35, C-94).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -225,11 +225,6 @@ def for_each(
     given = tuple({**parameters, word: item, "number": n} for n, item in enumerate(items, 1))
     spliced = Splice((scenario,) * len(items), parallel=True, given=given, collect=collect, at_once=at_once)
     return Ending(State.COMPLETED, Values({"count": len(items)}), splice=spliced)
-
-
-def branch(bot: Bot, step: Step, name: str) -> Ending:
-    """Splices in the scenario of this name; with "" the action ends as drop, because no case applies."""
-    return splice(bot, step, name, {}) if name else skipped(sentence("no_case_applies_no"))
 
 
 def unknown_scenario(bot: Bot, name: str) -> Text:

@@ -10,7 +10,7 @@ from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.engine.graph import Edge, Graph, graph_of, node_id, words
 from scenarios.execution.secrets import Secrets
 from scenarios.inspection.layout import Layout, Point, lay_out
-from scenarios.schema.rules import as_list
+from scenarios.placeholders.values import as_list
 
 MOST_NODES = 300
 """Of one graph; what is behind them is counted."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from scenarios.bot import SECTIONS, Bot, Scenario, Target, Trigger, Triggers
 from scenarios.bot.data import Data
 from scenarios.bot.model import Variable
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, plain_mapping
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, plain_mapping, text_of
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.times import PEOPLE, Schedule, ScheduleFault, read_clock, read_duration, read_time
 from scenarios.loader.reading import Problems, Reader, as_int
@@ -240,7 +240,3 @@ def condition(reader: Reader, node: Node | None, bot: Bot) -> dict[str, Data] | 
             message = did_you_mean(sentence("when_variables_yaml_has", name=field.text), field.text, known)
             reader.error(field, "UNKNOWN_VARIABLE", message)
     return plain_mapping(node) if isinstance(node, MapNode) else None
-
-
-def text_of(node: Node | None) -> str:
-    return node.text if isinstance(node, Scalar) else ""

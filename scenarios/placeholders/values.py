@@ -48,6 +48,13 @@ def is_list(value: Data) -> TypeGuard[Sequence[Data]]:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
+def as_list(value: Data) -> list[Data]:
+    """Return a list as it is, nothing as an empty one, and a single value as a list of one."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 def is_empty(value: Data) -> bool:
     """Return whether a value is missing, null or an empty text. 0, false and an empty list are values."""
     return value is MISSING or value is None or value == ""

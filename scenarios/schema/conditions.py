@@ -14,9 +14,9 @@ from typing import Annotated
 
 from scenarios.bot.data import MISSING, Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.placeholders.values import find
+from scenarios.placeholders.values import as_list, find
 from scenarios.schema.conversion import anything
-from scenarios.schema.rules import RULE_ENTRIES, RULES, Rule, as_list, complaint, rule_complaints
+from scenarios.schema.rules import RULE_ENTRIES, RULES, Rule, complaint, rule_complaints
 from scenarios.schema.types import Complaint, Type
 from scenarios.words import Text, placed, sentence, together
 

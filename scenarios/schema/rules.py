@@ -17,7 +17,7 @@ from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_em
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
-from scenarios.placeholders.values import as_moment, as_number, find
+from scenarios.placeholders.values import as_list, as_moment, as_number, find
 from scenarios.schema import types
 from scenarios.schema.types import Complaint, Type
 from scenarios.words import SentenceError, Text, placed, sentence
@@ -295,13 +295,6 @@ CHECKS: Mapping[str, Callable[[Data, Data], bool]] = {
 """Rule → whether it holds for a value and the rule's own value. `contains` and `starts_with` ignore case; those from
 `more_than` to `between` compare numbers or dates.
 """
-
-
-def as_list(value: Data) -> list[Data]:
-    """Return a list as it is, nothing as an empty one, and a single value as a list of one."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _text(value: Data) -> str:

@@ -26,6 +26,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
 from scenarios.context import Context
 from scenarios.engine.triggers import SCHEDULED
+from scenarios.placeholders.values import as_list
 from scenarios.schema.conditions import CONDITION, condition_complaints, unmet
 from scenarios.schema.rules import RULE_ENTRIES
 from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
@@ -50,7 +51,7 @@ def addressees(written: Data) -> Sequence[Addressee]:
 
     Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED; the rest is checked with the order.
     """
-    found = [_addressee(one, number) for number, one in enumerate(listed(written))]
+    found = [_addressee(one, number) for number, one in enumerate(as_list(written))]
     if not found:
         raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
     return found
@@ -86,18 +87,11 @@ def _person(user: int | str, written: Mapping[str, Data], path: str) -> Addresse
         raise Invalid("RECIPIENT_MALFORMED", "Values are {name: value}.", f"{path}.values")
     used: dict[str, str | list[str]] | UnsetType = UNSET
     if isinstance(contacts, Mapping):
-        used = {str(channel): [str(one) for one in listed(given)] for channel, given in contacts.items()}
+        used = {str(channel): [str(one) for one in as_list(given)] for channel, given in contacts.items()}
     filled: dict[str, str | float | None] | UnsetType = UNSET
     if values:
         filled = {str(field): str(value) for field, value in values.items()}
     return Addressee(user, name, used, filled)
-
-
-def listed(written: Data) -> Sequence[Data]:
-    """Return the elements of a list, or the one element; none of None."""
-    if written is None:
-        return ()
-    return written if isinstance(written, list | tuple) else [written]
 
 
 _NAMES = ("id", "group", "supergroup")
@@ -205,7 +199,7 @@ async def audience(context: Context, to: Data, channels: Sequence[str]) -> Seque
     Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED.
     """
     found: list[AnyAddressee] = []
-    for one in listed(to):
+    for one in as_list(to):
         if (people := people_of(one)) is not None:
             found += await _people(context, people, in_chats=not channels)
         elif one != PERSON:

@@ -19,9 +19,9 @@ from scenarios.bot.button_data import is_turn, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.engine.triggers import chat_kind, source_of
+from scenarios.placeholders.values import as_list
 from scenarios.schema import Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Flag, Text, Verbatim
-from scenarios.schema.rules import as_list
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024

@@ -31,9 +31,9 @@ from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
 from scenarios.loader.reading import Problem, Problems
-from scenarios.placeholders.values import as_moment, as_text, is_list
+from scenarios.placeholders.values import as_list, as_moment, as_text, is_list
 from scenarios.rehearsal import Outcomes
-from scenarios.schema.rules import as_list, complaint
+from scenarios.schema.rules import complaint
 from scenarios.schema.variables import VariableFault, change_of
 from scenarios.stores.forms import ROW, Forms
 from scenarios.stores.variables import Variables

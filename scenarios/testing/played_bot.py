@@ -36,10 +36,11 @@ from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import FAULTS
 from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
+from scenarios.placeholders.values import as_list
 from scenarios.plugins import Platform, started
 from scenarios.rehearsal import Outcomes, node_of
 from scenarios.schema import Attributes
-from scenarios.sending.addressees import listed, people_of
+from scenarios.sending.addressees import people_of
 from scenarios.sending.message import BotMessage
 from scenarios.testing.played_actions import PlayedTypes
 from scenarios.testing.played_directory import PlayedDirectory
@@ -98,7 +99,7 @@ class _Broadcast:
 
     @property
     def is_for_people(self) -> bool:
-        return any(people_of(one) is not None for one in listed(self.to))
+        return any(people_of(one) is not None for one in as_list(self.to))
 
 
 class PlayedCourier:

@@ -13,7 +13,7 @@ from couriers.channel import channels
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
-from scenarios.sending.addressees import listed
+from scenarios.placeholders.values import as_list
 
 _OWNED = ("A-1", "A-2")
 _OWNED_TOGETHER = "A"
@@ -56,7 +56,7 @@ class PlayedDirectory:
 
     async def ensure(self, to: Data, channel: str, person: str) -> None:
         """Have the groups and people exist that a message names, and let a person write to them."""
-        for one in listed(to):
+        for one in as_list(to):
             text = str(one)
             named = one if isinstance(one, Mapping) else dict([text.split(":", 1)]) if ":" in text else {}
             if group := named.get("group"):

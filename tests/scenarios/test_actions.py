@@ -1,4 +1,4 @@
-"""The declarations of the actions: found by file and by entry point, and the JSON Schema that is made from them."""
+"""The declarations of the actions: of modules and of entry points, and the JSON Schema that is made from them."""
 
 import re
 from datetime import UTC, timedelta
@@ -32,7 +32,7 @@ def point(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, "ada.actions")
 
 
-def test_every_action_of_the_dialect_has_a_file() -> None:
+def test_every_action_of_the_dialect_is_declared() -> None:
     dialect = (
         "send remove user scenario validator request request_management restrict invite_link to_speech from_speech "
         "completion gigachat create_promo modify_promo check_promo promo_management"
