@@ -14,13 +14,13 @@ from delivery import openapi
 from delivery.console import files as console_files
 from delivery.http.action_log import is_logged, write_action
 from delivery.http.authentication import authenticate
-from delivery.http.context import AnyRequest, ApiContext, Request, Response
+from delivery.http.context import AnyRequest, ApiContext, ApiServices, Request, Response
+from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
-from delivery.http.input.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
-from delivery.http.input.receiving import read_body
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter, add_rate_limit
+from delivery.http.receiving import read_body
 from delivery.http.responses.middleware import (
     compress_json,
     count_requests,
@@ -31,7 +31,6 @@ from delivery.http.responses.middleware import (
 )
 from delivery.http.responses.scim import respond_as_scim
 from delivery.http.route import OpenRoute, Repeats, Route
-from delivery.http.services import ApiServices
 from delivery.routes import EVERY_ROUTE
 
 METRICS = web.AppKey("metrics", Metrics)

@@ -14,7 +14,7 @@ from core.model.own_fields import FieldType
 from core.model.people import SOURCE
 from core.orders import Addressee
 from delivery.api import queue_tasks
-from delivery.api.deliveries import changes, content, delivery_request, sending
+from delivery.api.deliveries import bulk, changes, content, sending
 from delivery.api.directory.users import OwnFieldRequest
 from delivery.api.jobs import JobFilter
 from delivery.api.sessions import SessionRequest
@@ -57,8 +57,8 @@ _SHOWS_SOMETHING: JsonSchema = {
 }
 
 _COMBINATIONS: Mapping[type[Struct], JsonSchema] = {
-    delivery_request.DeliveryRequest: _SHOWS_SOMETHING,
-    sending.BulkLine: _SHOWS_SOMETHING,
+    sending.DeliveryRequest: _SHOWS_SOMETHING,
+    bulk.BulkLine: _SHOWS_SOMETHING,
     content.ButtonRequest: {"oneOf": _required("data", "url")},
     content.AttachmentRequest: {"oneOf": _required("url", "provider_id")},
     Addressee: {

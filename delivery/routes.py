@@ -26,6 +26,7 @@ from delivery.api import (
 )
 from delivery.api.deliveries import (
     answers,
+    bulk,
     changes,
     costs,
     histories,
@@ -44,7 +45,7 @@ from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
 _RESOURCES = (
-    sending, preview, histories, changes, tracking, recipients, answers, threads, templates, series, costs,
+    sending, bulk, preview, histories, changes, tracking, recipients, answers, threads, templates, series, costs,
     sender,
     files, imports, updates,
     monitoring, queue_tubes, audits, processes, bots, queue_tasks,

@@ -43,8 +43,8 @@ from couriers.channel import mailed_channel
 from couriers.email.receive import ImapServer, LmtpServer, Mailbox
 from couriers.receiving.poller import Poller, PollerLease
 from delivery.api.deliveries.series import order_of
+from delivery.http.context import ApiServices
 from delivery.http.options import MiB, Options
-from delivery.http.services import ApiServices
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
 from scenarios.stores.forms import Forms

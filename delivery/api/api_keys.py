@@ -11,7 +11,6 @@ from core.errors import Forbidden, NotFound
 from core.model.field_types import PRINTABLE, whole
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
-from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
 Scope = Literal["send", "read", "manage", "urgent", "updates", "scim", "inspect", "admin", "operator"]
@@ -76,7 +75,7 @@ async def create(request: Request[ApiKeyRequest, NoParameters]) -> Response:
 
 async def revoke(request: Request[None, NoParameters]) -> Response:
     """Revoke a key; its sessions end with it. Raises NotFound KEY_NOT_FOUND, Forbidden SCOPE_MISSING."""
-    key_id = part(request, "id")
+    key_id = request.part("id")
     keys = [key for key in await request.services.api_keys.list() if key.id == key_id and _is_in_reach(key, request)]
     if not keys:
         raise NotFound("KEY_NOT_FOUND", "There is no such API key.")

@@ -19,8 +19,7 @@ from core.model.json_form import JsonValue, compact_json
 from couriers.sending.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
-from delivery.http.fields import RequestModel, Time, read_time
-from delivery.http.input.reading import optional
+from delivery.http.fields import RequestModel, Time, optional, read_time
 from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 from scenarios.inspection.bots import BotReader, BotView, DryRunAction, ListedBot
@@ -96,7 +95,7 @@ async def list_bots(request: Request[None, NoParameters]) -> Response:
 
 async def show_graph(request: Request[None, ScenarioQuery]) -> Response:
     """Return a scenario as a graph. Raises NotFound BOT_NOT_LOADED, SCENARIO_NOT_FOUND."""
-    name, version = request.http.match_info["name"], optional(request.query.version) or ""
+    name, version = request.part("name"), optional(request.query.version) or ""
     return Response(await _bots(request).graph(request.tenant, name, version))
 
 
@@ -194,7 +193,7 @@ async def name_in_directory(request: ApiRequest, person: str) -> str | None:
 
 
 def _run_id(request: PlainRequest) -> str:
-    return request.http.match_info["id"]
+    return request.part("id")
 
 
 def _time_of(request: Request[None, RunQuery], name: str) -> datetime | None:
@@ -238,7 +237,7 @@ async def list_forms(request: Request[None, NoParameters]) -> Response:
 
 async def show_form(request: Request[None, FormQuery]) -> Response:
     """Return a page of a form as a table. Raises NotFound FORM_NOT_FOUND."""
-    name, cursor = request.http.match_info["name"], request.query.cursor or ""
+    name, cursor = request.part("name"), request.query.cursor or ""
     table = await _form_page(request, name, cursor, request.query.limit or _PAGE)
     names = await asyncio.gather(*(name_in_directory(request, row.person) for row in table.rows))
     rows = [replace(row, name=found) for row, found in zip(table.rows, names, strict=True)]
@@ -247,7 +246,7 @@ async def show_form(request: Request[None, FormQuery]) -> Response:
 
 async def export_form(request: Request[None, ExportQuery]) -> web.StreamResponse:
     """Return all answers to a form as CSV. Raises NotFound FORM_NOT_FOUND."""
-    name = request.http.match_info["name"]
+    name = request.part("name")
     tables = [await _form_page(request, name, "", _PAGE)]
     while following := tables[-1].next:
         tables.append(await _form_page(request, name, following, _PAGE))

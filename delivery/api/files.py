@@ -13,7 +13,7 @@ from core.orders.recipient_tables import meanings
 from core.uploads import Upload
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
-from delivery.http.input.receiving import receive_file
+from delivery.http.receiving import receive_file
 from delivery.http.responses.downloads import IN_MEMORY, OCTETS
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
 
@@ -105,7 +105,7 @@ async def show_table(request: Request[None, TableQuery]) -> Response:
 
 
 def _id(request: ApiRequest) -> str:
-    return request.http.match_info["id"]
+    return request.part("id")
 
 
 ROUTES: Routes = (

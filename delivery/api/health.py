@@ -15,8 +15,8 @@ from core.redis.server_checks import notification_problem
 from delivery.http import metrics
 from delivery.http.authentication import authenticate, bearer_token
 from delivery.http.context import ApiContext, Response
+from delivery.http.decoding import QueryReader
 from delivery.http.fields import RequestModel
-from delivery.http.input.decoding import QueryReader
 from delivery.http.responses.problems import problem, respond
 from delivery.http.route import OpenRoute, Routes
 

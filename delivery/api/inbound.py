@@ -31,9 +31,9 @@ from couriers.channel import Callback, mailed_channel, receiving
 from couriers.sms import CHANNEL
 from couriers.sms.profile import Profile, read_reports
 from delivery.http.context import ApiContext, Response
-from delivery.http.input.decoding import QueryReader, check_content_type, parse
-from delivery.http.input.receiving import receive, receive_file
+from delivery.http.decoding import QueryReader, check_content_type, parse
 from delivery.http.options import MiB, Options, check_secret
+from delivery.http.receiving import receive, receive_file
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import OpenRoute, Routes
 

@@ -16,8 +16,7 @@ from core.model.field_types import IdField, ShortText, whole
 from core.model.json_form import JsonObject, JsonValue
 from delivery.api.deliveries.tracking import forced_end
 from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
-from delivery.http.fields import Limit, RequestModel, Time, read_time
-from delivery.http.input.reading import optional
+from delivery.http.fields import Limit, RequestModel, Time, optional, read_time
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
@@ -49,7 +48,7 @@ def actor(request: ApiRequest, by: str) -> Actor:
 
 def job_id(request: ApiRequest) -> JobId:
     """Read the id of a job. Raises NotFound JOB_NOT_FOUND."""
-    return JobId.parse(request.tenant, request.http.match_info["job_id"])
+    return JobId.parse(request.tenant, request.part("job_id"))
 
 
 def wanted_by(given: JobFilter) -> Wanted:

@@ -16,8 +16,7 @@ from core.model.field_types import ShortText, whole
 from core.model.json_form import JsonObject, JsonValue
 from delivery.api.jobs import By, JobCursor, JobFilter, actor, job_id, wanted_by
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
-from delivery.http.fields import Limit, RequestModel
-from delivery.http.input.reading import optional
+from delivery.http.fields import Limit, RequestModel, optional
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
 
@@ -226,7 +225,7 @@ async def reset_job(request: Request[JobReset, NoParameters]) -> Response:
 
 async def ask_job(request: Request[JobQuestion | None, NoParameters]) -> Response:
     """Return what a job answers to a query."""
-    core, name = request.services.core, request.http.match_info["name"]
+    core, name = request.services.core, request.part("name")
     parameters = (optional(request.body.parameters) if request.body else None) or {}
     return Response(JobAnswer(await ask(core.client, core.jobs, job_id(request), name, parameters)))
 

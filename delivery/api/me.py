@@ -14,12 +14,10 @@ from core.sessions import Identity
 from core.sessions.personal_keys import DEFAULT_DAYS, LONGEST_DAYS, check_signed_in
 from core.sessions.sessions import PersonalKey
 from delivery.api.deliveries.sender import OwnedGroup, QuotaResponse, with_sizes
-from delivery.http.context import ApiRequest, Request, Response, no_content
+from delivery.http.context import ApiRequest, ApiServices, Request, Response, no_content
 from delivery.http.fields import RequestModel
-from delivery.http.input.reading import part
 from delivery.http.options import Options
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
-from delivery.http.services import ApiServices
 
 Right = Literal["write", "read", "people", "operate", "inspect", "keys", "author"]
 
@@ -169,7 +167,7 @@ async def create_key(request: Request[PersonalKeyRequest, NoParameters]) -> Resp
 
 
 async def revoke_key(request: Request[None, NoParameters]) -> Response:
-    await request.services.personal_keys.revoke(check_signed_in(request.identity), part(request, "id"))
+    await request.services.personal_keys.revoke(check_signed_in(request.identity), request.part("id"))
     return no_content()
 
 
@@ -181,13 +179,13 @@ async def list_keys_of_person(request: Request[None, NoParameters]) -> Response:
 
 async def revoke_key_of_person(request: Request[None, NoParameters]) -> Response:
     """Revoke a key that its person has lost. Raises NotFound USER_NOT_FOUND, KEY_NOT_FOUND."""
-    await request.services.personal_keys.revoke(await _of_person(request), part(request, "key"))
+    await request.services.personal_keys.revoke(await _of_person(request), request.part("key"))
     return no_content()
 
 
 async def _of_person(request: ApiRequest) -> Identity:
     tenant = request.tenant
-    user = await request.services.core.directory.users.find(tenant, part(request, "id"))
+    user = await request.services.core.directory.users.find(tenant, request.part("id"))
     return Identity.of_person(tenant, user, "", datetime.now(UTC))
 
 

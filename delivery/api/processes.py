@@ -155,7 +155,7 @@ async def ask_process(request: Request[ProcessQuestion, NoParameters]) -> Respon
     """Ask a process that runs to take no more tasks, to take tasks again, to end, or to test its account. It does so
     within a few seconds.
     """
-    core, id = request.services.core, request.http.match_info["process_id"]  # noqa: A001 - the name of the field
+    core, id = request.services.core, request.part("process_id")  # noqa: A001 - the name of the field
     register = ProcessRegister(core.store)
     known = await register.list(int(time.time() * 1000) + core.store.clock_offset_ms)
     process = next((one for one in known if one.id == id), None)
@@ -277,7 +277,7 @@ async def change_account(request: Request[AccountChange, NoParameters]) -> Respo
     """Store settings of an account, encrypted. Its processes begin anew with them; one that has ended is started again
     by the `./ada up` beside the API.
     """
-    name = request.http.match_info["channel"]
+    name = request.part("channel")
     channel = channels().get(name)
     if channel is None or not channel.settings_of_account or request.services.accounts is None:
         raise NotFound("ACCOUNT_NOT_FOUND", f"There is no channel {name} with an account.")

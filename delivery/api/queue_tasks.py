@@ -189,7 +189,7 @@ def _chosen(given: Selection, tenant: str) -> TaskFilter:
 
 async def _task(request: PlainRequest) -> TaskView:
     """Return the task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
-    task = await request.services.core.queue.inspector.peek(request.http.match_info["task_id"])
+    task = await request.services.core.queue.inspector.peek(request.part("task_id"))
     if task.tenant != request.key.tenant and not request.reaches_all_tenants:
         raise NotFound("TASK_NOT_FOUND", "There is no such task.")
     return task

@@ -14,7 +14,6 @@ from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.tubes import TubePause
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, TaskCursor
-from delivery.http.input.reading import part
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
 
@@ -98,28 +97,28 @@ async def list_all(request: PlainRequest) -> Response:
 
 async def pause(request: Request[PauseRequest, NoParameters]) -> Response:
     """Pause a tube. A tube that is paused keeps the note of who paused it first."""
-    name = request.http.match_info["tube"]
+    name = request.part("tube")
     await _tubes(request).pause(name, request.key.name or request.key.id, request.body.reason)
     return await _one(request, name)
 
 
 async def resume(request: PlainRequest) -> Response:
     """Resume a tube."""
-    name = request.http.match_info["tube"]
+    name = request.part("tube")
     await _tubes(request).resume(name)
     return await _one(request, name)
 
 
 async def change(request: Request[TubePatch, NoParameters]) -> Response:
     """Change the pace of a tube; its other options stay."""
-    name, tubes = request.http.match_info["tube"], _tubes(request)
+    name, tubes = request.part("tube"), _tubes(request)
     await tubes.create(replace(await tubes.get(name), pace=request.body.pace))
     return await _one(request, name)
 
 
 async def set_weight(request: Request[WeightRequest, NoParameters]) -> Response:
     """Set how many turns a tenant gets while another gets one."""
-    tenant, weight = part(request, "tenant"), request.body.weight
+    tenant, weight = request.part("tenant"), request.body.weight
     await _tubes(request).set_weight(tenant, weight)
     return Response(WeightView(tenant, weight))
 

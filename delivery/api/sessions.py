@@ -24,14 +24,13 @@ from core.sessions.sessions import NewSession
 from delivery.api.me import Me, describe
 from delivery.api.pages import HTML
 from delivery.http.authentication import SESSION_COOKIE, came_from_elsewhere
-from delivery.http.context import ApiContext, Request, Response, no_content
+from delivery.http.context import ApiContext, ApiServices, ProviderSignIn, Request, Response, no_content
+from delivery.http.decoding import JSON_TYPES, BodyReader, check_content_type
 from delivery.http.fields import Email, RequestModel
-from delivery.http.input.decoding import JSON_TYPES, BodyReader, check_content_type
-from delivery.http.input.receiving import read_body, receive
 from delivery.http.rate_limit import RateLimiter
+from delivery.http.receiving import read_body, receive
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import OpenRoute, People, Route, Routes
-from delivery.http.services import ApiServices, ProviderSignIn
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
 

@@ -21,13 +21,11 @@ from core.errors import NotFound, Refused
 from core.model.field_types import IdField, ShortText
 from core.sentence import LANGUAGES, say
 from delivery.api.pages import HTML, read_page
-from delivery.http.context import ApiContext, Request, Response, no_content
+from delivery.http.context import ApiContext, ApiServices, Request, Response, no_content
 from delivery.http.fields import RequestModel
-from delivery.http.input.reading import part
-from delivery.http.input.receiving import receive
+from delivery.http.receiving import receive
 from delivery.http.responses.problems import problem_of_refusal
 from delivery.http.route import NoParameters, OpenRoute, Repeats, Route, Routes
-from delivery.http.services import ApiServices
 from providers.sign_in import Invitation, SignIn
 from providers.sign_in.sign_in import LIFETIME
 from providers.sign_in.sign_in import sign_out as sign_user_out
@@ -130,13 +128,13 @@ async def begin(request: Request[SignInRequest, NoParameters]) -> Response:
 
 async def list_all(request: PlainRequest) -> Response:
     """List the services that a user has signed in to."""
-    found = await services_of(request.services.core.store, request.tenant, part(request, "user"))
+    found = await services_of(request.services.core.store, request.tenant, request.part("user"))
     return Response(SignedInList(found))
 
 
 async def sign_out(request: PlainRequest) -> Response:
     """Sign a user out of a service. A job that needs it is paused when it next asks for its token."""
-    services, service, user = request.services, part(request, "service"), part(request, "user")
+    services, service, user = request.services, request.part("service"), request.part("user")
     if not await sign_user_out(services.core.store, services.sign_in, request.tenant, user, service):
         raise NotFound("NOT_SIGNED_IN", "The user has not signed in to this service.")
     return no_content()

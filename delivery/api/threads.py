@@ -27,7 +27,7 @@ from core.threads.relay import Written
 from core.threads.threads import ANSWERING, USER, Colleague
 from core.threads.typed_addresses import typed_addresses
 from core.uploads import not_found
-from delivery.api.deliveries.delivery_request import Text
+from delivery.api.deliveries.sending import Text
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
@@ -328,7 +328,7 @@ async def report(request: Request[ThreadReport, NoParameters]) -> Response:
 
 async def _thread(request: ApiRequest) -> Thread:
     """Return the thread that the address names. Raises NotFound THREAD_NOT_FOUND, also for one of another inbox."""
-    thread = await request.services.core.threads.find(request.tenant, request.http.match_info["thread"])
+    thread = await request.services.core.threads.find(request.tenant, request.part("thread"))
     try:
         await _check_reader(request, thread.inbox)
     except Forbidden:

@@ -157,7 +157,7 @@ async def replay(request: PlainRequest) -> Response:
 
 
 def _id(request: PlainRequest) -> str:
-    return request.http.match_info["id"]
+    return request.part("id")
 
 
 ROUTES: Routes = (

@@ -7,7 +7,7 @@ a field that was not sent. `extra` of a bound names the code of its error, where
 import re
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -15,6 +15,8 @@ from core.errors import Invalid
 from core.model.field_types import whole
 from core.model.people import EMAIL
 from core.model.text import characters
+
+T = TypeVar("T")
 
 _DATE = (
     r"((?!1970-01-0[12])(19[7-9][0-9]|20[0-9]{2})-"
@@ -60,6 +62,20 @@ TaskCursor = Annotated[str, cursor_form(f"[0-9]{{1,5}}-[0-9]{{1,16}}-{characters
 class RequestModel(Struct, forbid_unknown_fields=True, frozen=True):
     """Base of bodies and queries: unknown fields are refused."""
 
+
+def sent_fields(body: Struct) -> dict[str, Any]:
+    """Return the fields of a body that were sent."""
+    fields = {name: getattr(body, name) for name in body.__struct_fields__}
+    return {name: value for name, value in fields.items() if value is not UNSET}
+
+
+def optional(value: T | UnsetType) -> T | None:
+    """Return a parameter; None if it was not sent."""
+    return None if isinstance(value, UnsetType) else value
+
+
+PAGE = 100
+"""Items of a page whose `limit` is not given."""
 
 Limit = Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})]
 

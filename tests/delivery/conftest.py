@@ -27,10 +27,10 @@ from couriers.email import LinkCodeMailer
 from couriers.inbound import events_ingress
 from couriers.sending.runtime import Runtime
 from delivery.app import build
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
 from delivery.http.responses.scim import SCIM_TYPE
 from delivery.http.server import listening
-from delivery.http.services import ApiServices
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import QUICK, FakeCourier, Respond, sent

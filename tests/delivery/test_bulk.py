@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 
 from core.orders import Sending
-from delivery.api.deliveries.sending import BATCH
+from delivery.api.deliveries.bulk import BATCH
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
 from delivery.http.responses.ndjson import LineSplitter, ResponseBuffer, read_lines
-from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until

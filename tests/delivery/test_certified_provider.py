@@ -15,7 +15,7 @@ from aiohttp import ClientSession, CookieJar
 from cli.processes.embedded_valkey import free_port
 from core.model.people import User
 from core.redis.store import Store
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from providers.oidc.settings import OidcProvider, RoleRule
 from providers.oidc.sign_in import OidcSignIn
 from tests.delivery.conftest import Api

@@ -17,7 +17,7 @@ from couriers.inbound import events_ingress
 from couriers.sending import Button, Content
 from couriers.sending.runtime import Runtime
 from couriers.sms import courier as sms
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound_kannel import gateway, options
 from tests.support.kannel import Kannel

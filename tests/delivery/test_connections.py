@@ -11,8 +11,8 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from delivery.app import build
+from delivery.http.context import ApiServices
 from delivery.http.server import ConnectionLimits, listening
-from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until
 

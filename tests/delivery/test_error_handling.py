@@ -14,8 +14,8 @@ from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.orders import Sending
 from core.redis.store import Store
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
-from delivery.http.services import ApiServices
 from delivery.routes import EVERY_ROUTE
 from tests.delivery.conftest import Api, ApiResponse, BrokenService, delivery_body
 from tests.support.servers import Server

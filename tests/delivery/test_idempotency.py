@@ -13,7 +13,7 @@ from core.deliveries.deliveries import Deliveries
 from core.model.history_key import HistoryKey, Id
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import stays, until

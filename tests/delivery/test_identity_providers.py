@@ -21,9 +21,9 @@ from core.model.people import User
 from core.redis.store import Store
 from core.sessions.outside_accounts import external_id
 from delivery.app import build
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.http.services import ApiServices
 from providers.oidc import issuer as issuer_module
 from providers.oidc.issuer import read_keys
 from providers.oidc.settings import OidcProvider, RoleRule, read_providers

@@ -15,7 +15,7 @@ from core.updates.events import TUBE, decode
 from couriers.inbound import events_ingress
 from couriers.telegram_bot import CHANNEL
 from couriers.telegram_bot.events import ALLOWED
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound import EVENT, SMS, WITHOUT_KEY, options
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from core.jobs import JobId, Schedule
+from delivery.http.context import ApiServices
 from delivery.http.responses import problem_types
-from delivery.http.services import ApiServices
 from delivery.routes import ROUTES
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader

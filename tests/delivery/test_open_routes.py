@@ -14,9 +14,9 @@ from core.model.history_key import HistoryKey
 from core.processes import accept_loss
 from delivery.api.pages import content_security_policy
 from delivery.app import build
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.http.services import ApiServices
 from tests.delivery.conftest import ADMIN, Api, ApiResponse, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until

@@ -15,9 +15,9 @@ from core.errors import Invalid
 from core.model.field_types import END, PRINTABLE
 from delivery.app import build
 from delivery.console import files as console_files
+from delivery.http.context import ApiServices
 from delivery.http.fields import Cursor, RequestModel
 from delivery.http.responses import problem_types
-from delivery.http.services import ApiServices
 from delivery.routes import OPEN_ROUTES, ROUTES
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until

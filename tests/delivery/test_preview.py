@@ -15,7 +15,7 @@ from core.orders import Sending, SendingPolicy
 from couriers.sending.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.vk.courier import Vk
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 

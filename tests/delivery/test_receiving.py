@@ -6,7 +6,7 @@ import random
 import pytest
 
 from core.errors import Refused
-from delivery.http.input.receiving import Unpacker
+from delivery.http.receiving import Unpacker
 
 PIECE = 2**16
 BODY = random.Random(7).randbytes(PIECE) + bytes(3 * PIECE)

@@ -9,7 +9,7 @@ import pytest
 
 from core.model.people import User
 from core.processes.register import BotFault, BotFaults
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from scenarios.bot.data import Data
 from scenarios.engine import completed, failed
 from scenarios.execution.active_bot import ActiveBot

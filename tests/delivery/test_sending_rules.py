@@ -10,7 +10,7 @@ from core.model.delivery import Quota
 from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import Group, Supergroup, User, UserChange
 from core.orders import Sending, SendingPolicy
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_bulk import BULK, LINES, ndjson
 from tests.support.waiting import until

@@ -13,8 +13,8 @@ from core.model.clock import from_ms, to_ms
 from core.orders.series import Series, SeriesSender
 from core.redis.store import Store
 from delivery.api.deliveries.series import order_of
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
-from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.paths import ROOT
 from tests.support.servers import Server

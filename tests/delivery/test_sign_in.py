@@ -11,7 +11,7 @@ from aiohttp import ClientSession, CookieJar, web
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.model.people import User
 from core.redis.store import Store
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.services import checked
 from providers.sign_in.stored import new_key

@@ -17,9 +17,9 @@ from aiohttp import ClientSession
 
 from core.redis.store import Store
 from delivery.app import build
+from delivery.http.context import ApiServices
 from delivery.http.options import Options
 from delivery.http.server import ConnectionLimits, LogLimit, listening
-from delivery.http.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until
 

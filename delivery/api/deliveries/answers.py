@@ -30,7 +30,7 @@ from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
 from delivery.api.deliveries.chat_members import with_called, with_names
-from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView
+from delivery.api.deliveries.questions import AnswerCounts, AnswerView, QuestionView
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time

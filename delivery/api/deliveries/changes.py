@@ -11,7 +11,7 @@ from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.states import Status
 from core.model.text.characters import nfc
-from delivery.api.deliveries.delivery_request import DeliveryAccepted, Far, Urgent
+from delivery.api.deliveries.sending import DeliveryAccepted, Far, Urgent
 from delivery.http.context import AnyRequest, Request, Response
 from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.responses.problems import invalid_field

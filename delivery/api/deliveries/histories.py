@@ -25,7 +25,7 @@ from core.model.text.characters import nfc
 from core.uploads import not_found
 from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import ContentResponse
-from delivery.api.deliveries.question_views import AnswerCounts, AnswerView, QuestionView, RemindersView
+from delivery.api.deliveries.questions import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
@@ -325,7 +325,7 @@ async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
     reason.
     """
     history = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
-    wanted, attached = request.http.match_info["file"], history.content.attachments if history.content else ()
+    wanted, attached = request.part("file"), history.content.attachments if history.content else ()
     name = next((one.name for one in attached if one.file == wanted), None)
     if name is None or await is_hidden(request, "GET /v1/deliveries/{id}/files/{file}"):
         raise not_found(wanted)

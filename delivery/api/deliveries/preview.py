@@ -20,7 +20,7 @@ from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.shown import Shown, ShownText, people_who_cannot_answer, shown_in
 from delivery.api.deliveries.chat_members import with_names_of_uninformed
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
-from delivery.api.deliveries.delivery_request import DeliveryRequest
+from delivery.api.deliveries.sending import DeliveryRequest
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.route import People, Route, Routes

@@ -16,7 +16,7 @@ from core.model.json_form import Json, JsonObject
 from core.model.people import canonical_id, id_text
 from core.orders import Addressee, Order
 from core.orders.series import TAG, Series, SeriesState, SeriesStore
-from delivery.api.deliveries.delivery_request import DeliveryRequest
+from delivery.api.deliveries.sending import DeliveryRequest
 from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
 from delivery.http.options import Options
@@ -269,7 +269,7 @@ def _person(request: ApiRequest) -> Id | None:
 
 
 def _id(request: ApiRequest) -> str:
-    return request.http.match_info["id"]
+    return request.part("id")
 
 
 ROUTES: Routes = (

@@ -9,7 +9,8 @@ from core.model.history_key import Id
 from core.model.json_form import JsonObject
 from core.orders.templates import MessageTemplate, MessageTemplates
 from delivery.api.deliveries.content import ContentRequest
-from delivery.api.deliveries.delivery_request import ChannelNames, QuestionRequest, Strategy, Text, Texts
+from delivery.api.deliveries.questions import ChannelNames, QuestionRequest
+from delivery.api.deliveries.sending import Strategy, Text, Texts
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
@@ -67,7 +68,7 @@ async def save(request: Request[TemplateRequest, NoParameters]) -> Response:
 
 async def delete(request: Request[None, NoParameters]) -> Response:
     """Delete a template of the caller."""
-    await _templates(request).delete(request.tenant, _owner(request), request.http.match_info["id"])
+    await _templates(request).delete(request.tenant, _owner(request), request.part("id"))
     return no_content()
 
 

@@ -16,7 +16,7 @@ from core.model.history import HistoryChange
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView, quiet_hours_of
-from delivery.api.deliveries.question_views import AnswerView
+from delivery.api.deliveries.questions import AnswerView
 from delivery.http.authentication import is_still_known
 from delivery.http.context import ApiContext, ApiRequest, Request, Response, encode
 from delivery.http.fields import RequestModel

@@ -14,8 +14,8 @@ from core.model.field_types import Address, IdField, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import faults_of_contacts, faults_of_email
 from delivery.http.context import Request, Response, no_content
+from delivery.http.decoding import check_faults
 from delivery.http.fields import Email, RequestModel
-from delivery.http.input.reading import check, part
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
 
@@ -57,7 +57,7 @@ async def add(request: Request[ContactRequest, NoParameters]) -> Response:
     """Add a contact to a person, who may have it already."""
     body = request.body
     register = await request.services.core.channels.current()
-    check(faults_of_contacts({body.channel: [body.address]}, register.names))
+    check_faults(faults_of_contacts({body.channel: [body.address]}, register.names))
     user = await request.services.core.directory.users.add_contact(
         request.tenant, body.user, body.channel, body.address
     )
@@ -73,7 +73,7 @@ async def list_all(request: Request[None, OfUserQuery]) -> Response:
 
 async def remove(request: Request[None, NoParameters]) -> Response:
     """Remove this one contact of a person."""
-    names = (part(request, name) for name in ("user", "channel", "address"))
+    names = (request.part(name) for name in ("user", "channel", "address"))
     await request.services.core.directory.users.remove_contact(request.tenant, *names)
     return no_content()
 
@@ -111,16 +111,14 @@ async def request_link(request: Request[LinkBody, NoParameters]) -> Response:
     """Mail a code to the person with this e-mail address."""
     body = request.body
     register = await request.services.core.channels.current()
-    check([*faults_of_email(body.email), *faults_of_contacts({body.channel: [body.address]}, register.names)])
+    check_faults([*faults_of_email(body.email), *faults_of_contacts({body.channel: [body.address]}, register.names)])
     link = await request.services.linking.request(request.tenant, body.channel, body.address, body.email)
     return Response(LinkRequested(link.id, link.expires_at), 202)
 
 
 async def confirm_link(request: Request[LinkCodeBody, NoParameters]) -> Response:
     """Link the contact, if the code is the one that was mailed."""
-    linked = await request.services.linking.confirm_id(
-        request.tenant, request.http.match_info["link_id"], request.body.code
-    )
+    linked = await request.services.linking.confirm_id(request.tenant, request.part("link_id"), request.body.code)
     return Response(Linked(linked.user, linked.channel, linked.address))
 
 

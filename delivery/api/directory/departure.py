@@ -22,7 +22,7 @@ from core.redis.store import Store
 from core.threads.merging import ThreadMerger
 from core.threads.threads import ReplyRoute
 from core.threads.typed_addresses import HeldReplies
-from delivery.http.services import ApiServices
+from delivery.http.context import ApiServices
 from providers.sign_in.sign_in import sign_out
 from scenarios.stores.promo import Promos
 from scenarios.stores.variables import Variables

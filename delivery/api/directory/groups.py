@@ -17,9 +17,9 @@ from core.model.history_key import Id
 from core.model.people import OBJECT_KINDS, Group, GroupChange, ObjectKind, Supergroup, faults_of_group, faults_of_id
 from delivery.api.directory.contacts import OfUserQuery
 from delivery.api.directory.users import UserPage
-from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
-from delivery.http.fields import PageQuery, RequestModel
-from delivery.http.input.reading import PAGE, check, given, location, optional, part
+from delivery.http.context import ApiRequest, Request, Response, location, next_page_link, no_content
+from delivery.http.decoding import check_faults
+from delivery.http.fields import PAGE, PageQuery, RequestModel, optional, sent_fields
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
@@ -118,30 +118,32 @@ class CollectionEndpoints(Generic[C, M, S]):
 
     async def create(self, request: NewRequest) -> Response:
         """Add a collection with its first members."""
-        fields = given(request.body)
+        fields = sent_fields(request.body)
         members = fields.pop(self.members, [])
         value = self.value(**fields)
-        check(faults_of_group(value))
-        check(fault for number, one in enumerate(members) for fault in faults_of_id(one, f"{self.members}.{number}"))
+        check_faults(faults_of_group(value))
+        check_faults(
+            fault for number, one in enumerate(members) for fault in faults_of_id(one, f"{self.members}.{number}")
+        )
         created = await self._collections(request).create(request.tenant, value, members)
         return Response(await self._shown(request, created), 201, location(self.path, created.id))
 
     async def update(self, request: PatchRequest) -> Response:
         """Change some fields of a collection."""
-        fields = given(request.body)
-        check(faults_of_group(self.value(**{"id": 0, **fields})))
+        fields = sent_fields(request.body)
+        check_faults(faults_of_group(self.value(**{"id": 0, **fields})))
         collections = self._collections(request)
-        changed = await collections.update(request.tenant, part(request, "id"), GroupChange(**fields))
+        changed = await collections.update(request.tenant, request.part("id"), GroupChange(**fields))
         return Response(await self._shown(request, changed))
 
     async def show(self, request: PlainRequest) -> Response:
         """Show one collection."""
-        found = await self._collections(request).find(request.tenant, part(request, "id"))
+        found = await self._collections(request).find(request.tenant, request.part("id"))
         return Response(await self._shown(request, found))
 
     async def delete(self, request: PlainRequest) -> Response:
         """Delete a collection; its members stay."""
-        await self._collections(request).delete(request.tenant, part(request, "id"))
+        await self._collections(request).delete(request.tenant, request.part("id"))
         return no_content()
 
     async def list_page(self, request: PageRequest) -> Response:
@@ -153,13 +155,13 @@ class CollectionEndpoints(Generic[C, M, S]):
 
     async def add_member(self, request: PlainRequest) -> Response:
         """Add a member to a collection."""
-        names = (part(request, "id"), part(request, self.member))
+        names = (request.part("id"), request.part(self.member))
         await self._collections(request).add_member(request.tenant, *names)
         return no_content()
 
     async def remove_member(self, request: PlainRequest) -> Response:
         """Take a member out of a collection."""
-        names = (part(request, "id"), part(request, self.member))
+        names = (request.part("id"), request.part(self.member))
         await self._collections(request).remove_member(request.tenant, *names)
         return no_content()
 
@@ -205,7 +207,7 @@ class MembersQuery(PageQuery, frozen=True):
 async def list_members(request: Request[None, MembersQuery]) -> Response:
     """Return one page of the people of a group."""
     query, groups = request.query, request.services.core.directory.groups
-    given, cursor, limit = part(request, "id"), optional(query.cursor), query.limit or PAGE
+    given, cursor, limit = request.part("id"), optional(query.cursor), query.limit or PAGE
     if query.sort == "name" or query.name:
         page = await members_by_name(groups, request.tenant, given, query.name or "", cursor=cursor, limit=limit)
     else:
@@ -215,7 +217,7 @@ async def list_members(request: Request[None, MembersQuery]) -> Response:
 
 async def list_groups(request: Request[None, NoParameters]) -> Response:
     """Return the groups of a person."""
-    directory, user = request.services.core.directory, part(request, "id")
+    directory, user = request.services.core.directory, request.part("id")
     await directory.users.find(request.tenant, user)
     groups = await directory.groups.with_member(request.tenant, user)
     sizes = await directory.groups.sizes(request.tenant, [one.id for one in groups])
@@ -240,7 +242,7 @@ class OwnershipList(Struct):
 async def add_ownership(request: PlainRequest) -> Response:
     """Make a person an owner of a group or supergroup."""
     await request.services.core.directory.ownerships.own(
-        request.tenant, part(request, "user"), _kind(request), part(request, "id")
+        request.tenant, request.part("user"), _kind(request), request.part("id")
     )
     return no_content()
 
@@ -248,7 +250,7 @@ async def add_ownership(request: PlainRequest) -> Response:
 async def remove_ownership(request: PlainRequest) -> Response:
     """Withdraw an ownership; for a group also the person's supergroups that contain it."""
     await request.services.core.directory.ownerships.disown(
-        request.tenant, part(request, "user"), _kind(request), part(request, "id")
+        request.tenant, request.part("user"), _kind(request), request.part("id")
     )
     return no_content()
 
@@ -261,7 +263,7 @@ async def list_ownerships(request: Request[None, OfUserQuery]) -> Response:
 
 def _kind(request: PlainRequest) -> ObjectKind:
     """Read the kind of an owned thing. Raises `InvalidFields` WRONG_VALUE."""
-    kind = part(request, "kind")
+    kind = request.part("kind")
     if kind not in OBJECT_KINDS:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
     return cast(ObjectKind, kind)

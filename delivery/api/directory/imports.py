@@ -25,11 +25,10 @@ from core.model.field_types import Encoding, ShortText
 from core.orders.workbook import read_sheet
 from couriers.channel import channels
 from delivery.http.context import Request, Response
+from delivery.http.decoding import check_content_type
 from delivery.http.fields import RequestModel
 from delivery.http.idempotency import respond_once
-from delivery.http.input.decoding import check_content_type
-from delivery.http.input.reading import part
-from delivery.http.input.receiving import receive_file
+from delivery.http.receiving import receive_file
 from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
@@ -288,7 +287,7 @@ ExportRequest = Request[None, DirectoryExportQuery]
 
 async def export_directory(request: ExportRequest) -> web.StreamResponse:
     """Return all people, groups, … of the tenant."""
-    name = part(request, "kind")
+    name = request.part("kind")
     if name not in EXPORTED:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(EXPORTED)}.")
     pages = Exporting(request.services.core.directory).pages(request.tenant, FileKind(name))

@@ -20,14 +20,13 @@ from core.model.states import DeliveryState
 from core.threads import Inbox, Thread
 from core.threads.threads import USER
 from delivery.api.deliveries.histories import ListCursor, OutcomeView, without_texts
-from delivery.api.deliveries.question_views import AnswerView
+from delivery.api.deliveries.questions import AnswerView
 from delivery.api.deliveries.recipients import ListedRecipient
 from delivery.api.directory.users import UserResponse
 from delivery.api.threads import MessageView, ThreadView
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
-from delivery.http.fields import Limit, RequestModel
-from delivery.http.input.reading import optional, part
+from delivery.http.fields import Limit, RequestModel, optional
 from delivery.http.responses import ndjson
 from delivery.http.responses.downloads import download_headers
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
@@ -79,7 +78,7 @@ async def list_deliveries(request: Request[None, PersonDeliveryQuery]) -> Respon
     query, identity = request.query, request.identity
     found, cursor = await request.services.core.deliveries.of_person.page(
         request.tenant,
-        part(request, "id"),
+        request.part("id"),
         optional(query.cursor),
         query.limit or _DELIVERIES,
         lambda position: identity.may_see_deliveries_of(position.key.sender),
@@ -136,7 +135,7 @@ class PersonExportLine(Struct):
 
 async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
     """Send all that is stored of a person as lines of JSON. A fault in the middle breaks the response off."""
-    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
+    user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     if not reason_of(request.http):
         raise Forbidden("REASON_MISSING", "Data of a person are exported only with a reason, in the header Ada-Reason.")
     await write_reading(f"export {user.id}", request)
@@ -154,7 +153,7 @@ async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
 
 async def _deliveries(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
     """Emit the deliveries to the person, newest first."""
-    page, person, cursor = request.services.core.deliveries.of_person.page, part(request, "id"), None
+    page, person, cursor = request.services.core.deliveries.of_person.page, request.part("id"), None
     while True:
         found, cursor = await page(request.tenant, person, cursor, _AT_ONCE, lambda _: True)
         for one in found:
@@ -175,7 +174,7 @@ async def _with_hidden_answer(request: ApiRequest, one: PersonDelivery) -> Perso
 async def _threads(request: ApiRequest) -> AsyncIterator[PersonExportLine]:
     """Emit the threads of the person, each followed by its messages, newest first."""
     threads = request.services.core.threads
-    for name in await threads.of_person(request.tenant, part(request, "id")):
+    for name in await threads.of_person(request.tenant, request.part("id")):
         try:
             thread = await threads.find(request.tenant, name)
         except NotFound:  # its retention has ended

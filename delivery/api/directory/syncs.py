@@ -19,7 +19,6 @@ from core.model.clock import from_ms, write_time
 from core.model.people import is_source
 from delivery.http.context import AnyRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
-from delivery.http.input.reading import part
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
@@ -130,7 +129,7 @@ async def forget(request: Request[None, NoParameters]) -> Response:
 
 def _source(request: AnyRequest) -> str:
     """Return the name of a source. Raises `InvalidFields` WRONG_VALUE."""
-    source = part(request, "source")
+    source = request.part("source")
     if not is_source(source):
         raise invalid_field("source", "WRONG_VALUE", "A source has small letters, digits and _, at most 27.")
     return source

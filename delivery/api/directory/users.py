@@ -14,9 +14,9 @@ from core.model.history_key import Id
 from core.model.own_fields import MOST_OPTIONS, FieldType, OwnField
 from core.model.people import Locale, Role, User, UserChange, faults_of_user, id_text
 from delivery.api.directory.departure import delete_person, merge_people
-from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
-from delivery.http.fields import Cursor, Limit, RequestModel
-from delivery.http.input.reading import PAGE, check, given, lists_of, location, optional, part
+from delivery.http.context import ApiRequest, Request, Response, location, next_page_link, no_content
+from delivery.http.decoding import check_faults
+from delivery.http.fields import PAGE, Cursor, Limit, RequestModel, optional, sent_fields
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
@@ -212,39 +212,41 @@ async def create(request: Request[UserRequest, NoParameters]) -> Response:
 async def update(request: Request[UserPatch, NoParameters]) -> Response:
     """Change some fields of a person."""
     change = UserChange(**await _checked_fields(request, request.body))
-    changed = await request.services.core.directory.users.update(request.tenant, part(request, "id"), change)
+    changed = await request.services.core.directory.users.update(request.tenant, request.part("id"), change)
     return Response(UserResponse.of(changed))
 
 
 async def _checked_fields(request: ApiRequest, body: UserRequest | UserPatch) -> dict[str, Any]:
     """Return the fields that were sent. Raises `InvalidFields` with all their errors."""
-    fields = given(body)
+    fields = sent_fields(body)
     if "contacts" in fields:
-        fields["contacts"] = lists_of(fields["contacts"])
+        fields["contacts"] = {
+            name: [some] if isinstance(some, str) else some for name, some in fields["contacts"].items()
+        }
     for name in ("guardians", "blocked_guardians"):
         if name in fields:
             fields[name] = [id_text(one) for one in fields[name]]
     register = await request.services.core.channels.current()
-    check(faults_of_user(User(**{"id": 0, **fields}), register.names))
+    check_faults(faults_of_user(User(**{"id": 0, **fields}), register.names))
     return fields
 
 
 async def show(request: Request[None, NoParameters]) -> Response:
     """Show one person."""
-    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
+    user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     return Response(UserResponse.of(user))
 
 
 async def delete(request: Request[None, NoParameters]) -> Response:
     """Delete a person with its contacts, memberships, ownerships and sign-ins; its jobs are stopped."""
-    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
+    user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     await delete_person(request.services, request.tenant, user)
     return no_content()
 
 
 async def merge(request: Request[MergeRequest, MergeQuery]) -> Response:
     """Make one person of two, or show what that would do."""
-    core, kept, other = request.services.core, part(request, "id"), id_text(request.body.other)
+    core, kept, other = request.services.core, request.part("id"), id_text(request.body.other)
     jobs = [
         job.id.kind
         for job in await core.jobs.of_user(request.tenant, other)
@@ -321,14 +323,14 @@ async def list_fields(request: Request[None, NoParameters]) -> Response:
 
 async def define_field(request: Request[OwnFieldRequest, NoParameters]) -> Response:
     """Give an own field a type, or another one."""
-    field = OwnField(part(request, "name"), request.body.type, request.body.choices)
+    field = OwnField(request.part("name"), request.body.type, request.body.choices)
     defined = await request.services.core.directory.own_fields.define(request.tenant, field)
     return Response(OwnFieldView.of(defined))
 
 
 async def undefine_field(request: Request[None, NoParameters]) -> Response:
     """Make an own field text again; the values of people stay."""
-    await request.services.core.directory.own_fields.undefine(request.tenant, part(request, "name"))
+    await request.services.core.directory.own_fields.undefine(request.tenant, request.part("name"))
     return no_content()
 
 

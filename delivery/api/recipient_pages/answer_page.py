@@ -24,7 +24,7 @@ from core.updates.answer_words import result_text
 from delivery.api.pages import HTML
 from delivery.api.recipient_pages.linked_page import NAME, POST, filled, page_handler, short_name
 from delivery.http.context import ApiContext
-from delivery.http.input.receiving import body_too_large, check_content_length, receive
+from delivery.http.receiving import body_too_large, check_content_length, receive
 from delivery.http.responses.downloads import IN_MEMORY
 from delivery.http.route import OpenRoute, Routes
 

@@ -35,9 +35,9 @@ from delivery.api.recipient_pages.linked_page import (
     short_name,
 )
 from delivery.http.context import ApiContext, Response
-from delivery.http.input.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
-from delivery.http.input.receiving import receive
+from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.rate_limit import RateLimiter
+from delivery.http.receiving import receive
 from delivery.http.route import OpenRoute, Routes
 
 PATH = "/p/{token}/devices"

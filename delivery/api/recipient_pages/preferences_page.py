@@ -32,7 +32,7 @@ from delivery.api.recipient_pages.linked_page import (
     short_name,
 )
 from delivery.http.context import ApiContext
-from delivery.http.input.receiving import receive
+from delivery.http.receiving import receive
 from delivery.http.route import OpenRoute, Routes
 
 _LANGUAGES = {"ru": "Русский", "en": "English"}

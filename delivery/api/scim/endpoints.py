@@ -15,9 +15,8 @@ from core.errors import Forbidden, NotFound, Refused
 from core.model.json_form import Json, JsonObject
 from core.model.people import User, id_text
 from delivery.http.context import ApiRequest, Request, Response, no_content
-from delivery.http.input.decoding import check_content_type, parse
-from delivery.http.input.reading import part
-from delivery.http.input.receiving import read_body
+from delivery.http.decoding import check_content_type, parse
+from delivery.http.receiving import read_body
 from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE, SCIM_TYPES, scim_refusal
 from delivery.http.route import NoParameters, Route, Routes
 
@@ -87,25 +86,25 @@ class ScimEndpoints(Generic[Found, Shape]):
         """Replace one."""
         collection = await self._collection(request)
         payload = await _payload(request, collection.body_limit)
-        return await self._shown(request, collection, await collection.replace(part(request, "id"), payload))
+        return await self._shown(request, collection, await collection.replace(request.part("id"), payload))
 
     async def patch(self, request: ScimRequest) -> Response:
         """Apply operations to one."""
         collection = await self._collection(request)
         payload = await _payload(request, collection.body_limit)
-        return await self._shown(request, collection, await collection.patch(part(request, "id"), payload))
+        return await self._shown(request, collection, await collection.patch(request.part("id"), payload))
 
     async def show(self, request: ScimRequest) -> Response:
         """Show one."""
         collection = await self._collection(request)
-        found = (await collection.find(part(request, "id")))[0]
+        found = (await collection.find(request.part("id")))[0]
         with_members = collection.asked(_query(request)).names("members")
         resource = await collection.resource_of(found, with_members=with_members)
         return await self._shown(request, collection, resource)
 
     async def delete(self, request: ScimRequest) -> Response:
         """Block a person, or delete a group."""
-        await (await self._collection(request)).delete(part(request, "id"))
+        await (await self._collection(request)).delete(request.part("id"))
         return no_content()
 
     async def search(self, request: ScimRequest) -> Response:

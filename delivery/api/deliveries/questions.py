@@ -1,12 +1,14 @@
-"""The question of a delivery and its answers, as responses show them."""
+"""The question of a delivery, in requests and responses, and its answers, as responses show them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.answers.values import answer_text
-from core.model.clock import from_ms, write_optional_time, write_time
+from core.model.clock import from_ms, to_ms, write_optional_time, write_time
+from core.model.field_types import NOT_BLANK, PRINTABLE, ShortText
 from core.model.history import Reminders
 from core.model.hours import QuietHours
 from core.model.question import (
@@ -15,14 +17,130 @@ from core.model.question import (
     AnswerState,
     AnswerTotals,
     AnswerVisibility,
+    Escalate,
     Late,
+    Need,
     Option,
     Question,
     RecipientAnswer,
+    Remind,
     Revision,
     Voice,
 )
-from delivery.http.fields import write_duration
+from core.model.text.characters import nfc
+from core.orders.question_rules import MOST_REMINDERS, locale_of, options_of
+from delivery.http.fields import DURATION, RequestModel, Time, read_duration, read_time, write_duration
+from delivery.http.responses.problems import invalid_field
+
+ChannelNames = Annotated[list[ShortText], Meta(min_length=1, max_length=32, description="default: every known channel")]
+OptionKey = Annotated[
+    str, Meta(min_length=1, max_length=64, pattern=PRINTABLE, extra={"pattern": "NOT_PRINTABLE", "long": "TOO_LONG"})
+]
+OptionText = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=100,
+        pattern=NOT_BLANK,
+        extra={"long": "OPTION_TOO_LONG", "pattern": "OPTION_MALFORMED"},
+    ),
+]
+
+
+class OptionRequest(RequestModel, frozen=True):
+    """An option: `key` is counted, `text` is on the button. `places`: how many people may have it; the others wait in a
+    line, and who withdraws frees a place for the first of them.
+    """
+
+    key: OptionKey
+    text: OptionText
+    places: Annotated[int, Meta(ge=1, le=10_000)] | UnsetType | None = UNSET
+
+
+AskAgainWait = Annotated[
+    str,
+    Meta(
+        max_length=32,
+        description="ISO 8601 duration, PT1M to P30D",
+        extra_json_schema={"pattern": f"^{DURATION}$"},
+    ),
+]
+
+
+class RemindRequest(RequestModel, frozen=True):
+    """Reminders for recipients without an answer: `after` the sending, then `every` so often (default: `after`), `most`
+    times.
+    """
+
+    after: AskAgainWait
+    every: AskAgainWait | UnsetType = UNSET
+    most: Annotated[int, Meta(ge=1, le=MOST_REMINDERS, extra_json_schema={"default": 1})] | UnsetType = UNSET
+
+    def remind(self) -> Remind:
+        after = _read_duration(self.after, "answer.remind.after")
+        every = _read_duration(self.every, "answer.remind.every") if self.every else after
+        return Remind(after, every, self.most or 1)
+
+
+class EscalateRequest(RequestModel, frozen=True):
+    """Further channels in which recipients without an answer are asked, `after` the sending."""
+
+    after: AskAgainWait
+    channels: ChannelNames
+
+    def escalate(self) -> Escalate:
+        return Escalate(_read_duration(self.after, "answer.escalate.after"), list(dict.fromkeys(self.channels)))
+
+
+class QuestionRequest(RequestModel, frozen=True):
+    """The question of a delivery. `confirm`: one button, "I have read it"; `choice`: a button for each option; `text`,
+    `number`, `date`: people write it; `file`: they send it on the page of their link. `until`: when it closes.
+    `change`: until then the last answer counts. `late`: whether answers after it count. `remind`, `escalate`: how those
+    who do not answer are asked again. `need`: people are asked wave by wave, in their order, until this number chose
+    the first option; `wave`: the time between two waves (default: PT1H). `visible`: who sees a person's answer: named,
+    hidden (an administrator with a reason), anonymous (nobody). `consent`: of a choice with two options that goes to
+    guardians: the second one refuses, and counts if two guardians of a child differ.
+    """
+
+    kind: AnswerKind
+    options: Annotated[list[OptionRequest], Meta(max_length=50, extra={"long": "TOO_MANY_OPTIONS"})] | UnsetType = UNSET
+    until: Time | UnsetType | None = UNSET
+    change: Annotated[bool, Meta(extra_json_schema={"default": True})] | UnsetType = UNSET
+    late: Annotated[Literal["keep", "count"], Meta(extra_json_schema={"default": "keep"})] | UnsetType = UNSET
+    remind: RemindRequest | UnsetType | None = UNSET
+    escalate: EscalateRequest | UnsetType | None = UNSET
+    need: Annotated[int, Meta(ge=1, le=1000)] | UnsetType | None = UNSET
+    wave: AskAgainWait | UnsetType = UNSET
+    visible: (
+        Annotated[Literal["named", "hidden", "anonymous"], Meta(extra_json_schema={"default": "named"})] | UnsetType
+    ) = UNSET
+    consent: Annotated[bool, Meta(extra_json_schema={"default": False})] | UnsetType = UNSET
+
+    def question(self, text: str, max_days_ahead: int) -> Question:
+        locale = locale_of(text)
+        until = read_time(self.until, "answer.until", max_days_ahead) if self.until else None
+        options = [Option(nfc(one.key), one.text, one.places or 0) for one in self.options or ()]
+        return Question(
+            kind=self.kind,
+            options=options_of(self.kind, options, locale),
+            locale=locale,
+            until=to_ms(until) if until else 0,
+            change=self.change is not False and self.visible != "anonymous",
+            visible=AnswerVisibility(self.visible or AnswerVisibility.NAMED),
+            late=Late(self.late or Late.KEEP),
+            consent=self.consent is True,
+            remind=self.remind.remind() if self.remind else UNSET,
+            escalate=self.escalate.escalate() if self.escalate else UNSET,
+            need=Need(self.need, _read_duration(self.wave or "PT1H", "answer.wave")) if self.need else UNSET,
+        )
+
+
+def _read_duration(text: str, path: str) -> int:
+    """Return milliseconds."""
+    duration = read_duration(text)
+    if duration is None:
+        raise invalid_field(path, "WAIT_MALFORMED", "A wait is an ISO 8601 duration like PT12H or P1D.")
+    return duration // timedelta(milliseconds=1)
 
 
 class RemindView(Struct):
