@@ -11,7 +11,7 @@ from core.admission import actions
 from core.admission.actions import ActionFilter, LoggedAction
 from core.model.field_types import Name, whole
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields import Limit, RequestModel, Time, read_time
+from delivery.http.fields import Limit, RequestModel, Time
 from delivery.http.responses.downloads import CONTENT_TYPE, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, Route, Routes
 
@@ -94,7 +94,7 @@ async def _pages(request: ActionRequest) -> AsyncIterator[Rows]:
 
 async def _page(request: ActionRequest, cursor: str | None, limit: int) -> tuple[list[LoggedAction], str | None]:
     query = request.query
-    since = read_time(query.since, "since", request.options.max_days_ahead) if query.since else None
+    since = request.time(query.since, "since")
     wanted = ActionFilter(query.who or None, query.what or None, since)
     return await request.services.actions.page(request.tenant, wanted, cursor, limit)
 

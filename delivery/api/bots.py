@@ -5,7 +5,6 @@ filled in; the runs of its scenarios, with what became of each action, and what 
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Literal
 
 from aiohttp import web
@@ -19,7 +18,7 @@ from core.model.json_form import JsonValue, compact_json
 from couriers.sending.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
-from delivery.http.fields import RequestModel, Time, optional, read_time
+from delivery.http.fields import RequestModel, Time, optional
 from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 from scenarios.inspection.bots import BotReader, BotView, DryRunAction, ListedBot
@@ -81,9 +80,7 @@ class DryRunResult(Struct):
 
 async def show_bot(request: Request[None, NoParameters]) -> Response:
     """Show the bot in force. Raises NotFound BOT_NOT_LOADED."""
-    options = request.options
-    zone = options.tenant_timezones.get(request.tenant, options.timezone)
-    return Response(await _bots(request).show(request.tenant, zone))
+    return Response(await _bots(request).show(request.tenant, request.timezone))
 
 
 async def list_bots(request: Request[None, NoParameters]) -> Response:
@@ -165,7 +162,7 @@ async def show_run(request: PlainRequest) -> Response:
 async def list_runs(request: Request[None, RunQuery]) -> Response:
     """Return one page of runs."""
     query, reader = request.query, _runs(request)
-    since, until = _time_of(request, "since"), _time_of(request, "until")
+    since, until = request.time(query.since, "since"), request.time(query.until, "until")
     wanted = RunFilter(query.person or "", query.scenario or "", query.state or "", since, until)
     found, cursor = await reader.page(request.tenant, wanted, query.cursor or None, query.limit or 20)
     people = list({one.person for one in found})
@@ -194,11 +191,6 @@ async def name_in_directory(request: ApiRequest, person: str) -> str | None:
 
 def _run_id(request: PlainRequest) -> str:
     return request.part("id")
-
-
-def _time_of(request: Request[None, RunQuery], name: str) -> datetime | None:
-    given = getattr(request.query, name)
-    return read_time(given, name, request.options.max_days_ahead) if given else None
 
 
 def _runs(request: ApiRequest) -> RunReader:

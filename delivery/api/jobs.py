@@ -16,7 +16,7 @@ from core.model.field_types import IdField, ShortText, whole
 from core.model.json_form import JsonObject, JsonValue
 from delivery.api.deliveries.tracking import forced_end
 from delivery.http.context import ApiRequest, Request, Response, encode, next_page_link
-from delivery.http.fields import Limit, RequestModel, Time, optional, read_time
+from delivery.http.fields import Limit, RequestModel, Time, optional
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
@@ -153,7 +153,7 @@ async def start(request: Request[JobRequest, NoParameters]) -> Response:
         given,
         zone,
         actor(request, body.by),
-        at=read_time(at, "at", request.options.max_days_ahead) if at else None,
+        at=request.time(at, "at"),
         schedule=_schedule(optional(body.schedule)),
     )
     return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})

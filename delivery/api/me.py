@@ -82,7 +82,7 @@ async def describe(identity: Identity, services: ApiServices, options: Options) 
         owns_all=services.core.sending.writes_to_all(Caller(key.tenant, person=person)),
         groups=groups,
         supergroups=supergroups,
-        timezone=str(options.tenant_timezones.get(key.tenant, options.timezone)),
+        timezone=str(options.timezone_of(key.tenant)),
         quiet_hours=[f"{one:%H:%M}" for one in (quiet.begin, quiet.end)] if quiet else None,
         quota=await _quota(identity, services),
     )

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from core.model.field_types import Name
 from core.monitoring import FigureReader, Figures, Overview, Overviews, SampleStep
 from delivery.http.context import Request, Response
-from delivery.http.fields import RequestModel, Time, read_time
+from delivery.http.fields import RequestModel, Time
 from delivery.http.route import NoParameters, Route, Routes
 
 
@@ -40,7 +40,7 @@ _HOUR = 3600
 async def show_figures(request: FigureRequest) -> Response:
     """Return what was recorded between two moments, of all tubes or of one."""
     core, query = request.services.core, request.query
-    begin, end = _time(request, "begin", "from"), _time(request, "end", "to")
+    begin, end = request.time(query.begin, "from"), request.time(query.end, "to")
     found = await FigureReader(core.store, core.queue).read(
         query.step or _step_since(begin),
         query.tube or "",
@@ -48,11 +48,6 @@ async def show_figures(request: FigureRequest) -> Response:
         int(end.timestamp() * 1000) if end else None,
     )
     return Response(found)
-
-
-def _time(request: FigureRequest, field: str, name: str) -> datetime | None:
-    given = getattr(request.query, field)
-    return read_time(given, name, request.options.max_days_ahead) if given else None
 
 
 def _step_since(begin: datetime | None) -> SampleStep:

@@ -6,11 +6,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 from aiohttp import hdrs, web
-from msgspec import Struct, json
+from msgspec import Struct, UnsetType, json
 
 from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKey, ApiKeys
@@ -29,6 +30,7 @@ from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.uploads import Uploads
 from core.webhooks.registry import Webhooks
+from delivery.http.fields import read_time
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
@@ -147,6 +149,15 @@ class ApiRequest(Struct):
     def part(self, name: str) -> str:
         """Return a part of the address. An id in it is text: 42 is the person whose id was given as 42 or as "42"."""
         return self.http.match_info[name]
+
+    def time(self, text: str | UnsetType | None, path: str) -> datetime | None:
+        """Return a time that was sent at `path`, None without one. Raises Invalid TIME_…"""
+        return read_time(text, path, self.options.max_days_ahead) if text else None
+
+    @property
+    def timezone(self) -> tzinfo:
+        """Return the time zone of the tenant."""
+        return self.options.timezone_of(self.tenant)
 
     @property
     def key(self) -> ApiKey:

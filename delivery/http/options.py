@@ -46,6 +46,9 @@ class Options:
     bot_tenant: str = ""  # whose people write to the bots of the installation
     version: str = "0.1.0"
 
+    def timezone_of(self, tenant: str) -> tzinfo:
+        return self.tenant_timezones.get(tenant, self.timezone)
+
 
 def check_secret(given: object, expected: str) -> None:
     """Check the secret of a provider. Raises NotFound INBOUND_NOT_SET_UP, Forbidden INBOUND_SECRET_WRONG."""

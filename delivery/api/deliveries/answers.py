@@ -33,7 +33,7 @@ from delivery.api.deliveries.chat_members import with_called, with_names
 from delivery.api.deliveries.questions import AnswerCounts, AnswerView, QuestionView
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
-from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
+from delivery.http.fields import Limit, RequestModel, Time, cursor_form
 from delivery.http.responses.downloads import (
     CONTENT_TYPE,
     OCTETS,
@@ -200,7 +200,7 @@ async def export(request: Request[None, AnswerExportQuery]) -> web.StreamRespons
     language = query.language if query.language and not query.format else ""
     name = f"{request.senders_history_key.id}.answers.csv"
     if language:
-        zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
+        zone = request.timezone
         day = local_time(asked.deliver_at, zone, language)[:10]
         name = f"{console_words(language)['message.answers']} {file_name_of(asked)} {day}.csv"
     return await respond_csv(request, name, _pages(request, question, language), for_excel=query.for_excel)
@@ -246,7 +246,7 @@ async def reopen(request: Request[ReopenRequest | None, NoParameters]) -> Respon
     """Open the question of a delivery again. A question that is open stays as it is."""
     await _asked(request)
     given = request.body.until if request.body else None
-    until = read_time(given, "until", request.options.max_days_ahead) if given else None
+    until = request.time(given, "until")
     if until and until <= datetime.now(UTC):
         raise Invalid("UNTIL_PAST", f"{write_time(until)} has passed.", "until")
     await request.services.core.answers.reopen(request.senders_history_key, request.tenant, until)
@@ -311,7 +311,7 @@ async def _asked(request: ApiRequest) -> tuple[History, Question]:
 
 async def _pages(request: Request[None, AnswerExportQuery], question: Question, language: str) -> AsyncIterator[Rows]:
     titles = tuple(str(console_words(language)[key]) for key in _TITLES) if language else _COLUMNS
-    zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
+    zone = request.timezone
     rows: list[tuple[str, ...]] = [titles]
     recipients, wanted = request.services.core.deliveries.recipients, await with_called(request, request.query.wanted())
     opened = await _opened(request, question)

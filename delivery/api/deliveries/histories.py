@@ -1,7 +1,6 @@
 """The histories of deliveries: one with a page of its recipients, and the list of all."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated
 
 from aiohttp import web
@@ -28,7 +27,7 @@ from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.questions import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
-from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
+from delivery.http.fields import Limit, RequestModel, Time, cursor_form, write_duration
 from delivery.http.responses.downloads import OCTETS, send_content
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 
@@ -345,18 +344,13 @@ async def list_page(request: Request[None, DeliveryQuery]) -> Response:
         state=query.state or None,
         verdict=query.verdict or None,
         text=query.text or None,
-        since=_time(request, "since"),
-        until=_time(request, "until"),
+        since=request.time(query.since, "since"),
+        until=request.time(query.until, "until"),
         message=SentMessage(*query.message.split(":", 2)) if query.message else None,
         cursor=query.cursor or None,
         limit=query.limit or 100,
     )
     return Response(DeliveryPage.of(histories, cursor, request), headers=next_page_link(request.http, cursor))
-
-
-def _time(request: Request[None, DeliveryQuery], name: str) -> datetime | None:
-    given = getattr(request.query, name)
-    return read_time(given, name, request.options.max_days_ahead) if given else None
 
 
 ROUTES: Routes = (

@@ -193,7 +193,7 @@ async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse
     query, hidden = request.query, await is_hidden(request, "GET /v1/deliveries/{id}/recipients.csv")
     if query.language and not query.format:
         history = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
-        zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
+        zone = request.timezone
         table = OutcomeTable(without_texts(history) if hidden else history, query.language, zone)
         return await respond_csv(
             request,

@@ -1,7 +1,6 @@
 """Series: a message that is sent again and again. A person has its own; a key those of the tenant."""
 
 from collections.abc import Sequence
-from datetime import tzinfo
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -158,7 +157,7 @@ async def create(request: Request[NewSeries, NoParameters]) -> Response:
         message=to_builtins(body.message),
         words=body.when,
         cron=cron_of(body.when),
-        zone=_zone(body.zone or str(_zone_of(request))),
+        zone=_zone(body.zone or str(request.timezone)),
         until=_until(body.until, request),
         person="" if person is None else id_text(person),
         is_admin=caller.is_admin,
@@ -243,11 +242,6 @@ def _zone(name: str) -> str:
         return str(ZoneInfo(name))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise Invalid("ZONE_UNKNOWN", f"{name!r} is no time zone such as Europe/Moscow.", "zone") from None
-
-
-def _zone_of(request: ApiRequest) -> tzinfo:
-    options = request.options
-    return options.tenant_timezones.get(request.tenant, options.timezone)
 
 
 def _until(text: str | UnsetType | None, request: ApiRequest) -> int:

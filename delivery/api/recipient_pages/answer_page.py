@@ -230,7 +230,7 @@ async def _read_part(request: web.Request, limit: int, file: IO[bytes]) -> str:
 
 
 def _zone(context: ApiContext, linked: LinkedQuestion) -> tzinfo:
-    return context.options.tenant_timezones.get(linked.asked.tenant, context.options.timezone)
+    return context.options.timezone_of(linked.asked.tenant)
 
 
 ROUTES: Routes = (

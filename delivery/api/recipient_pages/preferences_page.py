@@ -255,7 +255,7 @@ async def _page(context: ApiContext, linked: LinkedPerson, done: str = "") -> st
 
 
 def _zone_of(context: ApiContext, tenant: str) -> str:
-    return str(context.options.tenant_timezones.get(tenant, context.options.timezone))
+    return str(context.options.timezone_of(tenant))
 
 
 ROUTES: Routes = (
