@@ -23,7 +23,7 @@ from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, in_ms, to_ms
 from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
-from core.model.history_key import HistoryKey, person_key
+from core.model.history_key import HistoryKey, Id, person_key
 from core.model.json_form import compact_json
 from core.model.people import User, id_text
 from core.model.question import (
@@ -340,8 +340,8 @@ class Answers:
         return result, int(people[0]) if people else 0
 
     async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
-        """Return `channel:number` of each recipient that by now wants no messages there, or is blocked, for all
-        messages or for a child.
+        """Return `channel:number` of each recipient that by now wants no messages there, is blocked, for all messages
+        or for a child, or is asked about none but children that have an answer or were deleted.
         """
         try:
             fields = await self._reader.fields(key, tenant)
@@ -351,12 +351,35 @@ class Answers:
         people = await self._users.lookup(tenant, [one.id for one in recipients])
         children = list({str(child.id): child.id for one in recipients for child in one.children}.values())
         known = dict(zip(map(str, children), await self._users.lookup(tenant, children), strict=True))
+        asked = {child.number: str(child.id) for one in recipients for child in one.asked_children}
+        over = await self._without_answer_to_come(key, tenant, asked, known)
         found = []
         for one, user in zip(recipients, people, strict=True):
             is_barred = any(_bars(known[str(child.id)], id_text(one.id)) for child in one.children)
+            is_barred |= bool(one.asked_children) and all(child.number in over for child in one.asked_children)
             left = channels_of(fields) if is_barred or (user and user.blocked) else user.opt_out if user else ()
             found += [f"{channel}:{one.number}" for channel in left]
         return found
+
+    async def _without_answer_to_come(
+        self, key: HistoryKey, tenant: str, asked: Mapping[int, str], known: Mapping[str, User | None]
+    ) -> set[int]:
+        """Return the rows of children that have an answer or were deleted, if any was. `asked`: row → id; `known`: id →
+        the child in the directory.
+        """
+        unknown = {number: name for number, name in asked.items() if known[name] is None}
+        gone = {number for number, name in unknown.items() if await self._was_deleted(tenant, name)}
+        if not gone:
+            return gone
+        rows = await self._reader.read_fields(key, [row_field(number) for number in asked])
+        return gone | {number for number in asked if rows[row_field(number)]}
+
+    async def _was_deleted(self, tenant: str, person: Id) -> bool:
+        """Return whether a person was deleted, and not merged into another one. It is known as long as its messages can
+        be replied to.
+        """
+        key = KEYS["closed_inbox"].at(self._store.shard_of(f"{tenant}:{person}"), tenant, id_text(person))
+        return bool(await self._store.command("EXISTS", key))
 
     async def record(
         self,
@@ -372,8 +395,8 @@ class Answers:
     ) -> GivenAnswer:
         """Count an answer that came in any way: the one place. A repeat of the event returns its first result. `chat`:
         the recipient that is the group chat in which it came.
-        Raises Forbidden ANSWER_PERSON_DELETED, ANSWER_NOT_YOURS for a guardian that is blocked for the child by now,
-        NotFound QUESTION_NOT_FOUND.
+        Raises Forbidden ANSWER_PERSON_DELETED, also for a child, ANSWER_NOT_YOURS for a guardian that is blocked for
+        the child by now, NotFound QUESTION_NOT_FOUND.
         """
         recipient, (channel, parcel, contact) = asked.recipient, arrival or AnsweredMessage("", 0, 0)
         item = (chat or asked).entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
@@ -400,6 +423,8 @@ class Answers:
 
     async def _check_guardian(self, asked: AskedRecipient, child: AskedChild) -> None:
         (user,) = await self._users.lookup(asked.tenant, [child.id])
+        if user is None and await self._was_deleted(asked.tenant, child.id):
+            raise _person_deleted()
         if _bars(user, id_text(asked.recipient.id)):
             raise Forbidden("ANSWER_NOT_YOURS", "This guardian is blocked for the child.")
 

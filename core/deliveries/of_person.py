@@ -21,6 +21,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
+from core.model.history_key import Id, person_key
 from core.model.json_form import compact_json
 from core.model.question import AnswerKind, AskedChild, load_question, load_row, row_field
 from core.redis.keys import KEYS
@@ -50,14 +51,20 @@ class PersonDelivery(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person. `children`: those
-    for which it may answer.
+    """The place of a person in a delivery; `is_child`: of a guardian that gets it about this person; `is_member`: it
+    has answered in a group chat, and has no `id` here. `children`: those for which it may answer.
     """
 
     position: DeliveryPosition
     number: int
+    id: Id = ""
     is_child: bool = False
+    is_member: bool = False
     children: Sequence[AskedChild] = ()
+
+    @property
+    def is_recipient(self) -> bool:
+        return not self.is_child and not self.is_member
 
 
 class DeliveriesOfPerson:
@@ -81,7 +88,7 @@ class DeliveriesOfPerson:
         found: list[PersonDelivery] = []
         read, last = 0, read_cursor(cursor) if cursor else None
         async for positions in self._slices(tenant, last, 0):
-            places = {one.position: one for one in await self._find(positions, person) if not one.is_child}
+            places = {one.position: one for one in await self._find(positions, person) if one.is_recipient}
             for position in positions:
                 if len(found) == limit or read == MOST_READ:
                     return found, write_cursor(last) if last else None
@@ -117,22 +124,32 @@ class DeliveriesOfPerson:
     async def erase(self, tenant: str, person: str, since: int = 0, delete_file: "DeleteFile | None" = None) -> int:
         """Remove the name, the groups, the values and the addresses of a person from the deliveries to it, and its name
         from those that it has sent, created since an ms, with the words and files of its answers; outcomes and counts
-        stay, under its id. What has not been sent
+        stay, under its id, and its places in open questions are free. What has not been sent
         to it is cancelled first. `delete_file`: deletes a file of an answer, which may be gone. Returns from how many.
         """
         erased = 0
         async for positions in self._slices(tenant, None, since):
             for one in await self._find(positions, person):
-                if not one.is_child:
+                if one.is_recipient:
                     with suppress(NotFound):
                         await self._canceller.cancel(one.position.key, tenant, [person])
                 if delete_file:
                     await self._delete_files(one.position, person, delete_file)
-                erased += await self._erase(one.position, person, self._erasures_to)
+                erased += await self._erase(one.position, person, self._erasures_to) if not one.is_member else 0
+                if not one.is_child:
+                    await self._free_place(one)
             for position in positions:
                 if position.key.sender == person:
                     await self._erase(position, person, self._erasures_from)
         return erased
+
+    async def _free_place(self, found: _Found) -> None:
+        """Give the place of a person in an open question to who has waited longest, or take it out of the line."""
+        (text,) = (await self._reader.read_fields(found.position.key, ["answer"])).values()
+        question = load_question(text)
+        if question and any(one.places for one in question.options):
+            shard, suffix = found.position.shard, found.position.suffix
+            await self._store.run("free_place", shard, suffix, person_key(found.id), found.number)
 
     async def erase_threads(self, tenant: str, threads: Collection[str], since: int = 0) -> None:
         """Remove the words and the names of files from the deliveries that carried the messages of threads to either
@@ -241,7 +258,7 @@ class DeliveriesOfPerson:
             rest = [one for one in positions if one.shard == shard]
             while rest:
                 looked, *hits = await self._store.run(
-                    "find_recipient", shard, *_beginnings(person), PAGE, _PAGES, *(one.suffix for one in rest)
+                    "find_recipient", shard, person, *_beginnings(person), PAGE, _PAGES, *(one.suffix for one in rest)
                 )
                 by_suffix = {one.suffix: one for one in rest}
                 pages = zip(hits[::2], hits[1::2], strict=True)
@@ -252,9 +269,13 @@ class DeliveriesOfPerson:
         return found
 
     async def _in_page(self, position: DeliveryPosition, page: int, person: str) -> list[_Found]:
+        if page < 0:
+            return [_Found(position, -1 - page, is_member=True)]
         (text,) = (await self._reader.read_fields(position.key, [f"people:{page}"])).values()
         people = load_recipients(text or "[]", page)
-        own = [_Found(position, one.number, children=one.asked_children) for one in people if str(one.id) == person]
+        own = [
+            _Found(position, one.number, one.id, children=one.asked_children) for one in people if str(one.id) == person
+        ]
         return [*own, *(_Found(position, one.number, is_child=True) for one in people if _is_about(one, person))]
 
     async def _slices(

@@ -297,6 +297,7 @@ async def _call_answer_verbs(stack: Stack) -> None:
     shown = AnsweredMessage("echo", 0, 1)
     await AnswerNumbers(stack.store).reserve(TENANT, "echo", "p1", accepted.key, question, 0, shown)
     await answers.ask_next(accepted.key, TENANT)
+    await stack.store.run("free_place", accepted.key.shard, accepted.key.suffix, "i1", 0)
     await answers.close(accepted.key, TENANT)
     await answers.reopen(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)

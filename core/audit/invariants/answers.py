@@ -90,7 +90,7 @@ def _anonymous_violations(key: str, fields: Mapping[str, str], answered: int) ->
 
 
 def _place_violations(key: str, question: Question, rows: Mapping[int, AnswerRow]) -> Iterator[Violation]:
-    chosen = [row for row in rows.values() if _is_counted(question, row)]
+    chosen = [row for row in rows.values() if _is_counted(question, row) and not row.freed]
     for option in question.options:
         if not option.places:
             continue
@@ -164,7 +164,7 @@ def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collect
         if _is_counted(question, row):
             if question.is_anonymous:
                 continue
-            if question.has_options:
+            if question.has_options and not row.freed:
                 counts[f"{_COUNTER}{'waiting' if row.waiting else 'option'}:{row.value}"] += 1
             elif question.kind is AnswerKind.NUMBER:
                 counts[f"{_COUNTER}sum"] += round(float(row.value) * 100)

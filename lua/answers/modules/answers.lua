@@ -7,7 +7,8 @@
 -- hundredths. The `value` of a row is the key of an option, a number, a date or the id of a file; a text has only `text`.
 -- An option may have `places`: who comes when they are taken gets a row with `waiting`, its ticket, which `answers:waiting:<key>` counts
 -- in place of `answers:option:<key>`. `answers_line:<key>:<ticket>` names who has it; `answers_last:<key>` and `answers_first:<key>` are
--- the ticket that was given last, and the last one that has left the line.
+-- the ticket that was given last, and the last one that has left the line. The data of a person that has a place or waits may be deleted
+-- before the closing: then its row has `freed`, and counts for neither.
 
 -- In a group chat people answer that are no recipients themselves: its members. Their numbers are behind those of the recipients:
 -- `answers_members` counts them, `answers_member:<number>` names one, as `answers_number:<recipient>` does the other way round.
@@ -194,7 +195,7 @@ local HAS_OPTIONS = { confirm = true, choice = true }
 
 -- Counts what a row says, or with the sign -1 no longer. A sum is in hundredths.
 local function count_value(suffix, question, row, sign)
-  if not is_counted(question, row.state) then return end
+  if row.freed or not is_counted(question, row.state) then return end
   if HAS_OPTIONS[question.kind] then
     add(suffix, (row.waiting and 'waiting:' or 'option:') .. row.value, sign)
   elseif question.kind == 'number' then
@@ -275,6 +276,19 @@ local function give_places(suffix, question, key)
     if tonumber(line[1] or '0') >= tonumber(line[2] or '0') then return end
     give_place(suffix, question, key, redis_call('HINCRBY', history, 'answers_first:' .. key, 1))
   end
+end
+
+-- Takes the place of a person whose data were deleted, or its ticket, and gives it to who has waited longest. Returns whether it had one.
+function Answers.free_place(suffix, question, number, recipient)
+  local row = Answers.row_of(suffix, number)
+  if not row or row.freed or not is_counted(question, row.state) or not places_of(question, row.value) then return false end
+  count_value(suffix, question, row, -1)
+  row.waiting, row.freed, row.version = nil, true, Version.raise(suffix)
+  save(suffix, number, row)
+  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(shown_row(question, row)))
+  move_end(suffix)
+  give_places(suffix, question, row.value)
+  return true
 end
 
 -- Has the other messages of a person show an answer, and those of group chats the totals (core/answers/copies.py). The message in which

@@ -271,7 +271,7 @@ async def test_a_deleted_person_answers_nothing(asked: Asked) -> None:
     await asked.stack.deliveries.of_person.erase(TENANT, "1")
     await asked.press("p1", asked.button("p1"))
     await asked.press("p2", asked.button("p2"))
-    assert asked.texts == ["Этот вопрос задан не вам.", "Спасибо, отмечено."]
+    assert asked.texts == ["Не учтено: данные этого человека удалены.", "Спасибо, отмечено."]
     assert await asked.totals(accepted) == {"answered": 1, "open": 1, "read": 1}
 
 

@@ -20,6 +20,7 @@ from core.model.history import RecipientRecord
 from core.model.people import User, UserChange
 from core.model.question import LinkPlace
 from core.model.states import Reason, Status
+from core.threads.threads import Threads
 from core.updates.bot_calls import ButtonChange
 from tests.core.answers.test_answers import BOT, COMING, SHOWS, Asked, asking, respond
 from tests.support.stack import TENANT, FakeCourier, Stack
@@ -164,6 +165,25 @@ async def test_who_is_blocked_for_a_child_meanwhile_neither_answers_nor_gets_any
         return (olga.outcomes[BOT].status, pavel.outcomes[BOT].reason) == (Status.QUEUED, Reason.OPTED_OUT)
 
     await until(is_left_out)
+
+
+async def test_for_a_child_that_is_deleted_nobody_answers_and_nobody_is_reminded(asked: Asked) -> None:
+    """One that was merged into another record is the same child: its guardians go on answering."""
+    users, threads = Directory(asked.stack.store).users, Threads(asked.stack.store)
+    for one in (User(7), User(8), User(161, guardians=["7", "8"]), User(162), User("v", guardians=["7"])):
+        await users.create(TENANT, one)
+    accepted = await asked.ask(COMING, OLGA, PAVEL)
+    await users.merge(TENANT, 162, 161)
+    await threads.merge(TENANT, 162, 161)
+    await asked.press("pavel", asked.button("pavel", YES))
+    assert (await states(asked, accepted))[161] == "answered yes"
+    await users.delete(TENANT, "v")
+    await threads.forget(TENANT, "v")
+    await asked.stack.deliveries.of_person.erase(TENANT, "v")
+    await asked.press("olga", asked.button("olga", VERA_YES))
+    assert (await states(asked, accepted))["v"] == "open"
+    assert asked.texts[-1] == "Не учтено: данные этого человека удалены."
+    assert await Answers(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 0)
 
 
 async def test_the_words_of_an_answer_go_with_the_person_and_the_figures_stay(asked: Asked) -> None:

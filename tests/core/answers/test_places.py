@@ -117,6 +117,42 @@ async def test_a_question_with_final_answers_closes_when_all_places_are_taken(st
     assert (await stack.history(accepted.key)).answers.closed_at  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_the_place_of_a_person_whose_data_are_deleted_goes_to_who_has_waited_longest(
+    stack: Stack, is_closed: bool
+) -> None:
+    """After the closing the totals are fixed. The second one waits: no place is given to who is not there any more."""
+    accepted = await stack.deliver(*people(5, "nobody"), channels=("nobody",), question=FEW)
+    for number in (1, 2, 3, 4):
+        await choose(stack, accepted, number, "yes")
+    if is_closed:
+        await Answers(stack.store).close(accepted.key, TENANT)
+    for person in ("3", "1", "1", "5"):
+        await stack.deliveries.of_person.erase(TENANT, person)
+    history = await stack.history(accepted.key)
+    assert history.answers
+    assert (history.answers.options["yes"], history.answers.waiting) == (2, {"yes": 2 if is_closed else 0})
+    rows = {int(one.id): one.answer.row for one in history.recipients if one.answer and one.answer.row}
+    assert [number for number, row in rows.items() if row.freed] == ([] if is_closed else [1, 3])
+    assert [row.value for row in rows.values()] == ["yes"] * 4, "what was said stays under the id"
+    assert rows[4].waiting == (2 if is_closed else 0)
+    assert await violations_in(stack.store) == []
+
+
+async def test_the_place_of_a_member_of_a_group_chat_goes_with_its_data_too(stack: Stack) -> None:
+    accepted = await stack.deliver(*people(1, "nobody"), channels=("nobody",), question=FEW)
+    key = accepted.key
+    for member in ("i71", "i72", "i73", "stext"):
+        given = f"e{member}", "yes", "", "press", "", "nobody", 0, "[]", 0
+        await stack.store.run("answer", key.shard, key.suffix, TENANT, member, -1, *given)
+    for person in ("72", "text"):
+        await stack.deliveries.of_person.erase(TENANT, person)
+    history = await stack.history(key)
+    assert history.answers
+    assert (history.answers.options["yes"], history.answers.waiting) == (2, {"yes": 0})
+    assert await violations_in(stack.store) == []
+
+
 @pytest.mark.parametrize("places", [1, 3])
 async def test_the_audit_finds_more_people_than_places_and_who_waits_for_a_free_one(stack: Stack, places: int) -> None:
     accepted = await stack.deliver(*people(3, "nobody"), channels=("nobody",), question=FEW)
