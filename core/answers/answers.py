@@ -14,7 +14,7 @@ from msgspec.structs import replace as with_fields
 from core.answers.buttons import Rows, answered_rows
 from core.answers.tokens import AnswerTokens
 from core.answers.values import read_value
-from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_recipients
+from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_plan, load_recipients
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
 from core.deliveries.histories.reader import HistoryReader
@@ -267,10 +267,10 @@ class Answers:
         if recipient.number >= int(fields["recipients"] or 0):
             (user,) = await self._users.lookup(fields["tenant"] or "", [recipient.id])
             return user is None
-        async for parcel in self._reader.parcels(key, fields):
-            for entry in parcel.entries:
-                if entry.number == recipient.number:
-                    return not entry.address
+        for plan, contacts in zip(load_plan(fields["plan"] or ""), recipient.contacts, strict=True):
+            if contacts:
+                _, entries = await self._reader.entries_of(key, plan, recipient.number)
+                return any(not entry.address for entry in entries)
         return False
 
     async def _people(self, key: HistoryKey, fields: HistoryFields) -> Sequence[StoredRecipient]:

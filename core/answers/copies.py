@@ -114,22 +114,10 @@ class Copies:
         ]
 
     async def _places(self, asked: AskedRecipient, channel: str, number: int) -> Sequence[_CopyPlace]:
-        """Return the entries of the recipient with this number in a channel, none if its data were deleted. The parcels
-        of a channel are in the order of the recipients.
-        """
+        """Return the entries of the recipient with this number in a channel, none if its data were deleted."""
         plan = next(one for one in load_plan(asked.fields["plan"] or "") if one.channel == channel)
-        first, last = 0, len(plan.parcels) - 1
-        while first <= last:
-            middle = (first + last) // 2
-            entries = await self._entries(asked, plan, middle)
-            if not entries or entries[-1].number < number:
-                first = middle + 1
-            elif entries[0].number > number:
-                last = middle - 1
-            else:
-                own = [one for one in entries if one.number == number and one.address]
-                return [_CopyPlace(channel, middle, one) for one in own]
-        return []
+        parcel, entries = await self._reader.entries_of(asked.key, plan, number)
+        return [_CopyPlace(channel, parcel, one) for one in entries if one.address]
 
     async def _entries(self, asked: AskedRecipient, plan: ChannelPlan, parcel: int) -> Sequence[Entry]:
         name = f"parcel:{plan.channel}:{parcel}"

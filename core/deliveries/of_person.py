@@ -9,7 +9,7 @@ To keep an index would cost a write for each recipient of each delivery, to answ
 from asyncio import gather
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -31,7 +31,12 @@ MOST_READ = 5000
 _PAGES = 400
 """Pages of people that one call searches: about a millisecond."""
 _AT_ONCE = 200
+_TOGETHER = 20
+"""Deliveries that are erased at the same time."""
 _NUMBER_DIGITS = 19
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class ChildAnswer(NamedTuple):
@@ -128,28 +133,33 @@ class DeliveriesOfPerson:
         to it is cancelled first. `delete_file`: deletes a file of an answer, which may be gone. Returns from how many.
         """
         erased = 0
+
+        async def erase_one(one: _Found) -> int:
+            return await self._erase_found(one, tenant, person, delete_file)
+
         async for positions in self._slices(tenant, None, since):
-            for one in await self._find(positions, person):
-                if one.is_recipient:
-                    with suppress(NotFound):
-                        await self._canceller.cancel(one.position.key, tenant, [person])
-                if delete_file:
-                    await self._delete_files(one.position, person, delete_file)
-                erased += await self._erase(one.position, person, self._erasures_to) if not one.is_member else 0
-                if not one.is_child:
-                    await self._free_place(one)
-            for position in positions:
-                if position.key.sender == person:
-                    await self._erase(position, person, self._erasures_from)
+            erased += sum(await _each(await self._find(positions, person), erase_one))
+            own = [one for one in positions if one.key.sender == person]
+            await _each(own, lambda one: self._erase(one, person, self._erasures_from))
+        return erased
+
+    async def _erase_found(self, one: _Found, tenant: str, person: str, delete_file: "DeleteFile | None") -> int:
+        facts = await self._reader.read_fields(one.position.key, ["answer", "finished"])
+        question = load_question(facts["answer"])
+        if one.is_recipient and facts["finished"] is None:
+            with suppress(NotFound):
+                await self._canceller.cancel(one.position.key, tenant, [person])
+        if delete_file and question and question.kind is AnswerKind.FILE:
+            await self._delete_files(one.position, person, delete_file)
+        erased = 0 if one.is_member else await self._erase(one.position, person, self._erasures_to)
+        if not one.is_child and question and any(option.places for option in question.options):
+            await self._free_place(one)
         return erased
 
     async def _free_place(self, found: _Found) -> None:
         """Give the place of a person in an open question to who has waited longest, or take it out of the line."""
-        (text,) = (await self._reader.read_fields(found.position.key, ["answer"])).values()
-        question = load_question(text)
-        if question and any(one.places for one in question.options):
-            shard, suffix = found.position.shard, found.position.suffix
-            await self._store.run("free_place", shard, suffix, person_key(found.id), found.number)
+        shard, suffix = found.position.shard, found.position.suffix
+        await self._store.run("free_place", shard, suffix, person_key(found.id), found.number)
 
     async def erase_threads(self, tenant: str, threads: Collection[str], since: int = 0) -> None:
         """Remove the words and the names of files from the deliveries that carried the messages of threads to either
@@ -159,12 +169,17 @@ class DeliveriesOfPerson:
             return
         async for positions in self._slices(tenant, None, since):
             # Read at once, so in few round trips: most deliveries of a tenant are none of these threads.
-            read = await gather(*(self._reader.read_fields(one.key, ["replies"]) for one in positions))
-            for position, fields in zip(positions, read, strict=True):
-                if (fields["replies"] or "").removeprefix(THREAD) in threads:
-                    with suppress(NotFound):
-                        await self._canceller.cancel(position.key, tenant)
-                    await self._erase(position, "", self._erasures_of_words)
+            read = await gather(*(self._reader.read_fields(one.key, ["replies", "finished"]) for one in positions))
+            found = zip(positions, read, strict=True)
+            own = [(one, facts) for one, facts in found if (facts["replies"] or "").removeprefix(THREAD) in threads]
+            await _each(own, lambda one: self._erase_words(one[0], tenant, is_over=one[1]["finished"] is not None))
+
+    async def _erase_words(self, position: DeliveryPosition, tenant: str, *, is_over: bool) -> None:
+        """Take the words out of one delivery that has carried a message of a thread."""
+        if not is_over:
+            with suppress(NotFound):
+                await self._canceller.cancel(position.key, tenant)
+        await self._erase(position, "", self._erasures_of_words)
 
     async def _erasures_of_words(self, position: DeliveryPosition, _: str) -> Sequence["_Change"]:
         """Return the fields with the words of a message that Ada has passed on, or has written about one."""
@@ -220,10 +235,7 @@ class DeliveriesOfPerson:
     async def _delete_files(self, position: DeliveryPosition, person: str, delete_file: "DeleteFile") -> None:
         """Delete the files with which a person has answered."""
         names = [name for name in await self._reader.field_names(position.key) if name.startswith("people:")]
-        fields = await self._reader.read_fields(position.key, ["answer", *names])
-        question = load_question(fields.pop("answer"))
-        if question is None or question.kind is not AnswerKind.FILE:
-            return
+        fields = await self._reader.read_fields(position.key, names)
         own, _ = _rows_of(fields, person)
         answers = await self._reader.read_fields(position.key, [row_field(number) for number in own]) if own else {}
         for text in answers.values():
@@ -262,9 +274,8 @@ class DeliveriesOfPerson:
                 )
                 by_suffix = {one.suffix: one for one in rest}
                 pages = zip(hits[::2], hits[1::2], strict=True)
-                found += [
-                    hit for suffix, page in pages for hit in await self._in_page(by_suffix[suffix], int(page), person)
-                ]
+                read = await gather(*(self._in_page(by_suffix[suffix], int(page), person) for suffix, page in pages))
+                found += [hit for page in read for hit in page]
                 rest = rest[int(looked) :]
         return found
 
@@ -289,6 +300,14 @@ class DeliveriesOfPerson:
                 some = []
         if some:
             yield some
+
+
+async def _each(items: Sequence[T], work: Callable[[T], Awaitable[R]]) -> list[R]:
+    """Return the result of the work for each, some at the same time: one alone would mostly wait for the server."""
+    done: list[R] = []
+    for first in range(0, len(items), _TOGETHER):
+        done += await gather(*map(work, items[first : first + _TOGETHER]))
+    return done
 
 
 _Change = tuple[str, str, str, str]

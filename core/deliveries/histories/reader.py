@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from core.deliveries.histories import projection
-from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_plan, load_recipients
-from core.deliveries.histories.parcels import StoredParcel, load_parcel, parcel_task
+from core.deliveries.histories.encoding import PAGE, ChannelPlan, StoredRecipient, load_plan, load_recipients
+from core.deliveries.histories.parcels import Entry, StoredParcel, load_parcel, parcel_task
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.recipient_records import recipient_records
 from core.errors import NotFound
@@ -51,6 +51,38 @@ class HistoryReader:
     async def is_reserved(self, key: HistoryKey, tenant: str) -> bool:
         """Return whether the key was reserved by this tenant and has no delivery yet."""
         return bool(await self._store.command("GET", KEYS["reserved"].at(key.shard, key.suffix)) == tenant)
+
+    async def entries_of(self, key: HistoryKey, plan: ChannelPlan, number: int) -> tuple[int, Sequence[Entry]]:
+        """Return the parcel of a channel that has the recipient with this number, and its entries, none without a
+        contact there. The parcels are in the order of the recipients, up to those that a retry has added; with the
+        strategy `first` some are empty, and then all are read.
+        """
+        retried = f"retried:{plan.channel}"
+        added = (await self.read_fields(key, [retried]))[retried]
+        first, last = 0, int(added or len(plan.parcels)) - 1
+        rest = range(last + 1)
+        while first <= last:
+            middle = (first + last) // 2
+            entries = await self._entries(key, plan.channel, middle)
+            if not entries:
+                break
+            if entries[-1].number < number:
+                first = middle + 1
+            elif entries[0].number > number:
+                last = middle - 1
+            else:
+                rest = range(middle, middle + 1)
+                break
+        for parcel in rest if first <= last else ():
+            own = [one for one in await self._entries(key, plan.channel, parcel) if one.number == number]
+            if own:
+                return parcel, own
+        return 0, ()
+
+    async def _entries(self, key: HistoryKey, channel: str, parcel: int) -> Sequence[Entry]:
+        name = f"parcel:{channel}:{parcel}"
+        stored = (await self.read_fields(key, [name]))[name]
+        return load_parcel(stored).entries if stored else ()
 
     async def summary(self, key: HistoryKey, tenant: str) -> History:
         """Return the history without its recipients. Raises NotFound HISTORY_NOT_FOUND."""
