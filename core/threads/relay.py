@@ -172,7 +172,7 @@ class Relay:
     async def report_lost_files(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, n: int) -> None:
         """Tell the author of an answer how many of its files were not passed on."""
         text = [say("reply_lost_files", author.locale, files=n)]
-        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"lost.{event}")
+        await self._notify(tenant, "", author.id, way, text, f"lost.{event}")
 
     async def report_refusal(
         self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, *, reads: bool
@@ -181,23 +181,23 @@ class Relay:
         the inbox no longer.
         """
         text = [say("reply_unreachable" if reads else "reply_not_reader", author.locale)]
-        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"unreachable.{event}")
+        await self._notify(tenant, "", author.id, way, text, f"unreachable.{event}")
 
     async def report_empty(self, tenant: str, author: Correspondent, way: ReplyRoute, name: str) -> None:
         """Tell an author that its message has nothing that can be passed on, once under a name."""
         text = [say("reply_empty", author.locale)]
-        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, f"empty.{name}")
+        await self._notify(tenant, "", author.id, way, text, f"empty.{name}")
 
     async def report_refused_edit(self, tenant: str, author: Correspondent, way: ReplyRoute, message: str) -> None:
         """Tell an author, once for each message, that an edit changes nothing: the message was not passed on."""
         text, repeat = [say("reply_unedited", author.locale)], f"unedited.{author.id}.{way.channel}.{message}"
-        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, repeat)
+        await self._notify(tenant, "", author.id, way, text, repeat)
 
     async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
         """Tell a person that nobody reads replies to a delivery: once for each."""
         text = [say("reply_off", person.locale)]
         repeat = f"off.{about.id}.{person.id}"
-        await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
+        await self._notify(tenant, "", person.id, way, text, repeat)
 
     async def hold_back(
         self, tenant: str, person: Correspondent, way: ReplyRoute, written: Written, wait: timedelta
@@ -208,7 +208,7 @@ class Relay:
         minutes = -(-wait // timedelta(minutes=1))
         text, ends = [say("reply_limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
         repeat = f"limited.{person.id}.{ends:{'%d' if written.is_mailed else '%d%H%M'}}"
-        await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
+        await self._notify(tenant, "", person.id, way, text, repeat)
 
     async def ask_for_quote(self, tenant: str, reader: User, way: ReplyRoute, written: Written) -> None:
         """Notify a reader that its message is not passed on, because it quotes no message or may be forged; by mail at
@@ -217,7 +217,7 @@ class Relay:
         why = "forged" if written.is_unverified else "unquoted"
         text, day = [say(f"reply_{why}", reader.locale)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
         repeat = f"{why}.{day if written.is_mailed else written.event}"
-        await self._send(tenant, "", reader.id, {way.channel: [way.address]}, text, repeat)
+        await self._notify(tenant, "", reader.id, way, text, repeat)
 
     async def ask_about_addresses(
         self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, found: Sequence[str]
@@ -250,7 +250,7 @@ class Relay:
     async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
         """Notify an author, once a day, that a message with addresses was not passed on: too many questions today."""
         text, repeat = [say("reply_unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
-        await self._send(tenant, "", author.id, {way.channel: [way.address]}, text, repeat)
+        await self._notify(tenant, "", author.id, way, text, repeat)
 
     async def confirm_opt_out(self, tenant: str, user: User, way: ReplyRoute, event: str, gets_messages: bool) -> None:
         """Tell a person that it gets messages in a channel again, or no more."""
@@ -348,7 +348,7 @@ class Relay:
         name = await self.title_of(tenant, inbox, person.locale)
         text = [say("reply_closed", person.locale, name=name, at=f"{opening:%d.%m, %H:%M}")]
         repeat = f"closed.{added.thread}.{datetime.now(opening.tzinfo):%d}"
-        await self._send(tenant, added.thread, person.id, {way.channel: [way.address]}, text, repeat)
+        await self._notify(tenant, added.thread, person.id, way, text, repeat)
 
     async def _confirm(
         self,
@@ -371,8 +371,15 @@ class Relay:
         if said:
             is_daily = written.is_mailed and added.message.number > 1
             repeat = f"passed.{added.thread}.{f'{datetime.now(UTC):%d}' if is_daily else written.event}"
-            contacts = {way.channel: [way.address]}
-            await self._send(tenant, added.thread, person.id, contacts, ["\n".join(said)], repeat)
+            await self._notify(tenant, added.thread, person.id, way, ["\n".join(said)], repeat)
+
+    async def _notify(
+        self, tenant: str, thread: str, recipient: Id, way: ReplyRoute, texts: Sequence[str], repeat: str
+    ) -> None:
+        """Send a notice about what somebody has written there; none to who wants no messages in this channel."""
+        user = await self._directory.users.by_contact(tenant, *way)
+        if user is None or way.channel not in user.opt_out:
+            await self._send(tenant, thread, recipient, {way.channel: [way.address]}, texts, repeat)
 
     async def _send(
         self,

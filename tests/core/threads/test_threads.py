@@ -802,6 +802,7 @@ async def test_stop_as_a_whole_message_ends_the_channel_and_only_start_takes_it_
     with pytest.raises(Conflict):
         await school.core.relay.to_person(thread, ANNA, 7, Written("e", "No"), "")
     assert await opt_out() == [BOT]
+    assert len(school.got(MARIA)) == 2, "no notice that it was passed on: its answer would not come here"
     await school.write(MARIA, "start", event="s3")
     assert (await opt_out(), school.got(MARIA)[-1]) == ([], "Снова пишем вам сюда. Отказаться: СТОП")
     assert await school.said(thread) == [("person", "Stop this lesson, please")]
