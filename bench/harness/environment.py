@@ -136,12 +136,14 @@ class Environment:
     that the counters leave its commands out.
     """
 
-    def __init__(self, directory: Path, program: Path | None = None, shards: int = 1) -> None:
+    def __init__(
+        self, directory: Path, program: Path | None = None, shards: int = 1, *, over_tcp: bool = False
+    ) -> None:
         self.directory = directory
         server = embedded_valkey.prepare(directory / "valkey")
         self._server_command = server.command(program)
         self._syncing: asyncio.Task[None] | None = None
-        self.url = server.url
+        self.url = server.tcp_url if over_tcp else server.url
         self.redis: Redis = Redis.from_url(
             self.url, decode_responses=True, client_name="bench", socket_timeout=START_TIMEOUT
         )
@@ -205,10 +207,15 @@ async def _sign_layout(url: str, shards: int) -> None:
 
 
 @asynccontextmanager
-async def environment(program: Path | None = None, shards: int = 1) -> AsyncIterator[Environment]:
-    """Open a fresh environment with its server running. `program`: a server other than the embedded one."""
+async def environment(
+    program: Path | None = None, shards: int = 1, *, over_tcp: bool = False
+) -> AsyncIterator[Environment]:
+    """Open a fresh environment with its server running.
+
+    `program`: a server other than the embedded one. `over_tcp`: it is reached over TCP, not over its socket.
+    """
     with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
-        env = Environment(Path(directory), program, shards)
+        env = Environment(Path(directory), program, shards, over_tcp=over_tcp)
         try:
             await env.start_server()
             yield env

@@ -1,7 +1,8 @@
 """bench queue peers: arq and SAQ with the same work as Ada: tasks of 200 bytes whose handler does nothing.
 
 Each is installed from PyPI, in one fixed version, into a temporary virtual environment. They have no lanes and no
-fencing; Ada has both, ten tasks to a lane. Their tasks count as done when the handler begins.
+fencing; Ada has both, ten tasks to a lane. Their tasks count as done when the handler begins. All reach the server over
+TCP: SAQ takes no address of a socket.
 """
 
 import asyncio
@@ -72,11 +73,11 @@ async def run(*command: str) -> None:
 
 
 async def measure_ada(sizes: Sizes) -> PeerFigures:
-    async with queue_environment() as env:
+    async with queue_environment(over_tcp=True) as env:
         put = await env.put("own", sizes.put, CALLERS, 1)
-    async with queue_environment() as env:
+    async with queue_environment(over_tcp=True) as env:
         cost = await measure_done(env, "tens", sizes.worked, 1)
-    async with queue_environment() as env:
+    async with queue_environment(over_tcp=True) as env:
         lags = await measure_lags(env, sizes.latency_s)
     each = await bytes_of_each("tens", sizes.weighed, None)
     return PeerFigures(put.count / put.seconds, cost.count / cost.seconds, lags, each)
@@ -84,18 +85,18 @@ async def measure_ada(sizes: Sizes) -> PeerFigures:
 
 async def measure_peer(name: str, program: Path, sizes: Sizes) -> PeerFigures:
     """Return each figure on a fresh server."""
-    async with environment() as env:
+    async with environment(over_tcp=True) as env:
         puts = sizes.put / (await put(env, name, program, sizes.put))["seconds"]
-    async with environment() as env:
+    async with environment(over_tcp=True) as env:
         await put(env, name, program, sizes.worked)
         worker = await start(env, name, program, "work", sizes.worked, "wait")
         await worker.facts(START_TIMEOUT)
         await env.redis.rpush(GO, "go")
         rate = sizes.worked / (await worker.facts(_TIMEOUT))["seconds"]
         await worker.stop()
-    async with environment() as env:
+    async with environment(over_tcp=True) as env:
         lags = await peer_lags(env, name, program, sizes)
-    async with environment() as env:
+    async with environment(over_tcp=True) as env:
         await put(env, name, program, _WARM_UP)
         before = await server_size(env.redis)
         await put(env, name, program, sizes.weighed)

@@ -151,9 +151,9 @@ class QueueEnvironment:
 
 
 @asynccontextmanager
-async def queue_environment(program: Path | None = None) -> AsyncIterator[QueueEnvironment]:
-    """Open a fresh environment. `program`: a server other than the embedded one."""
-    async with environment(program) as base:
+async def queue_environment(program: Path | None = None, *, over_tcp: bool = False) -> AsyncIterator[QueueEnvironment]:
+    """Open a fresh environment. `program` and `over_tcp`: as `environment` has them."""
+    async with environment(program, over_tcp=over_tcp) as base:
         store = await Store.open(f"{base.url}?client_name=bench")
         try:
             yield QueueEnvironment(base, store)
