@@ -6,3 +6,6 @@
 
 Nothing imports this package except `bench` and the tests.
 """
+
+VERSION = "0.1.0"
+"""As CHANGELOG.md names it."""

@@ -1,7 +1,8 @@
-"""The declaration of one verb of the command line: its arguments and its function."""
+"""The declaration of one verb of the command line: its arguments and its function; and the errors that it reports."""
 
+import difflib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,3 +39,14 @@ def add_json_option(parser: ArgumentParser, **options: Any) -> None:
 
 def no_arguments(parser: ArgumentParser) -> None:
     """Declare nothing: the `declare` of a verb without arguments of its own."""
+
+
+def closest(name: str, known: Sequence[str]) -> str:
+    """Return the end of an error message with the most similar known name; empty if none is similar."""
+    similar = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return what `closest` does; if none is similar, all known names."""
+    return closest(name, known) or f"; known are {', '.join(known)}"

@@ -10,9 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
-from cli.suggestion import closest
-from cli.version import VERSION
+from cli import VERSION
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option, closest
 from core.errors import AdaError, Invalid, SetupError
 
 _KINDS = {"int": "a whole number", "float": "a number"}
@@ -127,11 +126,11 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "send": ("messages.deliveries", "send a message to people or groups, now or at a given time"),
     "track": ("messages.deliveries", "watch a message being delivered, until it is finished"),
     "show": ("messages.deliveries", "show a message: who received it over which channel, and who did not"),
-    "series": ("messages.series", "list, change and stop messages that are sent again and again"),
+    "series": ("messages.deliveries", "list, change and stop messages that are sent again and again"),
     "answers": ("messages.deliveries", "show who has confirmed or answered a message that asks for it"),
     "inbox": ("messages.threads", "show what people have replied to messages, and read a thread"),
     "reply": ("messages.threads", "answer a person that has replied to a message"),
-    "costs": ("messages.costs", "show what was sent and is paid, by month, channel and sender"),
+    "costs": ("installation.reports", "show what was sent and is paid, by month, channel and sender"),
     "cancel": (
         "messages.deliveries",
         "cancel a message, for all or some of its recipients, or many messages at once",
@@ -139,17 +138,17 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "reschedule": ("messages.deliveries", "change the time of a message that is not due yet"),
     "templates": ("messages.templates", "list, show, add and delete messages that are kept to be sent again"),
     "user": ("directory.users", "list, show, add, change and remove the people of the directory"),
-    "contact": ("directory.of_person", "list, add and remove the contacts of a person"),
+    "contact": ("directory.users", "list, add and remove the contacts of a person"),
     "group": ("directory.groups", "list, show, add, change and remove groups and their members"),
     "supergroup": ("directory.groups", "list, show, add, change and remove sets of groups"),
-    "owner": ("directory.of_person", "show and change who may write to which groups"),
+    "owner": ("directory.users", "show and change who may write to which groups"),
     "import": (
-        "directory.imports",
+        "directory.csv_files",
         "read people, groups and their relations from a CSV file: all of it or nothing",
     ),
     "sync": ("directory.sync", "keep the people of a source, such as 1c, as its file says: who has left is blocked"),
-    "export": ("directory.exports", "write people, groups, or who received a message, to a CSV file"),
-    "actions": ("installation.actions", "list what was changed for others, who did it and why"),
+    "export": ("directory.csv_files", "write people, groups, or who received a message, to a CSV file"),
+    "actions": ("installation.reports", "list what was changed for others, who did it and why"),
     "key": ("installation.api_keys", "create, list and revoke API keys"),
     "queue": (
         "installation.queue",
@@ -164,7 +163,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "list the accounts of the channels, and set their settings, which are stored encrypted",
     ),
     "figures": (
-        "installation.figures",
+        "installation.reports",
         "show what happened in the last hour or week: messages, tasks, delays, failures",
     ),
     "webhook": (
@@ -176,13 +175,13 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
     "redis-url": (
-        "installation.redis_address",
+        "installation.store",
         "print the address of the store with its password, for programs of your own",
     ),
-    "cluster": ("installation.cluster", "print which primary has which shards, and the moves that balance their load"),
+    "cluster": ("installation.store", "print which primary has which shards, and the moves that balance their load"),
     "backup": ("installation.backups", "save all data of the server in one file, also while Ada runs"),
     "restore": ("installation.backups", "put the data of a backup on the server: all of it or nothing"),
-    "migrate": ("installation.migration", "move all data to another server or a cluster, while Ada is stopped"),
+    "migrate": ("installation.backups", "move all data to another server or a cluster, while Ada is stopped"),
     "scenarios": (
         "bots.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",

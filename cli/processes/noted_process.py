@@ -23,10 +23,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cli import VERSION
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.processes.parts import now_ms, read_note
 from cli.processes.startup import StartAgain, request_stop, stop_to_start_again
-from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
 from core.model.parts import UpPart, faulty
 from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState, RequestKind

@@ -1,24 +1,26 @@
-"""The start of each process: logging and signal handlers; its health. The store: `cli.services.store`.
+"""The start of each process: logging, signal handlers, the address it listens on, its health.
 
 A process touches a file while it works, and `--healthy` checks how old that file is. A health check of a container runs
-beside the process, so it needs no port.
+beside the process, so it needs no port. The store: `cli.services.store`.
 """
 
 import asyncio
 import gc
 import logging
 import signal
+import socket
 import sys
 import threading
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.command import SUCCESS
+from cli.command import SUCCESS, CommandFailed
+from cli.settings.parsing import Address
 from cli.settings.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -175,3 +177,38 @@ async def touch_while_working(done: Callable[[], int], health_file: Path) -> Non
             last = done()
             await asyncio.to_thread(health_file.touch)
         await asyncio.sleep(HEALTH_INTERVAL)
+
+
+@contextmanager
+def cannot_listen(address: Address, setting: str = "ADA_HTTP") -> Iterator[None]:
+    """Explain why nothing can listen on an address. Raises CommandFailed for an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandFailed(
+            f"cannot listen on {address}: {error.strerror or error}; set {setting} to another"
+        ) from error
+
+
+def check_is_free(address: Address) -> None:
+    """Check an address before a process is started for it. Raises CommandFailed if nothing can listen on this address
+    now.
+    """
+    with cannot_listen(address), bind(address):
+        pass
+
+
+def bind(address: Address, *options: int) -> socket.socket:
+    """Return a socket that is bound and does not listen."""
+    family, kind, protocol, _, target = socket.getaddrinfo(
+        address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    bound = socket.socket(family, kind, protocol)
+    for option in (socket.SO_REUSEADDR, *options):
+        bound.setsockopt(socket.SOL_SOCKET, option, 1)
+    try:
+        bound.bind(target)
+    except OSError:
+        bound.close()
+        raise
+    return bound

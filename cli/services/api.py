@@ -8,8 +8,8 @@ from datetime import timedelta
 from functools import partial
 
 from cli.processes.noted_process import NotedProcess
-from cli.processes.part_of_up import start_verb
-from cli.processes.ports import cannot_listen
+from cli.processes.parts import start_verb
+from cli.processes.startup import cannot_listen
 from cli.services.accounts import AccountWriter, ConsoleAccounts
 from cli.services.core import open_linking, open_sign_in_codes, sending_policy_of
 from cli.services.offices import log_unread_offices

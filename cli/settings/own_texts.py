@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Formatter
 
-from cli.suggestion import closest
+from cli.command import closest
 from core.errors import SetupError
 from core.model.yaml_faults import fault_of
 from core.sentence import LANGUAGES, Languages, texts_for_people

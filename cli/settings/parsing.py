@@ -1,11 +1,12 @@
-"""Converts the text of a setting to its type: one function per type. Pure.
+"""Converts the text of a setting to its type: one function per type; and the file of ADA_SYNCS to its lines.
 
-The functions raise ValueError with the end of the sentence "ADA_X is 'text', …".
+The functions of types are pure and raise ValueError with the end of the sentence "ADA_X is 'text', …".
 """
 
 import re
+import shlex
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, time, timedelta, tzinfo
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import Any, NewType, Union, get_args, get_origin
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from core.errors import SetupError
 from core.model.delivery import Quota
 from core.model.durability import Durability
 from core.model.hours import OfficeHours, Opening, QuietHours
@@ -215,3 +217,27 @@ def without_secrets(url: str) -> str:
     """Return a URL without user, password and options, for people."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+_EVERY = "--every"
+
+
+def read_sync_lines(file: Path | None) -> Sequence[Sequence[str]]:
+    """Return the words of each line of ADA_SYNCS, the name of the source first; none without a file. A line is what
+    stands behind `./ada sync`: `1c /srv/exports --every 1h --create-groups     # a comment`. Raises SetupError.
+    """
+    if file is None:
+        return ()
+    try:
+        text = file.read_text("utf-8-sig")
+        lines = [shlex.split(line, comments=True) for line in text.splitlines()]
+    except (OSError, ValueError) as error:
+        raise SetupError(f"ADA_SYNCS is {file}, which cannot be read: {error}") from None
+    found = [words for words in lines if words]
+    for words in found:
+        if not any(word.partition("=")[0] == _EVERY for word in words):
+            raise SetupError(f"ADA_SYNCS: the line of {words[0]} needs {_EVERY}, such as {_EVERY} 1h")
+    names = [words[0] for words in found]
+    if repeated := {one for one in names if names.count(one) > 1}:
+        raise SetupError(f"ADA_SYNCS has two lines of the source {min(repeated)}")
+    return found

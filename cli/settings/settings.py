@@ -13,10 +13,10 @@ from datetime import UTC, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from cli.command import did_you_mean
 from cli.settings.own_texts import read_own_texts
 from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, WebAddress, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
-from cli.suggestion import did_you_mean
 from core.errors import SetupError
 from core.model.delivery import Quota
 from core.model.durability import Durability

@@ -3,7 +3,7 @@
 import os
 from datetime import timedelta
 
-from cli.commands.installation.actions import describe
+from cli.commands.installation.reports import describe_action
 from core.admission.actions import ActionFilter, ActionLog
 from core.jobs import JobId, Jobs, Schedule
 from core.queue import NewTask, Queue
@@ -24,8 +24,8 @@ ACTION = {
 
 
 def test_a_line_says_who_changed_what_by_which_way_how_many_and_why() -> None:
-    assert describe(ACTION).endswith("office (console)  POST /v1/cancellations (2): wrong date")
-    assert describe({**ACTION, "count": 1, "why": ""}).endswith("office (console)  POST /v1/cancellations")
+    assert describe_action(ACTION).endswith("office (console)  POST /v1/cancellations (2): wrong date")
+    assert describe_action({**ACTION, "count": 1, "why": ""}).endswith("office (console)  POST /v1/cancellations")
 
 
 async def test_what_the_queue_and_jobs_verbs_change_is_in_the_log_with_count_filter_and_reason(server: Server) -> None:

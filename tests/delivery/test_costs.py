@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from cli.commands.messages.costs import describe
+from cli.commands.installation.reports import describe_costs
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_authentication import a_key
 from tests.delivery.test_deliveries import finished
@@ -73,6 +73,6 @@ async def test_the_table_of_costs_is_for_people_and_with_raw_for_programs(api: A
 @pytest.mark.usefixtures("month")
 async def test_the_command_prints_the_months_in_80_columns(api: Api, month: str) -> None:
     found = (await api.call("GET", "/v1/costs")).json
-    lines = [*describe(found["totals"]), *describe(found["costs"])]
+    lines = [*describe_costs(found["totals"]), *describe_costs(found["costs"])]
     assert lines[1].split() == [month, "sms", "all", "4", "7", "29.40", "₽"]
     assert max(map(len, lines)) <= 80

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from openpyxl import Workbook
 
-from cli.commands.directory.imports import format_import
+from cli.commands.directory.csv_files import format_import
 from core.deliveries.channels import ChannelFacts
 from core.directory.importing.journal import Journal
 from delivery.http.options import Options

@@ -24,7 +24,7 @@ from cli.command import CommandFailed
 from cli.commands.directory import sync, sync_sources
 from cli.commands.directory.sync_sources import SyncRefused
 from cli.commands.start.doctor import check_syncs
-from cli.settings.sync_file import read_sync_lines
+from cli.settings.parsing import read_sync_lines
 from core.directory.syncs import SourceState, SyncResult, owner_of
 from core.errors import SetupError
 from core.model.people import User

@@ -8,7 +8,7 @@ import pytest
 
 from cli.command import CommandFailed, add_json_option
 from cli.commands.installation.jobs import declare
-from cli.commands.installation.jobs_many import many
+from cli.commands.installation.jobs_mending import many
 from core.admission.actions import ActionLog
 from core.errors import Invalid
 from core.jobs import Actor, JobId, JobState

@@ -5,7 +5,7 @@ clock of the test.
 import asyncio
 from pathlib import Path
 
-from cli.commands.bots.played_jobs import PlayedJobs
+from cli.commands.bots.scenario_tests import PlayedJobs
 from jobs.registry import installed
 from scenarios.loader import load
 from scenarios.testing.bot_tests import run_tests

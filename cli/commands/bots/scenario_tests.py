@@ -2,25 +2,50 @@
 
 import asyncio
 import json
+import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from cli.command import FAILURE, SUCCESS
-from cli.commands.bots.played_jobs import PlayedJobs
-from cli.commands.bots.run_lines import message_lines
-from cli.commands.bots.scenario_runs import load_bot, print_warning
+from cli.commands.bots.scenario_runs import load_bot, message_lines, print_warning
 from core.model.text.characters import counted
+from core.queue import Worker
+from core.services import Services
+from jobs.external_services import Outside
+from jobs.registry import Registry, installed
+from jobs.worker import JobWorker
 from scenarios.bot.times import read_duration
 from scenarios.check import Checked, check
 from scenarios.execution.active_bot import ActiveBot, Fingerprint, fingerprint
 from scenarios.testing.bot_tests import FOLDER, PERSON, BotTestVerdict, run_tests
 from scenarios.testing.conversation import Conversation, NoSuchButton
 from scenarios.testing.played_bot import PlayedBot, open_store
+
+
+class PlayedJobs:
+    """Jobs that work by the clock of a test. `kinds`: their names."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.kinds: Collection[str] = registry.kinds
+        self._registry = registry
+
+    @classmethod
+    def of_environment(cls) -> "PlayedJobs":
+        """Return those of packages and of ADA_JOBS. Raises SetupError."""
+        return cls(installed(os.environ.get("ADA_JOBS", "").replace(",", " ").split()))
+
+    async def workers(self, core: Services, played: Mapping[str, Mapping[str, Any]]) -> Collection[Worker]:
+        """Publish the kinds, and return what works on their iterations; `played`: see `Outside`."""
+        worker = JobWorker(core.store, core.client, self._registry, outside=Outside(core.store, played=played))
+        await worker.publish()
+        return worker.workers()
+
 
 _HELP = """Write to the bot. [Text] presses a button, also an old one. Ctrl-D ends. More:
 :as 8           another person writes from now on      :in -1001       in a group; :in alone ends it

@@ -10,9 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed
-from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
-from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
+from cli.commands.bots.scenario_runs import (
+    declare_graph,
+    declare_run,
+    declare_show,
+    folded,
+    print_graph,
+    run_update,
+    show_run,
+)
 from cli.commands.bots.scenario_tests import chat, test_bot
 from cli.services.answering import answering
 from cli.settings.sources import export

@@ -1,11 +1,13 @@
 """`./ada docs`: the pages that are made from the code: keys, scripts, states, jobs, actions, modifiers, fields of
-events.
+events, answers of providers.
 
 A test compares them with those here.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from core.jobs import states as jobs
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import library
 from core.redis.keys import KEYS
+from couriers.channel import channels
+from couriers.sending import Deferred, Halted, Outcome, Rejected, Scope, Sent, Split
 from scenarios.actions import own_actions
 from scenarios.bot.event_fields import FIELDS, OF_ADA
 from scenarios.engine import states as actions
@@ -221,12 +225,65 @@ def requirements_page() -> str:
     return "".join(parts)
 
 
+_ANSWERS_HEAD = ("step", "answer", "concerns", "what follows")
+_ANSWERS = """# Which answer concerns whom
+
+An answer concerns the account only where that is certain: all its messages wait then, or an operator must act. Every
+other answer, silence and a cut connection concern one recipient, and the others go on (D-53):
+tests/couriers/test_one_recipient_delays_no_other.py.
+
+"Counts" means that the attempt is one of those after which the message ends. Without a wait the pauses double. A wait
+that the provider named does not count, unless this message has triggered a wait of the account. A server that cannot
+be reached is not the fault of a recipient: the attempt counts only if other messages got through meanwhile. So
+nothing ends while the server is down for everybody, and a recipient whose attempts bring the connection down ends
+while others are sent.
+"""
+
+
+def answer_tables() -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Emit the titles and the rows of each channel that documents its answers, by the couriers' own functions.
+
+    Imports the libraries of all providers.
+    """
+    for module in filter(None, (channel.outcomes for channel in channels().values())):
+        for title, rows in import_module(module).answer_tables().items():
+            yield title, [(step, answer, concerns(outcome), follows(outcome)) for step, answer, outcome in rows]
+
+
+def concerns(outcome: Outcome) -> str:
+    match outcome:
+        case Halted():
+            return "**account**"
+        case Deferred(scope=Scope.ACCOUNT | Scope.METHOD, after=timedelta()):
+            return "**account**"
+        case Deferred(scope=Scope.CHAT):
+            return "chat"
+        case Split():
+            return "one of the batch"
+    return "recipient"
+
+
+def follows(outcome: Outcome) -> str:
+    match outcome:
+        case Sent():
+            return "sent"
+        case Halted():
+            return "stopped until an operator acts; the messages stay queued"
+        case Rejected(reason):
+            return f"failed ({reason})"
+        case Deferred(reason, None):
+            return f"again, counts; then failed ({reason})"
+        case Deferred(reason, timedelta() as after):
+            return f"again after {after.total_seconds():g} s{', counts' if outcome.is_guess else ''} ({reason})"
+        case Split():
+            return "the batch is sent in halves"
+    return "it may have been sent: again under the same id where the provider recognises it, else unknown (answer_lost)"
+
+
 def answers_page() -> str:
     """Return which answer of a provider concerns whom."""
-    from cli.commands.development import answers  # imports the libraries of all providers
-
-    parts = [f"\n## {title}\n\n{_table(answers.HEAD, rows)}" for title, rows in answers.tables()]
-    return _MADE.format(source="couriers/*/outcomes.py") + answers.INTRODUCTION + "".join(parts)
+    parts = [f"\n## {title}\n\n{_table(_ANSWERS_HEAD, rows)}" for title, rows in answer_tables()]
+    return _MADE.format(source="couriers/*/outcomes.py") + _ANSWERS + "".join(parts)
 
 
 PAGES: dict[str, Callable[[], str]] = {

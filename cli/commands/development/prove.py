@@ -17,9 +17,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import IO
 
-from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, closest
 from cli.commands.development.checks import ROOT, WORKERS, need_clone
-from cli.suggestion import closest
 
 HISTORY_MACHINES = ("tests/core/deliveries/test_delivery_machine.py", "tests/core/deliveries/test_first_machine.py")
 SCENARIOS = ("scenarios", "waiting_scenarios", "storm_of_events", "storm_of_tenants")

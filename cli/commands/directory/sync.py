@@ -13,7 +13,7 @@ from typing import Any
 from cli.client.http_client import ClientUpload, HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.commands.directory.imports import create_groups, declare_mail_contact, format_import, print_errors
+from cli.commands.directory.csv_files import create_groups, declare_mail_contact, format_import, print_errors
 from cli.commands.directory.sync_people import (
     Relations,
     SyncSource,

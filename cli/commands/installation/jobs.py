@@ -18,16 +18,19 @@ from cli.client.local_times import TIMES, read_moment
 from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.installation.api_keys import user_action
-from cli.commands.installation.jobs_many import declare_filter, declare_many, many, wanted_by
 from cli.commands.installation.jobs_mending import (
     MENDING,
+    declare_filter,
+    declare_many,
     declare_mending,
     declare_positional,
     decoded,
     job_of,
+    many,
     query,
     show_steps,
     shown,
+    wanted_by,
 )
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.noted_process import noted_process

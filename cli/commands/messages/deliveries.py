@@ -1,4 +1,4 @@
-"""The verbs for deliveries: send, track, show, cancel, reschedule. They call a running Ada over HTTP."""
+"""The verbs of messages: send, track, show, cancel, reschedule, answers, series. They call a running Ada over HTTP."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from cli.client.attachments import attach, upload_table
 from cli.client.format_history import (
     format_answers,
     format_event,
@@ -16,11 +15,19 @@ from cli.client.format_history import (
     format_series,
     format_uninformed,
 )
-from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.http_client import HttpClient, JsonObject, items, quoted
 from cli.client.local_times import TIMES, in_zone, read_times, zone_of
-from cli.client.verbs import over_http, parse_id, print_result
+from cli.client.verbs import over_http, parse_id, print_result, print_stream
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.commands.messages.new_delivery import asks, declare_send, new_delivery, refuse_terms, terms_of_question
+from cli.commands.messages.new_delivery import (
+    asks,
+    attach,
+    declare_send,
+    new_delivery,
+    refuse_terms,
+    terms_of_question,
+    upload_table,
+)
 from core.model.history_key import HistoryKey
 from core.model.text.text_parts import sms_parts
 from couriers.channel import channels_in_sms
@@ -266,6 +273,46 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
     return print_result(arguments, found, format_answers(in_zone(found, await zone_of(api, arguments))))
 
 
+def declare_series(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("series", metavar="ID", nargs="?", help="one run_series; without it all are listed")
+    add("--every", metavar="TIMES", help="change its times, for example 'every Monday 8:00'")
+    add("--zone", help="change the time zone of its times")
+    add("--last", metavar="TIME", help="send nothing after this time")
+    add("--text", help="change its text")
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--stop", action="store_true", help="send nothing more")
+    ends.add_argument("--go-on", action="store_true", help="go on after a stop")
+    ends.add_argument("--remove", action="store_true", help="stop it and remove it; what it has sent stays")
+
+
+async def run_series(api: HttpClient, arguments: Namespace) -> int:
+    """List the run_series, or show, change, stop or remove one."""
+    zone = await zone_of(api, arguments)
+    await read_times(api, arguments, "last")
+    if not arguments.series:
+        listed = items(api, "/v1/series", "series", {})
+        return await print_stream(arguments, listed, lambda one: format_series(in_zone(one, zone)))
+    path = f"/v1/run_series/{quoted(arguments.series)}"
+    if arguments.remove:
+        await api.call("DELETE", path)
+        return print_result(arguments, {"removed": arguments.series}, f"removed {arguments.series}")
+    changes = await series_changes(api, path, arguments)
+    found = await (api.call("PATCH", path, changes) if changes else api.call("GET", path))
+    warn(unfilled_marks(found))
+    return print_result(arguments, found, format_series(in_zone(found, zone)))
+
+
+async def series_changes(api: HttpClient, path: str, arguments: Namespace) -> dict[str, Any]:
+    given = {"when": arguments.every, "zone": arguments.zone, "until": arguments.last}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if arguments.text is not None:
+        changes["message"] = {**(await api.call("GET", path))["message"], "text": arguments.text}
+    if arguments.stop or arguments.go_on:
+        changes["state"] = "stopped" if arguments.stop else "active"
+    return changes
+
+
 COMMANDS: Mapping[str, Command] = {
     "send": Command(declare_send, over_http(send)),
     "track": Command(declare_key, over_http(track)),
@@ -273,4 +320,5 @@ COMMANDS: Mapping[str, Command] = {
     "answers": Command(declare_answers, over_http(answers)),
     "cancel": Command(declare_cancel, over_http(cancel)),
     "reschedule": Command(declare_reschedule, over_http(reschedule)),
+    "series": Command(declare_series, over_http(run_series)),
 }

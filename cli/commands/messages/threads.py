@@ -6,12 +6,12 @@ from textwrap import indent, wrap
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from cli.client.attachments import upload_file
 from cli.client.format_history import shorten
 from cli.client.http_client import HttpClient, items, quoted
 from cli.client.local_times import in_zone
 from cli.client.verbs import over_http, print_result, print_stream
 from cli.command import WRONG_USAGE, Command, CommandFailed
+from cli.commands.messages.new_delivery import upload_file
 
 _PATH = "/v1/threads"
 _WIDTH = 80

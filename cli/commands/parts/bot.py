@@ -16,7 +16,7 @@ from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFaile
 from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.part_of_up import runs_under_up, start_by_up
+from cli.processes.parts import runs_under_up, start_by_up
 from cli.processes.startup import (
     HEALTH_FILE,
     add_healthy_option,

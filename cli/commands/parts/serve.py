@@ -24,8 +24,9 @@ from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.installation import ada_child, start_required
 from cli.processes.forked_process import start_fork_server
 from cli.processes.noted_process import noted_process
-from cli.processes.ports import bind, cannot_listen
 from cli.processes.startup import (
+    bind,
+    cannot_listen,
     collect_garbage_less_often,
     configure_logging,
     run_until,

@@ -26,7 +26,7 @@ from cli.commands.start import demo_delivery, demo_jobs, demo_scenarios
 from cli.commands.start.demo_delivery import STORIES
 from cli.commands.start.demo_stage import Stage
 from cli.commands.start.installation import start_everything
-from cli.processes.event_lines import LOGGED
+from cli.commands.start.up import LOGGED
 from cli.processes.startup import run_until, stop_requested
 from cli.processes.supervisor import READY_LINE, PrintLine
 from cli.settings.settings import Configuration, load

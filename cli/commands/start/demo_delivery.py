@@ -12,10 +12,9 @@ import yaml
 
 from cli.client.format_history import align, reachable
 from cli.client.http_client import HttpClient, JsonObject
-from cli.client.sandbox_chat import SandboxChat, mailed_code
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
-from cli.commands.start.demo_stage import Stage, has_inbox, sample_channels, sample_contacts
+from cli.commands.start.demo_stage import SandboxChat, Stage, has_inbox, mailed_code, sample_channels, sample_contacts
 from core.model.contacts.addresses import channel_title
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.vk.channel import CHANNEL as VK

@@ -13,10 +13,9 @@ from datetime import datetime
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject
-from cli.client.sandbox_chat import SandboxChat
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
-from cli.commands.start.demo_stage import Stage, has_inbox, sample_contacts
+from cli.commands.start.demo_stage import SandboxChat, Stage, has_inbox, sample_contacts
 from couriers.telegram_bot import CHANNEL
 from examples import SCHOOL_BOT
 

@@ -13,15 +13,13 @@ from pathlib import Path
 
 from cli.client.local_times import shown_moment
 from cli.command import FAILURE, SUCCESS, Command
-from cli.commands.start.sentinel_findings import check_sentinels
-from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, facts_of
-from cli.processes.part_of_up import part_that_runs
-from cli.processes.parts import now_ms, read_note
+from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, check_sentinels, facts_of
+from cli.processes.parts import now_ms, part_that_runs, read_note
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
+from cli.settings.parsing import read_sync_lines
 from cli.settings.settings import Configuration, Settings, courier_module, load
-from cli.settings.sync_file import read_sync_lines
 from core.admission.api_keys import SCIM, ApiKeys
 from core.directory import Directory
 from core.directory.syncs import Syncs

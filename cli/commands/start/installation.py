@@ -24,14 +24,13 @@ from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port, fsync_periodically
 from cli.processes.forked_process import start_fork_server
 from cli.processes.parts import UpNoteWriter, follow_requests, take_requests
-from cli.processes.ports import check_is_free
+from cli.processes.startup import check_is_free
 from cli.processes.supervisor import Announcement, ChildSpec, PrintLine, ProcessFailed, Supervisor
 from cli.settings.bot_folders import BotFolder, channels_of_bots, read_bots
-from cli.settings.parsing import Processes
+from cli.settings.parsing import Processes, read_sync_lines
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
 from cli.settings.sources import RawSetting
-from cli.settings.sync_file import read_sync_lines
 from core.model.durability import Durability
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels as all_channels

@@ -1,19 +1,48 @@
-"""The verb up: everything in one process tree, until Ctrl-C (`cli.commands.start.installation`)."""
+"""The verb up: everything in one process tree, until Ctrl-C (`cli.commands.start.installation`). It prints a line for
+each event, with its time and the process.
+"""
 
 import asyncio
 import json
+import re
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cli.client.own_server import get_or_create_api_key, key_file
 from cli.command import SUCCESS, Command
 from cli.commands.start.installation import Installation, start_everything
-from cli.processes.event_lines import EventLines
 from cli.processes.startup import run_until, stop_requested
+from cli.processes.supervisor import READY_LINE
 from cli.services.answering import answering
 from cli.settings.parsing import without_secrets
 from cli.settings.secrets import BOT
 from cli.settings.settings import Configuration, Settings, load
+
+LOGGED = re.compile(r"\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) ")
+"""The begin of a line that a child has logged."""
+
+
+@dataclass
+class EventLines:
+    """Prints a line of a process. For people, that it is ready is news only once Ada `is_up`: the summary says it."""
+
+    as_json: bool
+    is_up: bool = False
+
+    def __call__(self, process: str, line: str) -> None:
+        if self.as_json:
+            print(json.dumps({"part": process, "line": line}, ensure_ascii=False), flush=True)
+        elif self.is_up or line != READY_LINE:
+            print_text_line(process, line)
+
+
+def print_text_line(process: str, line: str) -> None:
+    """Print the time in front of every line, without the date that a child's line has."""
+    logged = LOGGED.match(line)
+    moment = logged[1] if logged else time.strftime("%H:%M:%S")
+    print(f"{moment} {process:>12} | {line.removeprefix(logged[0] if logged else 'ada: ')}", flush=True)
 
 
 def declare(parser: ArgumentParser) -> None:

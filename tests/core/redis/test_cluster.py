@@ -13,8 +13,8 @@ from redis.crc import key_slot
 
 from cli.command import CommandFailed
 from cli.commands.installation.backups import refuse_restore_to_cluster
-from cli.commands.installation.cluster import print_plan
 from cli.commands.installation.queue import stats as print_stats
+from cli.commands.installation.store import print_plan
 from cli.commands.start.store_findings import check_cluster, check_replication
 from core.admission.actions import ActionLog, OperatorAction
 from core.admission.api_keys import ApiKeys

@@ -8,8 +8,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from cli.commands.start.sentinel_findings import check_sentinels
-from cli.commands.start.store_findings import check_replication
+from cli.commands.start.store_findings import check_replication, check_sentinels
 from core.errors import SetupError, StoreUnavailable
 from core.model.durability import Durability
 from core.redis.store import Store

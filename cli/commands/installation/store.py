@@ -1,4 +1,8 @@
-"""The verb cluster: prints which primary has which shards, their load, and the moves that balance it. Moves nothing."""
+"""The verbs redis-url and cluster: the address of the store, and which primary of a cluster has which shards.
+
+`redis-url` prints the address with its password, for programs of the user's own. `cluster` prints the load of the
+primaries, and the moves that balance it; it moves nothing.
+"""
 
 import asyncio
 import re
@@ -8,11 +12,27 @@ from dataclasses import dataclass
 
 from cli.client.verbs import print_result
 from cli.command import SUCCESS, Command, CommandFailed
+from cli.processes.embedded_valkey import running_server
 from cli.services.store import redis_url
 from cli.settings.settings import load
 from core.errors import FunctionFault
 from core.redis.cluster import Move, balancing_moves
 from core.redis.store import Store
+
+
+def declare_url(parser: ArgumentParser) -> None:
+    parser.description = "Prints a secret: it is shown here, and in no log. Write it into no file that others read."
+
+
+def print_url(arguments: Namespace) -> int:
+    """Print ADA_REDIS_URL, or the address of the embedded server over TCP: every library reads redis://. Raises
+    SetupError if no server runs.
+    """
+    settings = load().settings
+    server = None if settings.redis_url else running_server(settings.data / "valkey")
+    url = server.tcp_url if server else redis_url(settings)
+    return print_result(arguments, {"url": url}, url)
+
 
 _PRIMARY = re.compile(r"^(?P<id>\w+) (?P<place>\S+?)@\S* (?P<flags>\S*master\S*) ", re.MULTILINE)
 
@@ -25,12 +45,12 @@ class Load:
     by_shard: Mapping[int, float]
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_cluster(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", required=True, metavar="plan")
     verbs.add_parser("plan", help="print the load of each primary and the moves that balance it")
 
 
-def run(arguments: Namespace) -> int:
+def run_cluster(arguments: Namespace) -> int:
     return asyncio.run(plan(arguments))
 
 
@@ -119,4 +139,7 @@ async def count_keys(store: Store, shard: int) -> int:
     return int(await store.command_at(shard, "CLUSTER", "COUNTKEYSINSLOT", store.shard_map.slot_of(shard)))
 
 
-COMMANDS: Mapping[str, Command] = {"cluster": Command(declare, run)}
+COMMANDS: Mapping[str, Command] = {
+    "redis-url": Command(declare_url, print_url),
+    "cluster": Command(declare_cluster, run_cluster),
+}

@@ -1,6 +1,8 @@
-"""The verb import: reads people, groups and their relations from a CSV file into the directory, over HTTP.
+"""The verbs import and export: CSV files of the directory, over HTTP.
 
-While the API works, its progress is asked for and shown on stderr.
+`import` reads people, groups and their relations; while the API works, its progress is asked for and shown on stderr.
+`export` writes the directory, or the outcomes of a delivery, to a CSV file, and a person's data to a file of lines of
+JSON.
 """
 
 import csv
@@ -13,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cli.client.http_client import ClientUpload, HttpClient, JsonObject
+from cli.client.http_client import ClientUpload, HttpClient, JsonObject, quoted
 from cli.client.verbs import over_http, parse_id, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.commands.messages.deliveries import declare_key, delivery_path
 from cli.files import STDOUT, read_input, written_whole
 from cli.progress_line import progress_line
 from core.directory.importing.csv_rows import ENCODINGS
@@ -44,7 +47,7 @@ def summary(result: Item) -> str:
 
 
 def format_import(result: Item) -> str:
-    """Return the changes, if it is a dry run, the summary, and that people have no address for messages."""
+    """Return the changes, if it is a dry run_import, the summary, and that people have no address for messages."""
     return "\n".join([*_change_lines(result), summary(result), *_not_mailed_lines(result)])
 
 
@@ -82,7 +85,7 @@ def _field_lines(change: Item) -> Iterator[str]:
         yield f"{_INDENT}{one['field']}: {one['old'] or _NOTHING} → {one['new'] or _NOTHING}"
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_import(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=KINDS, help="what the rows are (docs/import.md shows the columns of each)")
     parser.add_argument(
         "file", metavar="FILE", help="a CSV or .xlsx file with a header, as Excel saves it; - reads standard input"
@@ -108,7 +111,7 @@ def declare(parser: ArgumentParser) -> None:
     declare_mail_contact(parser)
 
 
-async def run(api: HttpClient, arguments: Namespace) -> int:
+async def run_import(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 1 if the file has errors: without `--wrong-rows` nothing was imported."""
     _check(arguments)
     query = {"kind": arguments.kind}
@@ -199,4 +202,59 @@ async def progress(api: HttpClient) -> str:
     return "" if found["state"] == "idle" else f"{found['state']}: {found['done']:,} of {found['rows']:,} rows"
 
 
-COMMANDS: Mapping[str, Command] = {"import": Command(declare, over_http(run))}
+EXPORTED: Mapping[str, str] = {
+    "users": "all people with their contacts",
+    "groups": "all groups",
+    "members": "who is in which group",
+    "supergroups": "all sets of groups",
+    "ownerships": "who may write to which group",
+}
+
+
+def declare_export(parser: ArgumentParser) -> None:
+    verbs = parser.add_subparsers(
+        dest="what", required=True, metavar="users|groups|members|supergroups|ownerships|outcomes|person"
+    )
+    for kind, text in EXPORTED.items():
+        verbs.add_parser(kind, help=text)
+    declare_key(verbs.add_parser("outcomes", help="who received a message over which channel, and who did not"))
+    person = verbs.add_parser("person", help="all that is stored of a person, for it: lines of JSON")
+    person.add_argument("id", metavar="ID")
+    person.add_argument("--reason", required=True, help="why you read what people wrote to others; it is logged")
+    for name, subparser in verbs.choices.items():
+        subparser.add_argument(
+            "file", metavar="FILE", nargs="?", default=STDOUT, help="the file to write; without it standard output"
+        )
+        if name != "person":
+            subparser.add_argument(
+                "--excel", action="store_true", help="semicolons and a byte order mark, for Excel in Russia"
+            )
+
+
+async def run_export(api: HttpClient, arguments: Namespace) -> int:
+    is_person = arguments.what == "person"
+    path, lines = _path(arguments), 0
+    query, reason = ({}, arguments.reason) if is_person else ({"excel": "1"} if arguments.excel else {}, "")
+    with written_whole(arguments.file) as file:
+        async for chunk in api.download(path, query, reason):
+            file.write(chunk)
+            lines += chunk.count(b"\n")
+    if arguments.file != STDOUT:
+        rows = lines if is_person else lines - 1  # no cell has a line break
+        result = {"file": arguments.file, "rows": rows}
+        print_result(arguments, result, f"wrote {counted(rows, 'row')} to {arguments.file}")
+    return SUCCESS
+
+
+def _path(arguments: Namespace) -> str:
+    if arguments.what == "outcomes":
+        return f"{delivery_path(arguments.key)}/recipients.csv"
+    if arguments.what == "person":
+        return f"/v1/users/{quoted(arguments.id)}/export"
+    return f"/v1/export/{arguments.what}"
+
+
+COMMANDS: Mapping[str, Command] = {
+    "import": Command(declare_import, over_http(run_import)),
+    "export": Command(declare_export, over_http(run_export)),
+}
