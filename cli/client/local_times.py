@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 from cli.client.http_client import HttpClient
 from cli.command import WRONG_USAGE, CommandFailed
 from core.model.clock import from_wall
-from core.orders.check import TimePassed, read_time
 
 TIMES = "14:30, 'tomorrow 9:00', '25.11 9:00' or 2026-11-25T09:00, with a zone if it is not that of the installation"
 _MOMENTS = ("at", "until", "next", "moved_from", "not_before")
@@ -35,6 +34,8 @@ async def read_times(api: HttpClient, arguments: Namespace, *names: str) -> None
 
 def read_moment(option: str, text: str, zone: tzinfo) -> datetime:
     """Return the moment that a person has written. A clock time alone is the next one. Raises CommandFailed."""
+    from core.orders.check import TimePassed, read_time  # imports aiohttp and redis, which most verbs do not need
+
     now = datetime.now(UTC)
     try:
         typed = read_time(text, now, zone)

@@ -167,6 +167,14 @@ def test_the_script_works_from_any_directory_through_a_symbolic_link(tmp_path: P
     assert "check" in done.stdout
 
 
+def test_verbs_that_only_call_a_running_ada_import_no_library_of_the_store_or_of_the_api() -> None:
+    """They would take most of the time of such a verb: half a second of 0.7."""
+    verbs = ("send", "show", "inbox", "templates", "user", "group", "export", "figures", "accounts", "webhook", "forms")
+    modules = {f"cli.commands.{VERBS[verb][0]}" for verb in verbs}
+    words = f"import sys, {', '.join(modules)}; print(*{{'aiohttp', 'cryptography', 'redis'}} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True).stdout == "\n"
+
+
 def test_the_module_of_a_command_imports_no_library_of_a_provider() -> None:
     """They take a second of processor time each; the process of a channel imports its own."""
     modules = sorted({f"cli.commands.{module}" for module, _ in VERBS.values() if module != "parts.sandbox"})

@@ -21,7 +21,6 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.messages.deliveries import declare_key, delivery_path
 from cli.files import STDOUT, read_input, written_whole
 from cli.progress_line import progress_line
-from core.directory.importing.csv_rows import ENCODINGS
 from core.model.text.characters import counted
 from delivery.http.options import Options
 
@@ -86,6 +85,8 @@ def _field_lines(change: Item) -> Iterator[str]:
 
 
 def declare_import(parser: ArgumentParser) -> None:
+    from core.directory.importing.csv_rows import ENCODINGS  # imports aiohttp and redis, which `export` does not need
+
     parser.add_argument("kind", choices=KINDS, help="what the rows are (docs/import.md shows the columns of each)")
     parser.add_argument(
         "file", metavar="FILE", help="a CSV or .xlsx file with a header, as Excel saves it; - reads standard input"
