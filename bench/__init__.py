@@ -20,22 +20,25 @@ from typing import TypeVar
 
 from bench.harness.report import Rows
 
-MODULES: Mapping[str, str] = {
-    "lag": "bench.delivery.lag",
-    "enqueue": "bench.delivery.enqueue",
-    "deliver": "bench.delivery.deliver",
-    "durability": "bench.delivery.durability",
-    "idle": "bench.delivery.idle",
-    "memory": "bench.delivery.memory",
-    "footprint": "bench.delivery.footprint",
-    "console": "bench.delivery.console",
-    "queue": "bench.queue",
-    "cluster": "bench.queue.cluster",
-    "people": "bench.people",
-    "scenarios": "bench.scenarios",
-    "jobs": "bench.jobs",
+BENCHMARKS: Mapping[str, tuple[str, str]] = {
+    "lag": ("bench.delivery.lag", "how late first attempts are, with up to a million others pending"),
+    "enqueue": ("bench.delivery.enqueue", "POSTs per second of one API process, beside a bare handler"),
+    "deliver": ("bench.delivery.deliver", "messages per second and commands per message, by channel"),
+    "durability": ("bench.delivery.durability", "POSTs per second with durability replica, beside local"),
+    "idle": ("bench.delivery.idle", "what a fleet without work costs"),
+    "footprint": (
+        "bench.delivery.footprint",
+        "memory and start of ./ada up and of commands, beside an earlier commit",
+    ),
+    "memory": ("bench.delivery.memory", "bytes of a scheduled delivery"),
+    "console": ("bench.delivery.console", "what open consoles cost beside a million pending tasks"),
+    "queue": ("bench.queue", "complexity, rates, latency and memory of the queue"),
+    "cluster": ("bench.queue.cluster", "CPU of each primary for a task, with one primary and with three"),
+    "people": ("bench.people", "import of people, expansion of groups, cost of quotas"),
+    "scenarios": ("bench.scenarios", "latency, rate and cost of bots written in YAML, beside a bare aiogram bot"),
+    "jobs": ("bench.jobs", "lateness of long-running jobs, takeover after a kill, bytes and CPU of idle ones"),
 }
-"""The module of each benchmark, by the name that `./ada bench` takes."""
+"""By the name that `./ada bench` takes: its module, and its help."""
 
 
 S = TypeVar("S")

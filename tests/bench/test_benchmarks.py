@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from bench import MODULES
+from bench import BENCHMARKS
 from bench.harness.measurements import cpu_seconds, process_tree, process_usage
 from bench.harness.report import Rows, percentile
 from cli.command import WRONG_USAGE
-from cli.commands.development.bench import BENCHMARKS
 from cli.main import main
 from tests.support.paths import ROOT
 
@@ -26,7 +25,7 @@ Row = dict[str, Any]
 
 async def rows_of(capsys: pytest.CaptureFixture[str], name: str, *args: str) -> list[Row]:
     """Returns what `./ada bench NAME --json …` prints."""
-    module, parser = import_module(MODULES[name]), ArgumentParser()
+    module, parser = import_module(BENCHMARKS[name][0]), ArgumentParser()
     module.declare(parser)
     await module.measure(parser.parse_args(args), Rows(as_json=True))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
