@@ -346,7 +346,8 @@ class Relay:
     ) -> None:
         """Notify a person, once a day, that its reader gets its words when the office hours begin."""
         name = await self.title_of(tenant, inbox, person.locale)
-        text = [say("reply_closed", person.locale, name=name, at=f"{opening:%d.%m, %H:%M}")]
+        day = f"{opening:%d.%m}" if person.locale == "ru" else f"{opening.day} {opening:%B}"
+        text = [say("reply_closed", person.locale, name=name, at=f"{day}, {opening:%H:%M}")]
         repeat = f"closed.{added.thread}.{datetime.now(opening.tzinfo):%d}"
         await self._notify(tenant, added.thread, person.id, way, text, repeat)
 

@@ -62,14 +62,15 @@ class QuestionNotices:
         history = await self._reader.summary(key, tenant)
         if history.answers is None or not history.answers.closed_at:  # it was opened again
             return
+        opening = (await self._reader.read_fields(key, ["answers_openings"]))["answers_openings"] or "0"
         if history.question and history.question.has_options:
-            await self._remove_buttons(key, history, now)
-        await self._send_result(history, now)
+            await self._remove_buttons(key, history, opening, now)
+        await self._send_result(history, opening, now)
 
-    async def _remove_buttons(self, key: HistoryKey, history: History, now: datetime) -> None:
+    async def _remove_buttons(self, key: HistoryKey, history: History, opening: str, now: datetime) -> None:
         tubes = {tube.name for tube in await self._client.tubes.known()}
         rows, numbers = history.content.inline if history.content else (), count()
-        name = f"{key.id} {_closed_at(history)}"
+        name = f"{key.id} {opening}"
         (text,) = (await self._reader.read_fields(key, ["answers_chats"])).values()
         chats = set(map(int, (text or "").split()))  # their messages keep the totals
         async for parcel in self._parcels(key, history.tenant):
@@ -106,8 +107,10 @@ class QuestionNotices:
                 found[fields[name]] = message
         return found
 
-    async def _send_result(self, history: History, now: datetime) -> None:
-        """Send the totals to the sender, if it is a person whose contacts are known."""
+    async def _send_result(self, history: History, opening: str, now: datetime) -> None:
+        """Send the totals to the sender, if it is a person whose contacts are known, once for each `opening` of the
+        question. The moment of the closing is no name: one that was lost with its primary is repeated later.
+        """
         sender = msgspec.convert(history.sender, Sender)
         (user,) = await self._directory.users.lookup(history.tenant, [sender.id])
         if user is None or user.blocked or history.question is None or history.answers is None:
@@ -117,7 +120,7 @@ class QuestionNotices:
         text = closing_text(history.text, history.question, history.answers)
         if contacts:
             recipient = Recipient(sender.id, user.name, contacts)
-            await self._send(history, recipient, text, RESULT, f"closed {history.key} {_closed_at(history)}", now)
+            await self._send(history, recipient, text, RESULT, f"closed {history.key} {opening}", now)
 
     async def notify_place(self, key: HistoryKey, task: Task, number: int) -> None:
         """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it.
@@ -210,8 +213,3 @@ class QuestionNotices:
             moved_from=now if moved else None,
         )
         await self._deliveries.enqueue(message, Repeat(name, kind))
-
-
-def _closed_at(history: History) -> int:
-    """Return when the question of a delivery was closed, Unix ms: each closing has messages of its own."""
-    return history.answers.closed_at if history.answers else 0

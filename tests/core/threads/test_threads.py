@@ -666,6 +666,9 @@ async def test_outside_office_hours_a_message_is_accepted_and_shown_when_they_be
         waiting, _ = await school.core.deliveries.list(TENANT, state=DeliveryState.SCHEDULED)
         assert [one.deliver_at for one in waiting] == [opening, opening]
         assert {one.text.split("\n")[1] for one in waiting} == {"And on Friday?", "And when?"}
+        await school.write(BORIS, "Me, too", quoted=await school.send(to=BORIS))
+        at = f"{opening.day} {opening:%B, %H:%M}"
+        assert school.got(BORIS)[-1] == f"It is outside office hours. Anna Petrova gets your message on {at}."
 
 
 async def test_the_audit_finds_a_message_that_is_lost_doubled_or_in_two_threads(school: School) -> None:

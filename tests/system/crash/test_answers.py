@@ -14,11 +14,14 @@ from core.answers import Answers
 from core.directory import Directory
 from core.model.delivery import Accepted, Sender
 from core.model.people import User
-from core.model.question import AnswerKind, AnswerState, Need, Option, Question
+from core.model.question import AnswerKind, AnswerState, GivenAnswer, Need, Option, Question
 from core.model.states import Reason, Status
-from tests.support.stack import TENANT
+from tests.support.replica_set import ReplicaSet
+from tests.support.stack import TENANT, FakeCourier, sent
 from tests.support.waiting import until
 from tests.system.crash.installation import EMAIL, MAX, SMS, TELEGRAM_BOT, VK, Channel, Installation, person
+from tests.system.crash.test_storm_of_answers import repeated
+from tests.system.failover.replica_set_blows import ReplicaSetBlows
 
 READ = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
 WITHIN = 60.0
@@ -287,4 +290,51 @@ async def test_an_sms_counts_once_although_the_process_that_received_it_was_kill
     assert answer
     assert answer.row
     assert (answer.row.by, answer.row.text, answer.row.revisions) == ("number", "позже", ())
+    await installation.audit()
+
+
+@pytest.mark.parametrize("seed", [1, 2], indirect=["seed"])
+async def test_places_and_the_closing_of_a_question_outlive_lost_primaries(
+    available_installation: Installation, replica_set: ReplicaSet, seed: int
+) -> None:
+    """Each loss takes the last writes along: while people answer, while one withdraws, while the question is closed."""
+    installation, blows = available_installation, ReplicaSetBlows(replica_set, seed, print, lambda promotion: None)
+    store, answers = installation.core.store, Answers(installation.core.store)
+    await installation.start_api().ready()
+    await installation.core.courier(FakeCourier(TELEGRAM_BOT.name, sent))
+    contacts = {TELEGRAM_BOT.name: [TELEGRAM_BOT.address(9)]}
+    await Directory(store).users.create(TENANT, User(9, "Anna", contacts=contacts))
+    question = Question(AnswerKind.CHOICE, [Option("yes", "Приду", 3), Option("no", "Не приду")], "ru")
+    people = [person(number, TELEGRAM_BOT) for number in range(1, 9)]
+    about: dict[str, Any] = {"channels": (TELEGRAM_BOT.name,), "question": question, "sender": Sender(9)}
+    accepted = await installation.core.deliver(*people, **about)
+    await installation.core.finished(accepted.key, within=WITHIN)
+
+    async def choose(number: int, value: str) -> GivenAnswer:
+        given: GivenAnswer = await repeated(
+            lambda: answers.enter(accepted.key, TENANT, str(number), value, "anna", f"{number}{value}")
+        )
+        return given
+
+    async def told(text: str) -> int:
+        found, _ = await installation.core.deliveries.list(TENANT, text=text)
+        return len(found)
+
+    blow = asyncio.create_task(blows.begin())
+    given = await asyncio.gather(*(choose(number, "yes") for number in range(1, 9)))
+    await blow
+    placed = [number for number, one in enumerate(given, 1) if not one.row.waiting]
+    assert len(placed) == 3
+    await asyncio.gather(blows.begin(), choose(placed[0], "no"))
+    await until(lambda: told("Место освободилось"), within=WITHIN)
+    await asyncio.gather(blows.begin(), repeated(lambda: answers.close(accepted.key, TENANT)))
+    await until(lambda: told("Приём ответов закончен"), within=WITHIN)
+    await until(installation.is_empty, within=WITHIN)
+    counts = (await installation.core.history(accepted.key)).answers
+    assert counts
+    assert counts.closed_at
+    assert (counts.options, counts.waiting) == ({"yes": 3, "no": 1}, {"yes": 4})
+    assert [await told(text) for text in ("Место освободилось", "Приём ответов закончен")] == [1, 1]
+    late = await choose(placed[1], "no")
+    assert late.result == "closed"
     await installation.audit()
