@@ -1,9 +1,10 @@
 """Tables of recipients: an uploaded CSV or .xlsx file whose rows are the recipients of a delivery (D-45).
 
-Nobody is stored: a row has its contacts, or names a person of the directory, and its cells are the values of a personal
-text. A row with addresses is a recipient with these contacts. For a signed-in person, who writes only to people of the
-directory, it is the person with these addresses. A row with an id alone, or with a name alone, is that person. Every
-row that was not understood is reported. The last tables are kept in memory, so that a preview reads a file once.
+Nobody is stored: a row has its contacts, or names a person of the directory, and its cells are the values of a
+personal text. A row with addresses is a recipient with these contacts. For a signed-in person, who writes only to
+people of the directory, it is the person with these addresses. A row with an id alone, or with a name alone, is that
+person. Every row that was not understood, or contradicts itself, is reported. The last tables are kept in memory, so
+that a preview reads a file once.
 """
 
 import asyncio
@@ -249,6 +250,9 @@ class RowAddressees:
 def _found(row: _Row, people: Sequence[User], cell: str, found: dict[int, Id], errors: list[RowError]) -> None:
     """Note the person of a row, or why there is not one."""
     if len(people) == 1:
+        if other := _contradiction(row, people[0]):
+            message = f"{cell!r} is {other}. Correct the row: perhaps its columns were sorted apart."
+            errors.append(row.error("", "PERSON_CONTRADICTED", message, cell))
         found[row.number] = people[0].id
     elif people:
         ids = ", ".join(str(user.id) for user in people)
@@ -256,6 +260,18 @@ def _found(row: _Row, people: Sequence[User], cell: str, found: dict[int, Id], e
         errors.append(row.error("", "PERSON_AMBIGUOUS", message, cell))
     else:
         errors.append(row.error("", "USER_NOT_FOUND", f"{cell!r}: the directory has no such person.", cell))
+
+
+def _contradiction(row: _Row, user: User) -> str:
+    """Return how the person that a row means differs from the id or the name that the row also has: another one would
+    get what belongs to it. A name that shares a word is the same.
+    """
+    if row.id is not None and str(row.id) != str(user.id):
+        return f"the person {user.id}, but the row has the id {row.id}"
+    words = set(name_words(user.name))
+    if row.id is not None and row.name and words and words.isdisjoint(name_words(row.name)):
+        return f"{user.name!r}, but the row has the name {row.name!r}"
+    return ""
 
 
 def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Placed:

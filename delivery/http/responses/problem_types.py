@@ -348,6 +348,7 @@ CODES = {
     "COLUMN_WITHOUT_NAME": ProblemType(422, "A column with texts has no name"),
     "PERSON_UNIDENTIFIED": ProblemType(422, "A row does not say who is meant"),
     "PERSON_AMBIGUOUS": ProblemType(422, "A row may mean several people"),
+    "PERSON_CONTRADICTED": ProblemType(422, "A row means one person and names another"),
     "DUPLICATE_ROW": ProblemType(422, "Two rows are about the same"),
     "GROUP_LEAVING": ProblemType(409, "The group is being deleted"),
     # keys

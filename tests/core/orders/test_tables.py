@@ -234,6 +234,38 @@ async def test_two_rows_of_one_address_are_two_messages_if_they_differ(office: O
     assert [one.id for one in delivery.recipients] == ["sms:+79990000001", "sms:+79990000001 (4)"]
 
 
+async def test_a_row_that_means_one_person_and_names_another_is_refused(office: Office) -> None:
+    """As after a column was sorted without the others."""
+    teacher = User(42, "Teacher", role="trainer")
+    for user in (
+        teacher,
+        User("a", "Алёна Петрова", contacts={"sms": ["+79990000001"]}),
+        User("b", "Борис", contacts={"sms": ["+79990000002"]}),
+        User("c", contacts={"sms": ["+79990000003"]}),
+    ):
+        await office.directory.users.create(TENANT, user)
+    await office.directory.groups.create(TENANT, Group("8А"), ["a", "b", "c"])
+    await office.directory.ownerships.own(TENANT, 42, "group", "8А")
+    rows = (
+        ("id", "Имя", "Телефон"),
+        ("a", "Борис", ""),
+        ("b", "Алёна", ""),
+        ("a", "петрова Алена", ""),
+        ("c", "Вера", ""),
+    )
+    with pytest.raises(TableRefused) as refusal:
+        await prepared(office, csv(*rows))
+    assert [(error.row, error.code, error.value) for error in refusal.value.errors] == [
+        (2, "PERSON_CONTRADICTED", "a"),
+        (3, "PERSON_CONTRADICTED", "b"),
+    ]
+    assert "'Алёна Петрова', but the row has the name 'Борис'" in refusal.value.errors[0].message
+    caller, apart = Caller(TENANT, person=teacher), (("id", "Телефон"), ("a", "89990000002"), ("b", "89990000002"))
+    with pytest.raises(TableRefused) as refusal:
+        await prepared(office, csv(*apart), "hello", caller, Sender(42))
+    assert [(error.row, error.code) for error in refusal.value.errors] == [(2, "PERSON_CONTRADICTED")]
+
+
 async def test_a_signed_in_person_writes_to_people_of_the_directory_that_rows_name(office: Office) -> None:
     teacher = User(42, "Teacher", role="trainer")
     people = User("a", "Анна", contacts={"sms": ["+79990000001"]}), User("b", "Борис Б", email="b@example.org")
