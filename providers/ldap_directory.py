@@ -15,7 +15,13 @@ from uuid import UUID
 
 import ldap3
 import msgspec
-from ldap3.core.exceptions import LDAPException
+from ldap3.core.exceptions import (
+    LDAPException,
+    LDAPInvalidCredentialsResult,
+    LDAPInvalidFilterError,
+    LDAPNoSuchObjectResult,
+    LDAPOperationResult,
+)
 from ldap3.utils.dn import safe_dn
 from msgspec import Struct
 
@@ -111,7 +117,20 @@ def read_people(url: str, password: str, mapping: LdapMapping) -> LdapPeople:
         with _connected(url, password, mapping.user) as connection:
             return _read(connection, mapping)
     except (LDAPException, OSError, ssl.SSLError) as fault:
-        raise LdapFault(f"{type(fault).__name__}: {str(fault)[:300]}") from None
+        raise LdapFault(_sentence(fault)) from None
+
+
+def _sentence(fault: Exception) -> str:
+    """Return what is wrong, in words if it is something that the mapping or its password can cause."""
+    if isinstance(fault, LDAPInvalidCredentialsResult):
+        return "the server does not know the user of the mapping, or refuses its password"
+    if isinstance(fault, LDAPNoSuchObjectResult):
+        return "the server has nothing of the name that the mapping has as base"
+    if isinstance(fault, LDAPInvalidFilterError):
+        return "a filter of the mapping is malformed"
+    if isinstance(fault, LDAPOperationResult):
+        return f"the server refuses: {fault.description}"
+    return f"{type(fault).__name__}: {str(fault)[:300]}"
 
 
 def _connected(url: str, password: str, user: str) -> ldap3.Connection:

@@ -21,9 +21,10 @@ from openpyxl import Workbook
 
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
-from cli.commands.directory import sync, sync_sources
-from cli.commands.directory.sync_sources import SyncRefused
+from cli.commands.directory import sync
 from cli.commands.start.doctor import check_syncs
+from cli.services import people_sources
+from cli.services.people_sources import SyncRefused
 from cli.settings.parsing import read_sync_lines
 from core.directory.syncs import SourceState, SyncResult, owner_of
 from core.errors import SetupError
@@ -317,7 +318,7 @@ async def test_the_newest_whole_file_of_a_folder_and_a_url_are_sources(
         if next(looks) % 4 == 3:
             growing.write_text(growing.read_text() + "\n00044,Vera,,,")
 
-    monkeypatch.setattr(sync_sources, "time", SimpleNamespace(time=time.time, sleep=write_more))
+    monkeypatch.setattr(people_sources, "time", SimpleNamespace(time=time.time, sleep=write_more))
     for place in (folder, growing):
         with pytest.raises(SyncRefused, match="still being written"):
             await office.read(str(place))

@@ -14,8 +14,9 @@ import trustme
 
 from cli.client.http_client import HttpClient
 from cli.commands.directory import sync
-from cli.commands.directory.sync_sources import SyncRefused
+from cli.commands.start.doctor import check_sources
 from cli.processes.embedded_valkey import free_port
+from cli.services.people_sources import SyncRefused
 from providers import ldap_directory
 from tests.delivery.conftest import ADMIN, Api
 from tests.delivery.test_sync import OPTIONS, Office
@@ -145,8 +146,16 @@ async def test_people_groups_and_owners_come_from_a_directory_server_and_half_an
             await read(**given)
         assert PASSWORD not in str(refused.value)
     secret.write_text("another")
-    with pytest.raises(SyncRefused, match="redentials"):
+    with pytest.raises(SyncRefused, match="refuses its password"):
         await read()
+    secret.write_text(PASSWORD)
+    for old, new, said in (
+        ("ou=people,dc=uni", "ou=staff,dc=uni", "as base"),
+        ("filter: (objectClass=inetOrgPerson)", "filter: (objectClass=", "filter"),
+    ):
+        mapping.write_text(MAPPING.replace(old, new))
+        with pytest.raises(SyncRefused, match=said):
+            await read()
     mapping.write_text(MAPPING.replace("prof: trainer", "prof: admin"))
     with pytest.raises(SyncRefused, match="role"):
         await read()
@@ -212,3 +221,35 @@ def test_the_members_of_a_large_group_that_active_directory_gives_in_parts_are_r
     entry = {"dn": "cn=all", "raw_attributes": {"member": [], "member;range=0-1": [b"a", b"b"], "cn": [b"all"]}}
     whole: Any = ldap_directory.whole_values
     assert whole(connection, entry) == {"member": ["a", "b", "c", "d", "e"], "cn": ["all"]}
+
+
+async def test_the_doctor_reads_each_source_of_people_and_says_which_it_cannot(
+    slapd: Slapd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    monkeypatch.chdir(tmp_path)
+    for number in range(2):
+        slapd.person(f"p{number}", f"P {number}")
+    ldap = f"{slapd.tls_url} --every 4h --mapping people.yaml --secret-file"
+    files = {"people.yaml": MAPPING, "password": PASSWORD, "old": "old", "people.csv": "id;name\n1;Anna\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "syncs").write_text(
+        f"ad {ldap} password\nlate {ldap} old\n1c people.csv --every 1h\ngone gone.csv --every 1h\n"
+        "typo people.csv --every 1h --privat\n"
+    )
+    found = [one async for one in check_sources(tmp_path / "syncs", sign_in=True)]
+    assert [(one.what, one.is_good) for one in found] == [
+        ("source ad", True),
+        ("source late", False),
+        ("source 1c", True),
+        ("source gone", False),
+        ("source typo", False),
+    ]
+    details = [one.detail for one in found]
+    assert (details[0], details[2]) == (f"{slapd.tls_url} has 2 people", "people.csv has 1 person")
+    assert "password" in details[1]
+    assert "gone.csv" in details[3]
+    assert "--privat" in details[4]
+    untried = [one async for one in check_sources(tmp_path / "syncs", sign_in=False)]
+    assert {one.detail for one in untried} == {"is named in ADA_SYNCS (use --sign-in to read it)"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, items, quoted
 from cli.client.verbs import over_http, print_result
-from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.command import FAILURE, SUCCESS, Command, CommandFailed
 from cli.commands.directory.csv_files import create_groups, declare_mail_contact, format_import, print_errors
 from cli.commands.directory.sync_people import (
     Relations,
@@ -27,14 +27,20 @@ from cli.commands.directory.sync_people import (
     table_of_left,
     with_groups,
 )
-from cli.commands.directory.sync_sources import OWNS, SourcePlace, SourceTable, SyncRefused, read_source
 from cli.processes.parts import UP_PART
 from cli.processes.supervisor import announce
-from cli.settings.parsing import parse_duration
+from cli.services.people_sources import (
+    OWNS,
+    SourcePlace,
+    SourceTable,
+    SyncRefused,
+    declare_source,
+    place_of,
+    read_source,
+)
 from core.directory.csv_cells import escaped
 from core.directory.importing.csv_rows import CsvRow, written_records
 from core.errors import SetupError
-from core.model.people import ACCOUNTS, is_source
 from core.model.text.characters import counted
 
 _POLL_SECONDS = 5.0
@@ -45,44 +51,13 @@ _NO_GROUP = "GROUP_NOT_FOUND"
 
 
 def declare(parser: ArgumentParser) -> None:
-    parser.add_argument("source", help="a name for the source in small letters, such as 1c or isu")
-    parser.add_argument(
-        "place",
-        metavar="FILE",
-        help="CSV, .xlsx or a OneRoster archive with all its people (the column id has its ids); a folder, whose "
-        "newest file is read; a URL; or ldaps://host",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would change; write nothing")
-    parser.add_argument(
-        "--every", metavar="TIME", help="go on, and repeat this after each TIME, such as 1h; Ctrl-C ends it"
-    )
-    parser.add_argument("--create-groups", action="store_true", help="create the groups that do not exist")
-    parser.add_argument(
-        "--many-leave",
-        action="store_true",
-        help="do it also if half of the people leave, or lose all groups or what a column had",
-    )
-    parser.add_argument(
-        "--secret-file",
-        metavar="FILE",
-        default="",
-        help="has the header Authorization that the URL wants, or the password for LDAP",
-    )
-    parser.add_argument(
-        "--mapping", metavar="FILE", default="", help="of LDAP: what its attributes are (docs/import.md)"
-    )
-    parser.add_argument("--private", action="store_true", help="the URL may have an address of your own network")
+    declare_source(parser)
     declare_mail_contact(parser)
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 1 if the source is refused: then nothing was written."""
-    if not is_source(arguments.source):
-        raise CommandFailed(
-            f"the name of a source has small letters, digits and _, at most 27, and is not {ACCOUNTS}", WRONG_USAGE
-        )
-    every = _seconds(arguments)
-    place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private)
+    place, every = place_of(arguments)
     if not every:
         return await SyncRun(api, arguments, place, dry_run=arguments.dry_run).report()
     if UP_PART in os.environ:
@@ -90,16 +65,6 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     while True:
         await _attempt(SyncRun(api, arguments, place, every).report)
         await _wait(api, arguments, place, every)
-
-
-def _seconds(arguments: Namespace) -> int:
-    try:
-        every = round(parse_duration(arguments.every).total_seconds()) if arguments.every else 0
-    except ValueError as fault:
-        raise CommandFailed(f"--every is {arguments.every}, {fault}", WRONG_USAGE) from None
-    if arguments.every and (every < 60 or arguments.dry_run):
-        raise CommandFailed("--every is a minute at least, and has no --dry-run", WRONG_USAGE)
-    return every
 
 
 async def _wait(api: HttpClient, arguments: Namespace, place: SourcePlace, every: int) -> None:
@@ -245,7 +210,7 @@ class SyncRun:
 
     def _show_left(self, missing: Sequence[str]) -> None:
         if missing:
-            shown = f"{counted(len(missing), 'person')} left: {', '.join(missing[:_MOST_SHOWN])}"
+            shown = f"{counted(len(missing), 'person', 'people')} left: {', '.join(missing[:_MOST_SHOWN])}"
             print_result(self._arguments, {"left": missing}, shown)
 
     async def _members(self, source: SyncSource, rows: Sequence[CsvRow], groups: set[str]) -> Relations:

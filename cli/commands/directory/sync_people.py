@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cli.commands.directory.sync_sources import OF_SYNC, OWNS, SourceTable, SyncRefused
+from cli.services.people_sources import OF_SYNC, OWNS, SourceTable, SyncRefused
 from core.directory.csv_cells import CONTACTS, FIELDS, escaped, joined, listed
 from core.directory.importing.csv_rows import CsvRow, written_records
 from core.directory.importing.kinds import GUARDIANS

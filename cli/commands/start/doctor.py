@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cli.client.local_times import shown_moment
-from cli.command import FAILURE, SUCCESS, Command
+from cli.command import FAILURE, SUCCESS, Command, CommandFailed
 from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, check_sentinels, facts_of
 from cli.processes.parts import now_ms, part_that_runs, read_note
+from cli.services import people_sources
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
@@ -99,6 +100,8 @@ async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterat
     for channel in channels():
         yield await check_channel(configuration, channel, sign_in)
     yield await check_mailbox(configuration.settings, sign_in)
+    async for finding in check_sources(configuration.settings.syncs, sign_in):
+        yield finding
     for finding in check_models(configuration.settings):
         yield finding
 
@@ -279,8 +282,7 @@ async def check_syncs(store: Store, file: Path | None = None, zone: tzinfo = UTC
     """Emit what became of the last run of each source of people of the default tenant. `file`: ADA_SYNCS."""
     try:
         repeated = [words[0] for words in read_sync_lines(file)]
-    except SetupError as fault:
-        yield Finding("syncs", False, str(fault))
+    except SetupError:  # a finding of check_sources
         repeated = []
     syncs = Syncs(store)
     keys = [one.name for one in await ApiKeys(store).list() if SCIM in one.scopes]
@@ -447,6 +449,24 @@ async def check_mailbox(settings: Settings, sign_in: bool) -> Finding:
     except SetupError as fault:
         return Finding("mail replies", False, str(fault))
     return Finding("mail replies", True, f"signed in as {server.account}, mails there: {mails}")
+
+
+async def check_sources(file: Path | None, sign_in: bool) -> AsyncIterator[Finding]:
+    """Emit whether each source of people of ADA_SYNCS can be read; with `sign_in` each is read whole, as by a run."""
+    try:
+        lines = read_sync_lines(file)
+    except SetupError as fault:
+        yield Finding("syncs", False, str(fault))
+        return
+    for words in lines:
+        what = f"source {words[0]}"
+        if not sign_in:
+            yield Finding(what, True, "is named in ADA_SYNCS (use --sign-in to read it)")
+            continue
+        try:
+            yield Finding(what, True, await people_sources.check(words))
+        except CommandFailed as fault:
+            yield Finding(what, False, str(fault).partition("\n")[0], "correct the source, or its line in ADA_SYNCS")
 
 
 COMMANDS: Mapping[str, Command] = {"doctor": Command(declare, run)}

@@ -1,5 +1,7 @@
-"""Where `./ada sync` reads the people of a source: a file, the newest file of a folder, or a URL, as CSV, .xlsx or a
-OneRoster archive; or a directory server (LDAP). A file that is still being written is waited for.
+"""The sources of people: the arguments of `./ada sync`, also as a line of ADA_SYNCS, and what is read there.
+
+That is a file, the newest file of a folder, or a URL, as CSV, .xlsx or a OneRoster archive; or a directory server
+(LDAP). A file that is still being written is waited for.
 """
 
 import asyncio
@@ -8,20 +10,24 @@ import os
 import re
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from cli.command import WRONG_USAGE, CommandFailed
 from cli.files import read_input, read_text_input
+from cli.settings.parsing import parse_duration
 from core.directory.csv_cells import CONTACTS, FileKind, ImportRefused, joined
 from core.directory.importing.csv_rows import CsvRow, read_rows, written_records
 from core.directory.importing.kinds import COLUMNS, NAME_PARTS
 from core.directory.importing.one_roster import is_one_roster, read_one_roster
 from core.directory.syncs import SyncFault
+from core.model.people import ACCOUNTS, is_source
+from core.model.text.characters import counted
 from core.orders.workbook import read_sheet
 from delivery.http.options import Options
 
@@ -91,6 +97,75 @@ class SourcePlace:
         scheme, _, rest = self.name.partition("://")
         host = _HOST.match(rest)
         return f"{scheme}://{host[0] if host else ''}{'/…' if host is None or host[0] != rest else ''}"
+
+
+class _LineParser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CommandFailed(message, WRONG_USAGE)
+
+
+def declare_source(parser: ArgumentParser) -> None:
+    """Declare what a source is and how it is read."""
+    parser.add_argument("source", help="a name for the source in small letters, such as 1c or isu")
+    parser.add_argument(
+        "place",
+        metavar="FILE",
+        help="CSV, .xlsx or a OneRoster archive with all its people (the column id has its ids); a folder, whose "
+        "newest file is read; a URL; or ldaps://host",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would change; write nothing")
+    parser.add_argument(
+        "--every", metavar="TIME", help="go on, and repeat this after each TIME, such as 1h; Ctrl-C ends it"
+    )
+    parser.add_argument("--create-groups", action="store_true", help="create the groups that do not exist")
+    parser.add_argument(
+        "--many-leave",
+        action="store_true",
+        help="do it also if half of the people leave, or lose all groups or what a column had",
+    )
+    parser.add_argument(
+        "--secret-file",
+        metavar="FILE",
+        default="",
+        help="has the header Authorization that the URL wants, or the password for LDAP",
+    )
+    parser.add_argument(
+        "--mapping", metavar="FILE", default="", help="of LDAP: what its attributes are (docs/import.md)"
+    )
+    parser.add_argument("--private", action="store_true", help="the URL may have an address of your own network")
+
+
+def place_of(arguments: Namespace) -> tuple[SourcePlace, int]:
+    """Return the place of the source, and every how many seconds it is read, 0 for once. Raises CommandFailed."""
+    if not is_source(arguments.source):
+        raise CommandFailed(
+            f"the name of a source has small letters, digits and _, at most 27, and is not {ACCOUNTS}", WRONG_USAGE
+        )
+    place = SourcePlace(arguments.place, arguments.secret_file, arguments.mapping, arguments.private)
+    return place, _seconds(arguments)
+
+
+def _seconds(arguments: Namespace) -> int:
+    try:
+        every = round(parse_duration(arguments.every).total_seconds()) if arguments.every else 0
+    except ValueError as fault:
+        raise CommandFailed(f"--every is {arguments.every}, {fault}", WRONG_USAGE) from None
+    if arguments.every and (every < 60 or arguments.dry_run):
+        raise CommandFailed("--every is a minute at least, and has no --dry-run", WRONG_USAGE)
+    return every
+
+
+async def check(words: Sequence[str]) -> str:
+    """Read a source as a run does, and change nothing; return what it has. `words`: a line of ADA_SYNCS. Raises
+    CommandFailed.
+    """
+    parser = _LineParser(add_help=False, allow_abbrev=False)
+    declare_source(parser)
+    parser.add_argument("--mail-contact", action="store_true")  # of the import, which is not tried here
+    arguments = parser.parse_args(words)
+    place, _ = place_of(arguments)
+    table = await read_source(place, arguments.source)
+    return f"{place.shown} has {counted(len(table.rows), 'person', 'people')}"
 
 
 async def read_source(place: SourcePlace, source: str) -> SourceTable:
