@@ -28,6 +28,7 @@ from core.deliveries.received import (
     tokens_in,
 )
 from core.directory import Directory
+from core.directory.preferences import OptOuts
 from core.errors import Refused, StoreError
 from core.model.contacts.addresses import canonical
 from core.model.content import AttachmentType
@@ -193,6 +194,9 @@ class MailedReplies:
         on.
         """
         if not mail.text or (mail.files and recipient.takes_replies):
+            return None
+        opt_outs = OptOuts(self._directory, recipient.tenant)
+        if await opt_outs.is_asked(self._channel, recipient.address, mail.text):  # no answer to a question for a text
             return None
         message = AnsweredMessage(self._channel, recipient.entry.parcel, recipient.entry.contact)
         return await self._numbers.read_mail(mail.text, recipient.key, recipient.number, message)

@@ -455,6 +455,21 @@ async def without_store(raw: bytes, recipients: Sequence[str]) -> None:
     raise StoreUnavailable("the store is away")
 
 
+async def test_stop_by_mail_is_no_answer_to_a_question_for_a_text(school: School) -> None:
+    """It was counted as one, and the person went on getting mails."""
+    delivery = await school.send("How was it?", "sender", answer={"kind": "text"})
+    (mail,) = await school.mails(1)
+    await school.write(str(mail["Reply-To"]), "Стоп.")
+
+    async def opt_out() -> bool:
+        return bool((await school.api.call("GET", "/v1/users/1")).json["opt_out"] == ["email"])
+
+    await until(opt_out)
+    history = (await school.api.call("GET", f"/v1/deliveries/{delivery}")).json
+    assert history["answers"]["answered"] == 0
+    assert _text((await school.mails(2))[-1]).startswith("You get no more messages here.")
+
+
 @pytest.mark.parametrize("replies", ["sender", None])
 async def test_a_mail_answers_the_question_to_which_it_replies(school: School, replies: str | None) -> None:
     worker, running = await _presses(school)

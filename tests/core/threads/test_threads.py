@@ -333,7 +333,7 @@ async def test_the_second_answer_of_an_office_waits_until_its_author_wants_it(sc
     await school.write(OLGA, "At ten", quoted=school.last_to(OLGA))  # her own second one
     await school.write(ANNA, "No", quoted=asked)
     assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nAt ten"
-    assert school.got(ANNA)[-1] == "Olga уже отвечает этому человеку: «At ten» Отправить и ваш ответ?"
+    assert school.got(ANNA)[-1] == "Этому человеку уже отвечено, Olga: «At ten» Отправить и ваш ответ?"
     content = school.courier.attempted[-1].content
     assert content
     await school.press(ANNA, content.inline[0][0].data)
