@@ -54,6 +54,16 @@ async def test_a_reply_to_a_persons_account_reaches_the_sender_and_the_answer_co
     provider.server.write(message.address, "Thank you")
     await until(lambda: _has(core, thread, "Thank you"))
     assert await core.threads.page(TENANT, Inbox("office", "dean"), None, 10) == ([], None)
+    provider.server.write(message.address, "СТОП")
+    await until(lambda: "Больше не пишем вам сюда. Вернуть: СТАРТ" in provider.received(message.address))
+    await until(lambda: _opt_out(core, ["telegram"]))
+    before = len(provider.received(message.address))
+    provider.server.write(message.address, "One more thing")
+    await until(lambda: _has(core, thread, "One more thing"))
+    provider.server.write(message.address, "СТАРТ")
+    await until(lambda: _opt_out(core, []))
+    await until(lambda: "Снова пишем вам сюда. Отказаться: СТОП" in provider.received(message.address))
+    assert len(provider.received(message.address)) == before + 1, "no notice after STOP"
     worker.stop()
     await working
     await stack.stop(runtime)
@@ -62,3 +72,8 @@ async def test_a_reply_to_a_persons_account_reaches_the_sender_and_the_answer_co
 
 async def _has(core: Services, thread: Thread, text: str) -> bool:
     return text in [one.text for one in await core.threads.messages(await core.threads.find(TENANT, thread.id), 0, 9)]
+
+
+async def _opt_out(core: Services, wanted: list[str]) -> bool:
+    (maria,) = await core.directory.users.lookup(TENANT, [1])
+    return maria is not None and list(maria.opt_out) == wanted
