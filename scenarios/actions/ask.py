@@ -1,6 +1,6 @@
 """Asks the person of the event, and goes on when it has answered (C-95)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,7 +12,7 @@ from core.model.clock import from_ms, in_ms
 from core.model.history_key import HistoryKey
 from core.orders.question_rules import locale_of
 from scenarios.bot import Bot
-from scenarios.bot.button_data import PageTurn, list_id, page_rows, turn_of
+from scenarios.bot.button_data import PageTurn, list_id, normalise, option_data, page_rows, turn_of
 from scenarios.bot.data import Data
 from scenarios.bot.model import Variable
 from scenarios.context import Asking, Context
@@ -38,8 +38,10 @@ from scenarios.schema.rules import RULE_LIST
 from scenarios.schema.variables import VARIABLE
 from scenarios.sending.message import (
     BotMessage,
+    Button,
     Files,
     Inline,
+    InlineRows,
     MessageAttributes,
     MessageId,
     Reply,
@@ -159,13 +161,24 @@ def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTur
     """
     has_buttons = written.inline or (written.reply and written.reply.rows)
     if has_buttons or not question.options:
-        return written
+        return structs.replace(written, inline=_told_apart(written.inline, question.options))
     size = question.page or len(question.options) or 1
     words = in_language(
         sentence("choose_page", page="{page}", pages="{pages}"), locale_of(written.text or written.own_text)
     )
     rows = page_rows(question.options, size, shown, words, question.columns)
-    return structs.replace(written, inline=inline_rows(rows))
+    return structs.replace(written, inline=_told_apart(inline_rows(rows), question.options))
+
+
+def _told_apart(rows: InlineRows, options: Sequence[str]) -> InlineRows:
+    """Return the rows in which no two options send the same."""
+    own = option_data(options)
+    return tuple(tuple({**one, "data": own[one["text"]]} if _sends(one, own) else one for one in row) for row in rows)
+
+
+def _sends(button: Button, own: Mapping[str, str]) -> bool:
+    """Return whether a button sends the text of an option that has data of its own."""
+    return button["text"] in own and button.get("data") == normalise(button["text"])
 
 
 async def execute(context: Context, written: AskAttributes) -> Ending | Asking:

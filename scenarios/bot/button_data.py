@@ -7,6 +7,7 @@ They are in words, because where there are no buttons each is a line with a numb
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
@@ -57,6 +58,16 @@ LONGEST_DATA = 64
 """Bytes of callback data, by Telegram's Bot API."""
 
 _TURN = re.compile(r"page:([0-9a-f]{16}):([0-9]{1,5})")
+
+
+def option_data(options: Sequence[str]) -> dict[str, str]:
+    """Return the data of the buttons of those options whose normal form is that of another one, too: `C`, `C++`."""
+    count = Counter(map(normalise, options))
+    return {one: _hashed(one) for one in options if count[normalise(one)] > 1}
+
+
+def _hashed(option: str) -> str:
+    return f"option:{blake2b(option.encode(), digest_size=8).hexdigest()}"
 
 
 def jump_data(scenario: str) -> str:

@@ -15,7 +15,7 @@ from core.errors import Invalid
 from core.model.contacts.addresses import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
-from scenarios.bot.button_data import normalise
+from scenarios.bot.button_data import normalise, option_data
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.bot.model import Variable
@@ -239,9 +239,10 @@ def _option(question: AskedQuestion, text: str) -> str:
 
 def _labelled(options: Sequence[str], text: str) -> str:
     """Return the option with these words, or the data of whose button they are; "" for none."""
+    by_own_data = (one for one, data in option_data(options).items() if text == data)
     by_words = (one for one in options if text and folded(text) == folded(one))
     by_button = (one for one in options if normalise(text) and normalise(text) == normalise(one))
-    return next(by_words, "") or next(by_button, "")
+    return next(by_own_data, "") or next(by_words, "") or next(by_button, "")
 
 
 def _contact(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:
