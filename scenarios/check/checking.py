@@ -17,7 +17,7 @@ from scenarios.check.chains import (
     check_replaced_texts,
     check_sizes,
 )
-from scenarios.check.messages import check_attachments, check_message, check_sending, tags_of
+from scenarios.check.messages import MESSAGES, check_attachments, check_message, check_sending, tags_of
 from scenarios.check.names import check_compared, check_names, check_reserved, check_texts, check_variables
 from scenarios.check.references import References
 from scenarios.check.starts import check_event, check_starts, check_triggers, starts_of
@@ -68,7 +68,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_reserved(step, loaded.bot, problems)
             check_sending(step, loaded.bot, problems, tags)
             check_event(step, kind, loaded.bot, starts, problems)
-        if step.action.type == "send":
+        if step.action.type in MESSAGES:
             check_message(step, loaded.bot.settings, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
     check_triggers(loaded.bot, problems)

@@ -42,20 +42,26 @@ from scenarios.sending.message import (
 from scenarios.words import Sentence, placed, sentence
 
 CONTENTS = ("text", "additional_text", "attachment")
+MESSAGES = ("send", "ask", "choose_addressees", "order")
+"""The actions whose text is a message with marks."""
 LINE_END = "\n"
 
 
 def check_message(step: CheckedStep, settings: Mapping[str, Data], problems: Problems) -> None:
-    """Check a message. `settings`: those of the bot, which may have defaults for messages."""
+    """Check a message of one of MESSAGES. `settings`: those of the bot, which may have defaults for messages."""
     reader = Reader(step.action.place.file, problems)
-    section = settings.get("send")
+    section = settings.get(step.action.type)
     defaults: Mapping[str, Data] = section if isinstance(section, Mapping) else {}
-    check_anything(reader, step, defaults)
+    if step.action.type == "send":
+        check_anything(reader, step, defaults)
     check_buttons(reader, step.node)
     mode = step.node.get("parse_mode")
     if mode is None or not has_placeholder(mode):
         written = plain(mode) if mode else defaults.get("parse_mode")
         check_shown(reader, step.node, parse_mode(str(written or "")))
+        hint = step.node.get("hint")
+        if step.action.type == "ask" and isinstance(hint, Scalar):
+            check_marks(reader, [hint], parse_mode(str(written or "")))
 
 
 def check_anything(reader: Reader, step: CheckedStep, defaults: Mapping[str, Data]) -> None:
@@ -105,6 +111,12 @@ def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
     written = "".join(str(text.value) for text in texts)
     length = shown_length(outline(written, ""), mode)
     check_length(reader, texts, length, is_caption=not is_blank(node.get("attachment")))
+    check_marks(reader, texts, mode)
+
+
+def check_marks(reader: Reader, texts: list[Scalar], mode: ParseMode) -> None:
+    """Report marks with which a message of these texts would be refused."""
+    written = "".join(str(text.value) for text in texts)
     if broken := broken_mark(outline(written, "x"), mode):
         at = texts[0] if broken.position <= len(str(texts[0].value)) else texts[-1]
         report = reader.warning if may_bring_marks(written, FIELDS) else reader.error

@@ -36,11 +36,12 @@ _ELSEWHERE = ("to", "delay", "deliver_at", "private_answer")
 
 
 class StoredConversations:
-    """The conversations of one tenant's bot; one per process."""
+    """The conversations of one tenant's bot; one per process. `timezone`: of a bot that names none."""
 
-    def __init__(self, store: Store, tenant: str) -> None:
+    def __init__(self, store: Store, tenant: str, timezone: tzinfo) -> None:
         self._store = store
         self._tenant = tenant
+        self._timezone = timezone
         self._runs = Runs(store, Versions(store), tenant)
 
     async def last(self, person: str, chat: str, *, limit: int, since: datetime | None, without: str) -> list[Said]:
@@ -53,7 +54,7 @@ class StoredConversations:
             if len(found) >= limit or (since is not None and from_ms(stored.began) < since):
                 break
             if str(stored.event.get("chat_id") or stored.event.get("user_id")) == chat:
-                found = [*said_in(stored), *found]
+                found = [*said_in(stored, stored.version.bot.zone(self._timezone)), *found]
         return found[-limit:]
 
     async def _loaded(self, run: str) -> StoredRun | None:
@@ -63,29 +64,29 @@ class StoredConversations:
             return None
 
 
-def said_in(stored: StoredRun) -> Iterator[Said]:
-    """Emit what the person wrote or pressed, and what the bot answered in this chat."""
+def said_in(stored: StoredRun, zone: tzinfo) -> Iterator[Said]:
+    """Emit what the person wrote or pressed, and what the bot answered in this chat. `zone`: that of the bot."""
     event, began = stored.event, from_ms(stored.began)
     if words := str(event.get("event_text") or event.get("callback_data") or ""):
         name = str(event.get("first_name") or event.get("username") or event.get("user_id"))
         yield Said(name, words, began, event.get("message_id"))
     for step in stored.run.in_order:
-        if step.action.type in ("send", "ask") and step.state in _SENT and (answer := _answer(stored, step)):
+        if step.action.type in ("send", "ask") and step.state in _SENT and (answer := _answer(stored, step, zone)):
             number = step.ending.returned.results.get("last_message_id") if step.ending else None
             yield Said("bot", answer, from_ms(step.ended_at or stored.began), number, is_bot=True)
 
 
-def _answer(stored: StoredRun, step: Step) -> str:
+def _answer(stored: StoredRun, step: Step, zone: tzinfo) -> str:
     """Return the text of a `send`, without marks; "" for a message elsewhere or later."""
     section = stored.version.bot.settings.get("send")
     defaults: Mapping[str, Data] = {"placeholder": True, **(section if isinstance(section, Mapping) else {})}
     language = step.language(stored.event)
     action = stored.version.bot.action(step.scenario, step.path[-1], step.action, language)
-    prepared = prepare(action, defaults, step.values, stored.event)
+    prepared = prepare(action, defaults, step.values, stored.event, zone)
     said = (
         None
         if any(prepared.own.get(name) for name in _ELSEWHERE)
-        else message(converted(MessageAttributes, prepared, UTC))
+        else message(converted(MessageAttributes, prepared, zone))
     )
     return plain_text(said.text, said.mode) if said else ""
 
@@ -126,7 +127,7 @@ async def bot_services(core: Services, options: ScenarioOptions) -> AsyncIterato
             telegram=telegram,
             tenant=options.tenant,
             timezone=options.timezone,
-            conversations=StoredConversations(core.store, options.tenant),
+            conversations=StoredConversations(core.store, options.tenant, options.timezone),
             sign_in=options.sign_in,
             linking=options.linking,
             public_url=options.public_url,

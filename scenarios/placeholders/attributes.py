@@ -20,8 +20,12 @@ CONTROL_FIELDS = frozenset(
 )
 """The fields of an action, or of its section in settings.yaml, that are instructions and no values."""
 
-_MARKED_UP = ("text", "additional_text")
+_SAID = ("text", "additional_text")
 """The fields of a message that are written in its parse mode. Labels of buttons, ids and names of files are plain."""
+_SAID_BY = {"ask": (*_SAID, "hint")}
+"""The same of actions that say more than one message."""
+_WITHOUT_MARKS = frozenset({"answer_press", "qr_code"})
+"""The actions that show their text as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,14 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class _Manner:
     """Options of the rendering of texts. `keeps`: a text without a known name stays as it is written. `zone`: that in
-    which people read moments; None shows these as they are.
+    which people read moments, and modifiers calculate with them; None leaves these as they are. `said`: the names of
+    the fields that people read. `has_marks`: whether these are written in the parse mode.
     """
 
     keeps: bool
     zone: tzinfo | None
+    said: tuple[str, ...]
+    has_marks: bool
 
 
 def prepare(
@@ -75,7 +82,8 @@ def prepare(
     replaces = defaults.get("placeholder", False) if action.placeholder is None else action.placeholder
     if replaces is False:
         return Prepared(own, values.seen_with(own, event), Values(), written.get("when"))
-    manner = _Manner(replaces is None, zone)
+    said = _SAID_BY.get(action.type, _SAID)
+    manner = _Manner(replaces is None, zone, said, action.type not in _WITHOUT_MARKS)
     rendered, from_person, warnings = _render(own, values, event, manner)
     rendered = with_seconds(rendered)
     variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
@@ -156,12 +164,13 @@ def _rendered(
 ) -> Rendered:
     """Return one attribute, which sees the others. `people`: those of them that a person has written."""
     others = {other: written for other, written in own.items() if other != name}
-    escaping = escaping_of(own) if name in _MARKED_UP else URL if name == "url" else PLAIN
+    is_said = name in manner.said
+    escaping = escaping_of(own) if is_said and manner.has_marks else URL if name == "url" else PLAIN
     authors = people_in(others, values, event) | (people - {name})
     marked_up = _marked_up(escaping, others, values, event)
     seen = values.seen_with(others, event)
-    scope = Scope(seen, authors, escaping, marked_up=marked_up, keeps_unknown=manner.keeps)
-    return render_all(value, replace(scope, shown_in=manner.zone if name in _MARKED_UP else None))
+    scope = Scope(seen, authors, escaping, manner.zone, marked_up=marked_up, keeps_unknown=manner.keeps)
+    return render_all(value, replace(scope, shown_in=manner.zone if is_said else None))
 
 
 def _marked_up(

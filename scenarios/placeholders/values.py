@@ -20,8 +20,8 @@ LARGEST = Decimal(10) ** 40
 ARITHMETIC = Context(prec=60, rounding=ROUND_HALF_UP)
 
 _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})", re.ASCII)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-"""A moment as a machine writes it; a person would not."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+"""A moment with its zone as a machine or a modifier writes it; a person would not."""
 _WRITTEN = ("%d.%m.%Y %H:%M", "%d.%m.%Y", "%d.%m.%Y %H:%M:%S")
 
 

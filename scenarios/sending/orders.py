@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.admission import quotas
-from core.errors import Invalid, TooMany
+from core.errors import Invalid, Refused, TooMany
 from core.model.clock import from_ms, is_skipped, to_ms
 from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, Audience, NewDelivery, Recipient, Repeat, Sender, Strategy
@@ -250,7 +250,7 @@ async def say(
     """Order a message to the chat of the event beside the result of its action: a question, a hint, a reminder; once
     for each step and name. Return its delivery, None if there is nothing to say. It edits the message whose button was
     pressed now, or that of `exact_message_id`, and never that of the run's event, which may be long ago. A further
-    message, which has a name, is left out with a warning if the address gets no more. Raises Refused.
+    message, which has a name, is left out with a warning if it is refused, or the address gets no more. Raises Refused.
     """
     files = files_of(context, written)
     if (said := message(written, bool(files.attachments))) is None:
@@ -259,10 +259,10 @@ async def say(
     content = content_of(said, files.attachments, press or {}, same_chat=same_chat)
     try:
         return (await reply(context, said.text, content, context.chat, name=name)).key
-    except TooMany as limit:
-        if not name or limit.code != REPLIES_USED_UP:
+    except Refused as refusal:
+        if not name:
             raise
-        context.warn(limit.said)
+        context.warn(refusal.said)
         return None
 
 

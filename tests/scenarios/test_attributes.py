@@ -43,10 +43,40 @@ def test_a_result_is_stronger_than_an_attribute_of_its_name() -> None:
 
 def test_people_read_a_moment_in_the_zone_of_the_bot_and_machines_as_it_is() -> None:
     moscow, at = ZoneInfo("Europe/Moscow"), "2026-12-15T09:00:00+00:00"
-    fields = {"text": "At {at}, {at|format:time}: {all}, {day}", "tag": "{at}", "parse_mode": "MarkdownV2"}
+    fields = {
+        "text": "At {at}, {at|format:time}, {at|to_date}: {all}, {day}",
+        "tag": "{at}",
+        "parse_mode": "MarkdownV2",
+    }
     action = Action("send", fields, Place("s.yaml"), placeholder=True)
     values = Values({"at": at, "all": ["2026-12-31T21:30:00Z", "x"], "day": "2026-12-15"})
     own = prepare(action, {}, values, EVENT, moscow).own
-    assert own["text"] == r"At 15\.12\.2026 12:00, 09:00: 01\.01\.2027 00:30, x, 2026-12-15"
+    assert own["text"] == r"At 15\.12\.2026 12:00, 12:00, 15\.12\.2026 00:00: 01\.01\.2027 00:30, x, 2026-12-15"
     assert own["tag"] == at
     assert f"At {at}" in str(prepare(action, {}, values, EVENT).own["text"])
+
+
+def test_modifiers_calculate_with_the_day_of_the_bot() -> None:
+    """`{event_date|format:date}` was the day of UTC, until 3:00 in Moscow yesterday."""
+    moscow, values = ZoneInfo("Europe/Moscow"), Values({"at": "2026-12-14T21:30:00+00:00"})
+    fields: dict[str, Data] = {"text": "{at|format:date}", "place": "{at|format:datetime}", "day": "{at|to_date}"}
+    own = prepare(Action("form", fields, Place("s.yaml"), placeholder=True), {}, values, EVENT, moscow).own
+    assert own == {"text": "15.12.2026", "place": "15.12.2026 00:30", "day": "2026-12-15 00:00:00+03:00"}
+
+
+def test_a_hint_is_written_as_the_question_is() -> None:
+    moscow, values = ZoneInfo("Europe/Moscow"), Values({"at": "2026-12-15T09:00:00+00:00"})
+    fields: dict[str, Data] = {"text": "?", "hint": "{event_text} {at}"}
+    found = [
+        prepare(Action(name, fields, Place("s.yaml"), placeholder=True), {}, values, EVENT, moscow).own["hint"]
+        for name in ("ask", "send")
+    ]
+    assert found == ["&lt;b&gt;hi 15.12.2026 12:00", "<b>hi 2026-12-15T09:00:00+00:00"]
+
+
+def test_what_is_shown_without_marks_is_not_escaped() -> None:
+    """A note over the chat showed `&lt;b&gt;`, and a QR code had `&amp;` in its address."""
+    moscow, values = ZoneInfo("Europe/Moscow"), Values({"at": "2026-12-15T09:00:00+00:00"})
+    for name in ("answer_press", "qr_code"):
+        action = Action(name, {"text": "{event_text} & {at}"}, Place("s.yaml"), placeholder=True)
+        assert prepare(action, {}, values, EVENT, moscow).own["text"] == "<b>hi & 15.12.2026 12:00"

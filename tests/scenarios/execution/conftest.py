@@ -59,7 +59,7 @@ class Running:
 
     async def add(self, tenant: str, folder: Path) -> None:
         """Serve a bot of another tenant, too."""
-        conversations = StoredConversations(self.store, tenant)
+        conversations = StoredConversations(self.store, tenant, UTC)
         await self.process.add(replace(self._services, tenant=tenant, conversations=conversations), ActiveBot(folder))
 
     async def stop(self) -> None:

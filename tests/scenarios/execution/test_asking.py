@@ -271,3 +271,23 @@ async def test_a_question_is_answered_from_another_channel_of_the_person(form: I
     await asked(form, 4)
     await form.play("Boris", **phone)
     assert [one.text for one in sms.attempted] == ["Help"] * 4
+
+
+async def test_a_hint_that_cannot_be_sent_holds_up_nothing(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The event of the wrong answer was repeated again and again, and the person was answered nothing any more."""
+    installation.write("triggers.yaml", "text: {'*': s.start}")
+    installation.write(
+        "scenarios/s.yaml",
+        "start:\n  actions:\n    - {type: ask, text: How many?, answer: number, hint: '1 < 2'}\n"
+        "    - {type: send, text: '{answer}', chain: completed}\n",
+    )
+    await installation.start()
+    run = await installation.put("/start")
+    await asked(installation, 1)
+    await installation.put("many")
+    await installation.put("5")
+    await installation.over(run)
+    assert installation.texts == ["How many?", "5"]
+    assert "cannot be read as HTML" in caplog.text

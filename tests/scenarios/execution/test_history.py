@@ -55,3 +55,16 @@ async def test_the_history_of_another_chat_is_another_one(installation: Installa
     group = {"chat_id": "-5", "chat_type": "group"}
     assert await past(installation, **group) == "0: "
     assert await past(installation, ", from_chat: -5, limit: 1") == "1: bot: Ответ на три"
+
+
+async def test_a_moment_is_shown_as_the_person_has_read_it(installation: Installation) -> None:
+    installation.write("bot.yaml", "timezone: Asia/Vladivostok")
+    installation.write(
+        "scenarios/s.yaml",
+        SCENARIOS.replace("на {event_text}", "в {event_date}") % "",
+    )
+    installation.write("triggers.yaml", 'text: {exact: {/past: s.past}, "*": s.main}')
+    await installation.start()
+    await installation.play("раз", event_date="2026-12-15T20:00:00+00:00")
+    await installation.play("/past")
+    assert installation.texts[-1].endswith("bot: Ответ в 16.12.2026 06:00")
