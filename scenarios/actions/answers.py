@@ -31,7 +31,7 @@ async def execute_answer_press(context: Context, written: AnswerPressAttributes)
     """Have the press answered by the bot's process. Raises Conflict NO_PRESS, NO_ANSWER_IN_CHANNEL; StoreError."""
     context.require("send")
     longest = longest_answer(context.channel)
-    if longest is None:
+    if not longest:
         raise Conflict("NO_ANSWER_IN_CHANNEL", sentence("channel_cannot_show_answer", channel=context.channel))
     if not context.event.get("callback_id"):
         raise Conflict("NO_PRESS", sentence("event_not_pressed_button"))

@@ -65,8 +65,9 @@ class Conversation:
         for said in reversed(self._said_to(person)):
             for one in (button for row in said.message.inline for button in row):
                 if one["text"] == label and "url" not in one:
-                    press = {"kind": "callback", "callback_data": one.get("data") or label, "message_id": said.id}
-                    return await self._receive(person, press)
+                    data = one.get("data") or label
+                    press = {"kind": "callback", "callback_id": self.bot.new_id(), "callback_data": data}
+                    return await self._receive(person, {**press, "message_id": said.id})
             if label in said.message.request_contact:
                 return await self._write(person, "", attachments=[{"type": "contact", "phone": PHONE, "is_own": True}])
             if any(label in row for row in said.message.reply or ()):
@@ -87,11 +88,17 @@ class Conversation:
 
     def about(self, person: str) -> Event:
         address = address_of(self.channel, person)
-        chat = {"chat_id": self.group, "chat_type": "supergroup"} if self.group else {"chat_id": address}
-        return {"channel": self.channel, "user_id": address, **chat}
+        chat_type = "supergroup" if self.group else "private"
+        return {
+            "channel": self.channel,
+            "user_id": address,
+            "chat_id": self.group or address,
+            "chat_type": chat_type,
+            "is_bot": False,
+        }
 
     async def _write(self, person: str, text: str, **fields: Data) -> None:
-        message = {"kind": "text", "event_text": text, "message_id": self.bot.new_id()}
+        message = {"kind": "text", "event_text": text, "message_id": self.bot.new_id(), "attachments": []}
         await self._receive(person, {**message, **fields})
 
     async def _receive(self, person: str, fields: Mapping[str, Data]) -> None:

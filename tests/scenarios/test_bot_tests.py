@@ -1,5 +1,6 @@
 """The tests of a bot, and a conversation with it in the terminal (C-99)."""
 
+import json
 from io import StringIO
 from pathlib import Path
 
@@ -405,4 +406,32 @@ async def test_a_date_that_is_set_too_late_starts_once(tmp_path: Path, late: str
     folder.write("triggers.yaml", "text: {exact: {/b: a.b}}\n")
     folder.write("scenarios/a.yaml", f"b: {book}\nr: {{actions: [{{type: send, text: reminder}}]}}\n")
     folder.write("tests/t.yaml", f"t: {{at: 2026-12-01 11:13, steps: {steps}}}\n")
+    assert [one.problem for one in (await run_tests(tmp_path, load(tmp_path, {}).bot))[0]] == [""]
+
+
+PRESSED = """
+start:
+  actions:
+    - {type: send, text: "{chat_type}{attachments} {is_bot}", attachment: "{attachments}", inline: [[{Take: take}]]}
+take:
+  actions:
+    - {type: answer_press, text: You have a seat}
+    - {type: send, text: No note here, chain: failed}
+"""
+
+
+@pytest.mark.parametrize(("channel", "note"), [("telegram-bot", True), ("vk", True), ("max", False), ("sms", False)])
+async def test_a_press_is_answered_in_a_test_where_it_is_answered_to_people(
+    tmp_path: Path, channel: str, note: bool
+) -> None:
+    """A test got the message in place of the note in every channel; a person in MAX got neither."""
+    button = {"user": "1"} if channel == "sms" else {"press": "Take"}
+    steps = [
+        {"user": "/start", "channel": channel},
+        {"bot": {"contains": "private False"}},
+        {**button, "channel": channel},
+        *([] if note else [{"bot": "No note here"}]),
+    ]
+    folder = BotFolder(tmp_path).write("triggers.yaml", "text: {exact: {/start: a.start}}\n")
+    folder.write("scenarios/a.yaml", PRESSED).write("tests/t.yaml", json.dumps({"t": {"steps": steps}}))
     assert [one.problem for one in (await run_tests(tmp_path, load(tmp_path, {}).bot))[0]] == [""]
