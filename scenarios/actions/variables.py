@@ -35,6 +35,7 @@ from scenarios.schema.variables import (
     VariableFault,
     changes_of,
     ending_of_changes,
+    is_same,
 )
 from scenarios.stores import step_results
 from scenarios.stores.people import People
@@ -81,7 +82,8 @@ def rehearse_set(step: RehearsedStep, written: SetAttributes) -> Ending:
 async def change(context: Context, changes: Sequence[Change]) -> Ending:
     """Return the ending of a step that has made these changes. Raises Refused."""
     for one in changes:
-        if one.verb == REMOVE and one.value not in ("", *_elements(context.prepared.seen.get(one.scope), one.name)):
+        elements = ("", *_elements(context.prepared.seen.get(one.scope), one.name))
+        if one.verb == REMOVE and not any(is_same(element, one.value) for element in elements):
             context.warn(sentence("nothing_to_remove", name=f"{one.scope}.{one.name}", value=as_text(one.value)))
     variables = Variables(context.services.core.store, context.services.tenant)
     stored = {}

@@ -173,16 +173,26 @@ def applied(change: Change, value: Data) -> Data:
     if change.verb == ADD:
         return _number_of(current) + _number_of(change.value)
     elements = list(current) if is_list(current) else []
-    has_no_room = change.verb == APPEND and 0 < change.times <= elements.count(change.value)
+    equal = [at for at, one in enumerate(elements) if is_same(one, change.value)]
+    has_no_room = change.verb == APPEND and 0 < change.times <= len(equal)
     if has_no_room or (change.verb == IF_EMPTY and current != change.default):
         raise taken(change.scope, change.name)
     if change.verb == REMOVE:
-        at = elements.index(change.value) if change.value in elements else len(elements)
+        at = equal[0] if equal else len(elements)
         return elements[:at] + elements[at + 1 :]
     found = [*elements, change.value] if change.verb == APPEND else change.value
     if len(json.encode(found, enc_hook=str)) > MOST_BYTES:
         raise too_large(change.scope, change.name)
     return found
+
+
+def is_same(one: Data, other: Data) -> bool:
+    """Return whether two elements of a list are equal: a number is equal to the text that shows it."""
+    return _shown(one) == _shown(other)
+
+
+def _shown(element: Data) -> Data:
+    return str(element) if isinstance(element, int | float) and not isinstance(element, bool) else element
 
 
 def _number_of(value: Data) -> int | float:

@@ -33,17 +33,22 @@ local function elements(list)
   return found
 end
 
+-- Whether two elements are equal: a number is equal to the text that shows it.
+local function is_same(one, other)
+  return (string.match(one, '^"(%-?%d[%d.]*)"$') or one) == (string.match(other, '^"(%-?%d[%d.]*)"$') or other)
+end
+
 local function removed(list, element)
   local kept, is_found = {}, false
   for _, one in ipairs(elements(list)) do
-    if one == element and not is_found then is_found = true else kept[#kept + 1] = one end
+    if is_same(one, element) and not is_found then is_found = true else kept[#kept + 1] = one end
   end
   return '[' .. table.concat(kept, ',') .. ']'
 end
 
 local function has_room(list, element, times)
   for _, one in ipairs(times > 0 and elements(list) or {}) do
-    if one == element then times = times - 1 end
+    if is_same(one, element) then times = times - 1 end
     if times == 0 then return false end
   end
   return true

@@ -68,13 +68,18 @@ async def test_of_many_at_once_only_as_many_get_a_place_as_there_are_and_one_tha
     assert sum(await asyncio.gather(*map(book, range(8)))) == 2
     changes: list[tuple[str, Data]] = [
         ("append", {"x": [1, "]"]}), ("remove", 'a "b", [c]'), ("remove", 'a "b", [c]'), ("remove", "no"),
-        ("remove", 1),
+        ("remove", "1"), ("append", 100013), ("remove", "100013"), ("append", "2.5"), ("remove", 2.5),
     ]  # fmt: skip
     steps = [Change("bot", "taken", verb, element, 0, [1]) for verb, element in changes]
     value: Data = [1, 'a "b", [c]', 'a "b", [c]']
     for n, step in enumerate(steps):
         value = applied(step, value)
         assert await variables.change(f"step:{n}", {}, [step]) == {"taken": value}
+    once = Change("bot", "ids", "append", "7", 0, [7], times=1)
+    with pytest.raises(Conflict):
+        applied(once, None)
+    with pytest.raises(Conflict):
+        await variables.change("once", {}, [once])
     assert value == [{"x": [1, "]"]}]
     assert await book(9)
     first, second = (Change("bot", "host", "if_empty", name, 0) for name in ("Anna", "Boris"))
