@@ -17,7 +17,7 @@ let ending = new AbortController();
 let endPage = null;
 
 /** Returns {name, parameters, query} of an address such as `#/messages/ID?state=failed`. */
-export function parse(hash) {
+function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [name, ...parameters] = path.split("/").map(decodeURIComponent);
   return { name, parameters, query: Object.fromEntries(new URLSearchParams(query)) };

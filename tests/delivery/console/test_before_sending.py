@@ -93,3 +93,21 @@ async def test_a_message_is_moved_found_by_its_state_and_its_outcomes_appear_by_
     assert len(lines) == 3
     assert sum(phone.removeprefix("+") in line for line in lines) <= 1
     assert any("Vera" in line for line in lines)
+
+
+async def test_each_person_is_counted_in_the_channel_that_is_tried_first(person: Person) -> None:
+    """The numbers of the channels were more than the people together, as nobody is written to twice."""
+    name = f"P{uuid.uuid4().hex[:6]}"
+    phone = f"+7993{uuid.uuid4().int % 10**7:07d}"
+    contacts = {"vk": f"29{uuid.uuid4().int % 10**7:07d}", "sms": phone}
+    await person.running.call("POST", "/v1/users", {"id": name, "name": name, "contacts": contacts})
+    await person.visit("write", language="ru", width=390)
+    await person.writes("Найти группу", name)
+    await person.presses(name)
+    await person.writes("Текст", "Завтра")
+    await person.sees("SMS только тем, до кого не дойдёт иначе: не больше 1 (4,20 ₽), скорее всего 0 (0,00 ₽)")
+    lines = "[...document.querySelectorAll('.summary li')].map((one) => one.innerText)"
+    assert [one for one in await person.browser.run(lines) if one[-3:] == ": 1"] == ["ВКонтакте: 1"]
+    await person.presses("Отправить всеми")
+    await person.sees("SMS: 1")
+    await person.sees("ВКонтакте: 1")

@@ -9,6 +9,7 @@ from openpyxl import Workbook
 from tests.delivery.console.conftest import Person
 
 HEADER = ("Имя", "Телефон", "Оценка")
+WORD_BEHIND_THE_BAR = "Fill in {{…}} for each person; without a value, the word behind the bar: {{first_name|friends}}"
 TEXT = "document.querySelector('#text').value"
 
 
@@ -70,7 +71,7 @@ async def test_pasted_braces_stay_if_the_writer_wants_them(person: Person) -> No
     await person.presses(name)
     await person.writes("Text", f"if {{{{ x }}}} {name}")
     await person.sees("no value for {{x}}")
-    await person.presses("Fill in {{…}} for each person")
+    await person.presses(WORD_BEHIND_THE_BAR)
     await person.sees("1 person will be written to")
     await person.presses("Check")
     await person.sees(f"if {{{{ x }}}} {name}")

@@ -44,7 +44,7 @@ async def test_a_secretary_asks_a_class_on_a_phone_and_sees_who_was_not_reached(
     await secretary.chooses("Ответ", "choice")
     await secretary.writes("Варианты", "Приду\nНе приду")
     await secretary.sees("12 получателей")
-    await secretary.browser.run("document.querySelectorAll('.panel')[1].scrollIntoView()")
+    await secretary.browser.run("document.querySelector('#text').closest('.field').scrollIntoView()")
     await secretary.keeps_picture("readme-write-ru-390")
     await secretary.presses("Проверить")
     await secretary.presses("Отправить 9 людям")

@@ -38,9 +38,16 @@ async def test_a_teacher_reads_and_answers_a_reply(
     await teacher.sees("Не передано файлов: 2")
     await teacher.sees("Реферат.pdf")
     await teacher.writes("Ваш ответ", "Да, в 10:00")
+    await teacher.presses("Все ответы")
+    await teacher.sees("Имя или слова")
+    await teacher.visit(f"thread/{added.thread}", language="ru", width=390)
+    written = "document.querySelector('textarea').value"
+    assert await teacher.browser.run(written) == "Да, в 10:00", "an answer outlives Back and a reload"
     await teacher.presses("Ответить")
     await teacher.sees("Ответ отправлен")
     await teacher.sees("Да, в 10:00")
+    await teacher.visit(f"thread/{added.thread}", language="ru", width=390)
+    assert await teacher.browser.run(written) == ""
     await teacher.writes("Ваш ответ", "Или звоните: 8 912 345-67-89")
     await teacher.presses("Ответить")
     await teacher.sees("В ответе есть контакты")

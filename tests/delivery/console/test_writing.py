@@ -208,6 +208,26 @@ async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> N
     assert (await call("GET", "/v1/series"))["series"] == []
 
 
+async def test_clearing_takes_back_every_choice_that_is_shown(person: Person) -> None:
+    """The form showed the ticks and the question of the message before, and sent the next one without them."""
+    group = await school(person)
+    await person.visit("write", language="ru", width=390)
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.writes("Текст", "Придёте?")
+    await person.sees("3 получателя")
+    await person.chooses("Кто получит", "both")
+    await person.chooses("Ответ", "choice")
+    await person.writes("Варианты", "Да\nНет")
+    await person.presses("Отправить всеми")
+    await person.presses("SMS")
+    await person.browser.run("document.querySelector('.write-end button[type=button]').click()")  # before it is painted
+    assert await person.browser.run("document.querySelectorAll('.write input[type=checkbox]:checked').length") == 0
+    shown = "['audience', 'answer', 'text'].map((one) => document.getElementById(one).value)"
+    assert await person.browser.run(shown) == ["students", "", ""]
+    assert await person.browser.run("document.querySelector('[name=order]:checked').value") == "first"
+
+
 async def test_texts_by_language_are_written_and_a_repeat_keeps_them(person: Person) -> None:
     group, call = await school(person), person.running.call
     await call("PATCH", f"/v1/users/{quote(f'{group}-0')}", {"locale": "en"})

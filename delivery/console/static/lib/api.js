@@ -29,7 +29,7 @@ let probing = 0;
 
 export const isAway = (state = connection) => state.endsWith("_away");
 
-export function setConnection(state) {
+function setConnection(state) {
   if (state === connection) return;
   connection = state;
   clearInterval(probing);

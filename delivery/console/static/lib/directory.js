@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { word } from "./words.js";
 import { ApiError, api } from "./api.js";
 
-export const ROLES = ["student", "trainer", "staff", "admin"];
+const ROLES = ["student", "trainer", "staff", "admin"];
 const CHANNELS = ["sms", "email", "telegram", "telegram-bot", "vk", "max"];
 
 /** Returns the path of an API for one object: pathOf("users", 7). */

@@ -4,8 +4,8 @@
  * Returns an element: h("button", {class: "primary", onclick: save}, "Save").
  *
  * Attributes: a name that begins with "on" is a handler; `style` and `dataset` are objects; true writes the bare attribute,
- * false, null and undefined leave it out. `value` and `checked` set what a person sees. `key` names the element among its
- * siblings for `paint`; `keep: true` lets `paint` leave its inside alone.
+ * false, null and undefined leave it out. `value`, `checked` and `selected` set what a person sees. `key` names the element
+ * among its siblings for `paint`; `keep: true` lets `paint` leave its inside alone.
  */
 export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -24,6 +24,9 @@ export function svg(tag, attributes, ...children) {
   return element;
 }
 
+/** What a person changes by a click: `paint` takes it back, too. */
+const CLICKED = ["checked", "indeterminate", "selected"];
+
 function set(element, name, value) {
   if (name === "key" || name === "keep") element[name] = value;
   else if (name.startsWith("on")) {
@@ -32,15 +35,19 @@ function set(element, name, value) {
   }
   else if (name === "style") for (const [property, one] of Object.entries(value)) element.style.setProperty(property, one);
   else if (name === "dataset") Object.assign(element.dataset, value);
+  else if (CLICKED.includes(name)) give(element, name, Boolean(value));
   else if (value === false || value === null || value === undefined) return;
-  else if (name === "value" || name === "checked" || name === "indeterminate") {
-    element[name] = value;
-    element.given = { ...element.given, [name]: value };
-  } else element.setAttribute(name, value === true ? "" : value);
+  else if (name === "value") give(element, name, value);
+  else element.setAttribute(name, value === true ? "" : value);
+}
+
+function give(element, name, value) {
+  element[name] = value;
+  element.given = { ...element.given, [name]: value };
 }
 
 /** Returns the nodes of nested lists; null, undefined and false are left out, all else is text. */
-export function nodes(children) {
+function nodes(children) {
   return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false)
     .map((one) => (one instanceof Node ? one : document.createTextNode(String(one))));
 }
@@ -145,12 +152,6 @@ export function values(form) {
   }
   return found;
 }
-
-/** Waits that many milliseconds, or until the signal ends it. */
-export const pause = (duration, signal) => new Promise((done) => {
-  const timer = setTimeout(done, duration);
-  signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
-});
 
 /**
  * Copies a text; also over plain HTTP, where there is no clipboard. Returns whether it worked. While a dialog is open,

@@ -53,7 +53,7 @@ export const PAGES = [
 const THEME = "ada.theme";
 const AGE_PAUSE = 10000;
 
-export const theme = () => localStorage.getItem(THEME) || "auto";
+const theme = () => localStorage.getItem(THEME) || "auto";
 
 /** Shows the colours that were chosen for this browser; "auto" follows the system. */
 export function applyTheme() {
@@ -251,7 +251,7 @@ export const toastError = (error) => error.name !== "AbortError" && toast(explai
  * Writes the errors of the API into a form: beside the field with the name in `path`, the others above the form. The first
  * wrong field gets the focus. Without an error clears them.
  */
-export function showErrors(form, error) {
+function showErrors(form, error) {
   for (const old of form.querySelectorAll(".field-error, .form-error")) old.remove();
   for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
   if (!error) return;

@@ -30,7 +30,7 @@ export const signalsOf = ({ waits_for: text }) => [...(text || "").matchAll(/'([
 /** Returns in words what a job waits for. */
 export const waiting = (job) => (signalsOf(job).length ? t("job.waits_signal", { names: signalsOf(job).join(", ") }) : t("job.waits_time"));
 
-export const textArea = (name) => h("textarea", { name, rows: 3, class: "mono", spellcheck: "false" });
+const textArea = (name) => h("textarea", { name, rows: 3, class: "mono", spellcheck: "false" });
 
 export const signalFields = (name = "") => [
   field({ label: t("job.signal_name") }, h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: name })),

@@ -317,5 +317,5 @@ async function move(where, context, reread) {
   draw("");
   const moved = await ask({ title: t("message.move"), fields: [place], action: t("message.move"),
     submit: ({ deliver_at }) => moveTo(where, { deliver_at: inZone(deliver_at, context.me.timezone) }) });
-  if (moved) { toast(t("message.moved", { at: fullMoment(moved.deliver_at) })); reread(); }
+  if (moved) { toast(t("message.moved", { at: comingMoment(moved.deliver_at) })); reread(); }
 }

@@ -18,20 +18,22 @@ export default {
   right: ["read", "person"],
   render(root, [id], context) {
     const path = `/v1/threads/${encodeURIComponent(id)}`, place = newId("answer");
-    let key = randomKey(), isFirst = true;
-    const draft = { uploads: [] };
-    const files = new Attachments({ draft, context, changed: (part) => Object.assign(draft, part), paintForm: () => show() });
+    let isFirst = true;
+    // The answer that is being written outlives Back, a reload and the end of the session, with the key by which it is sent once.
+    const kept = `ada.answer.${id}`, draft = { key: randomKey(), uploads: [], ...JSON.parse(sessionStorage.getItem(kept)) };
+    const changed = (part) => sessionStorage.setItem(kept, JSON.stringify(Object.assign(draft, part)));
+    const files = new Attachments({ draft, context, changed, paintForm: () => show() });
     const load = async () => {
       const found = await api.get(path, { limit: 1000 }, { signal: context.signal });
       if (found.thread.unread) await api.post(`${path}:read`);
       return found;
     };
     const answers = async (answer) => {
-      const asked = await api.post(`${path}/messages`, answer, { idempotencyKey: key }).then(() => null, (error) => {
+      const asked = await api.post(`${path}/messages`, answer, { idempotencyKey: draft.key }).then(() => null, (error) => {
         if (!ASKED[error.code] || answer[ASKED[error.code][0]]) throw error;
         return ASKED[error.code];
       });
-      key = randomKey();
+      changed({ key: randomKey() });
       return !asked || await confirm({ title: t(asked[1]), action: t("inbox.address_send") }) && answers({ ...answer, [asked[0]]: true });
     };
     const send = submits(async (form) => {
@@ -40,7 +42,7 @@ export default {
       if (!text.trim() && !draft.uploads.length) return form.elements.text.focus();
       if (!await answers({ ...text.trim() && { text }, files: draft.uploads.map((one) => one.id) })) return;
       form.elements.text.value = "";
-      draft.uploads = [];
+      changed({ text: "", uploads: [] });
       notedAt = 0;
       toast(t("inbox.sent"));
       await show();
@@ -78,8 +80,8 @@ export default {
           thread.delivery && h("a", { href: `#/message/${encodeURIComponent(thread.delivery)}` }, t("inbox.about"))),
         h("ol", { class: "thread", "aria-live": "polite" }, [...messages].reverse().map((one) => bubble(one, thread, context.me))),
         h("p", { class: "quiet", role: "status" }, colleague && t("inbox.answering", { name: colleague })),
-        h("form", { class: "thread-answer", onsubmit: send, oninput: (event) => thread.inbox.startsWith("office:") && note(event.target.value) }, h("label", { for: place }, t("inbox.answer")),
-          h("textarea", { id: place, name: "text", rows: 3, maxlength: 4096, dir: "auto" }),
+        h("form", { class: "thread-answer", onsubmit: send }, h("label", { for: place }, t("inbox.answer")),
+          h("textarea", { id: place, name: "text", rows: 3, maxlength: 4096, dir: "auto", value: draft.text || "", oninput: ({ target }) => { changed({ text: target.value }); if (thread.inbox.startsWith("office:")) note(target.value); } }),
           files.draw(),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("inbox.send")), h("a", { class: "button", href: "#/inbox" }, t("inbox.back")))),
         h("p", { class: "actions" },

@@ -138,6 +138,7 @@ class Writing {
   }
 
   begin() {
+    this.paintForm(); // what was typed and not yet painted is taken back, too
     dropDraft();
     this.attachments.forget();
     this.table.forget();

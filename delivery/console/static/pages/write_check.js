@@ -8,31 +8,35 @@ import { pictureOf } from "./write_files.js";
 
 const SEARCH_PAUSE = 300;
 
+const cost = (price, parts) => (price ? ` (${sum(price, parts)})` : "");
+
 /** Returns what is to be paid at most and probably, where a channel is only for those whom no channel before it reaches. */
 function lastResort({ addresses, people, first, parts, total_parts: most, price }) {
   const likely = first * (parts || Math.ceil(most / addresses));
-  const counts = { count: people, most, likely };
-  return price ? t("write.paid_last_price", { ...counts, most_price: sum(price, most), likely_price: sum(price, likely) }) : t("write.paid_last", counts);
+  return t("write.paid_last", { count: people, most: `${number(most)}${cost(price, most)}`, likely: `${number(likely)}${cost(price, likely)}` });
 }
 
 const paid = ({ parts, total_parts, price, fields }) => {
-  if (fields) return price ? t("write.parts_personal_price", { count: total_parts, sum: sum(price, total_parts) }) : t("write.parts_personal", { count: total_parts });
+  if (fields) return t("write.parts_personal", { count: total_parts }) + cost(price, total_parts);
   return price ? t("write.parts_price", { count: total_parts, parts, price: sum(price), sum: sum(price, total_parts) }) : t("write.parts", { count: total_parts, parts });
 };
 
 /** Returns what goes to those who do not answer, and what it costs at most. */
 const later = (name, { addresses, total_parts: parts, price }) =>
-  t("write.only_unanswered", { channel: word("channel", name), count: addresses }) + (price ? ` (${sum(price, parts)})` : "");
+  t("write.only_unanswered", { channel: word("channel", name), count: addresses }) + cost(price, parts);
 
 /** Returns how many reminders are paid at most. */
 const reminded = (name, { reminders, parts, price }) =>
-  t("write.reminders", { channel: word("channel", name), count: reminders }) + (price ? ` (${sum(price, reminders * parts)})` : "");
+  t("write.reminders", { channel: word("channel", name), count: reminders }) + cost(price, reminders * parts);
+
+/** Returns how many people a channel is tried for first: each person is counted in one channel, unless it gets the message by all. */
+const counted = (name, { people, first: count = people }) => count > 0 && t("write.by_channel", { channel: word("channel", name), count });
 
 /** Returns the list of what a send would do. */
 export function facts(said) {
   const used = Object.entries(said.channels).filter(([, one]) => one.people);
   const lines = [
-    ...used.map(([name, one]) => (one.only_unanswered ? later(name, one) : t("write.by_channel", { channel: word("channel", name), count: one.people }))),
+    ...used.map(([name, one]) => (one.only_unanswered ? later(name, one) : counted(name, one))),
     ...used.filter(([, one]) => one.reminders && one.parts).map(([name, one]) => reminded(name, one)),
     ...used.filter(([, one]) => one.total_parts && !one.only_unanswered).map(([, one]) => (one.first === undefined || one.first === one.people ? paid({ ...one, fields: said.fields }) : lastResort(one))),
     ...Object.entries(said.languages || {}).map(([language, count]) => t(`write_in.${language}`, { count })),

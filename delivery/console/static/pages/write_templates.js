@@ -20,6 +20,7 @@ export const drawTemplates = (writing) => h("details", { key: "templates" }, h("
 
 function use(writing, { message }) {
   const channels = Object.fromEntries((message.channels || []).map((one) => [one, {}]));
+  writing.paintForm(); // what was typed and not yet painted is taken back, too
   writing.changed(contentOf({ text: "", strategy: "all", ...message, channels }));
   writing.paintForm();
 }
