@@ -193,8 +193,9 @@ def check_names(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data
     if not seen.is_known:
         return
     for field, text in placed_texts(step, kind, settings):
+        is_personal = field == "text" and _is_personal(step)
         for mention in mentions(str(text.value)):
-            check_mention(of_texts, text, mention, seen, field)
+            check_mention(of_texts, text, mention, seen, field, is_personal=is_personal)
     for key in fields_with_rules(step.node.get("rules")) if kind.name == "validator" else ():
         if not starts_in(key.text, known := seen.names()):
             report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "rules"))
@@ -203,7 +204,19 @@ def check_names(step: CheckedStep, kind: ActionType, settings: Mapping[str, Data
             report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "when"))
 
 
-def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: VisibleNames, field: str) -> None:
+def _is_personal(step: CheckedStep) -> bool:
+    """Return whether marks in the text of a message are filled for each recipient."""
+    node = step.node.get("personal")
+    return node is not None and plain(node) is True
+
+
+def check_mention(
+    reader: Reader, text: Scalar, mention: Mention, seen: VisibleNames, field: str, *, is_personal: bool
+) -> None:
+    if is_personal and mention.is_doubled:
+        message = sentence("double_braces_personal", source=mention.source, path=mention.path)
+        reader.warning(text, "DOUBLE_BRACES", message)
+        return
     known = seen.names(field)
     if full_name(mention.path) in seen.stale_variables:
         message = sentence("without_chain_action_sees", source=mention.source)

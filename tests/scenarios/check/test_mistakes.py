@@ -42,6 +42,10 @@ def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
         (["{type: request}", "{type: send, text: '{request_id}'}"], 4, "error UNKNOWN_PLACEHOLDER", "write chain:"),
         ([LINK, "{type: send, text: '{error|fallback:}'}"], 4, "error UNKNOWN_PLACEHOLDER", "write chain: failed"),
         (["{type: send, text: 'Hi {{first_name}}'}"], 3, "warning DOUBLE_BRACES", "write {first_name} with single"),
+        (
+            ["{type: send, text: 'Hi {{groups}}', personal: true, to: {people: true}}"],
+            *(3, "warning DOUBLE_BRACES", r"write \{\{groups\}\} for the value of the recipient"),
+        ),
         (["{type: send, text: 'Hi {first_name, welcome'}"], 3, "error BRACE_UNCLOSED", "write } behind the name"),
         (["{type: send, text: 'Hi {frist_name'}"], 3, "error BRACE_UNCLOSED", "{frist_name: this brace"),
         (["{type: send, text: 'Id: {user_id.'}"], 3, "error BRACE_UNCLOSED", "{user_id: this brace"),
