@@ -21,7 +21,7 @@ from core.model.clock import Backoff
 from core.queue import Attempt, NewTask, QueueClient, Result, Tube
 from providers.models import AiError
 from scenarios.context import Asking, Context, ScenarioServices, Waiting
-from scenarios.engine import Ending, Path, State, Step, failed, skipped
+from scenarios.engine import Ending, Path, Run, State, Step, failed, skipped
 from scenarios.execution.parking import Parking
 from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
 from scenarios.execution.secrets import Secrets
@@ -118,13 +118,19 @@ def prepared_of(stored: StoredRun, step: Step, kind: ActionType, zone: tzinfo | 
 
 def _refused(stored: StoredRun, context: Context, ending: Ending) -> Ending:
     """Return the ending, which is logged if no action of the author's is for it: the person sees nothing then."""
-    followers = (stored.run.steps[path].action.chain for path in stored.run.followers.get(context.step.path, ()))
-    is_handled = bool(context.step.action.on_failure) or any(
-        chain and ending.state in chain and State.COMPLETED not in chain for chain in followers
-    )
-    if not is_handled:
+    if not (context.step.action.on_failure or _is_followed(stored.run, context.step, ending.state)):
         context.warn(sentence("refused_and_not_handled", action=context.step.action.type, why=ending.error))
     return ending
+
+
+def _is_followed(run: Run, step: Step, state: State) -> bool:
+    """Return whether an action is for this end of a step, also one behind actions that are dropped by it."""
+    followers = [run.steps[path] for path in run.followers.get(step.path, ())]
+    return any(
+        State.COMPLETED not in one.action.chain if state in one.action.chain else _is_followed(run, one, State.DROP)
+        for one in followers
+        if one.action.chain
+    )
 
 
 def _failure(context: Context, error: Exception) -> Ending:

@@ -281,3 +281,23 @@ async def test_the_actions_of_a_failure_and_of_an_else_are_sent_before_the_next_
     assert installation.texts[:2] == ["No: maybe", "101"]
     assert sorted(installation.texts[2:]) == ["after", "else"]
     assert states(run) == ["failed", "completed", "completed", "drop", "completed", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_logged"),
+    [
+        ("", True),
+        ("    - {type: send, text: x, chain: failed}\n", False),
+        ("    - {type: send, text: x, chain: completed}\n    - {type: send, text: y, chain: [failed, drop]}\n", False),
+        ("    - {type: send, text: x, chain: completed}\n    - {type: send, text: y, chain: failed}\n", True),
+        ("    - {type: send, text: x, chain: completed}\n    - {type: send, text: y, chain: true}\n", True),
+    ],
+)
+async def test_a_refusal_is_logged_unless_an_action_is_for_it(
+    installation: Installation, caplog: pytest.LogCaptureFixture, rest: str, is_logged: bool
+) -> None:
+    """It was logged although the last action of a form told the person, behind others that are dropped."""
+    installation.actions("    - {type: send, text: x, to: {group: nowhere}}\n" + rest)
+    await installation.start()
+    await installation.play()
+    assert ("neither on_failure nor chain: failed" in caplog.text) is is_logged
