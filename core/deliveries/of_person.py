@@ -7,6 +7,7 @@ To keep an index would cost a write for each recipient of each delivery, to answ
 """
 
 from asyncio import gather
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -134,11 +135,15 @@ class DeliveriesOfPerson:
         """
         erased = 0
 
-        async def erase_one(one: _Found) -> int:
-            return await self._erase_found(one, tenant, person, delete_file)
+        async def erase_all(places: Sequence[_Found]) -> int:
+            """Erase the places of a person in one delivery, one after the other: only the first finds something."""
+            return sum([await self._erase_found(one, tenant, person, delete_file) for one in places])
 
         async for positions in self._slices(tenant, None, since):
-            erased += sum(await _each(await self._find(positions, person), erase_one))
+            places = defaultdict[DeliveryPosition, list[_Found]](list)
+            for one in await self._find(positions, person):
+                places[one.position].append(one)
+            erased += sum(await _each([*places.values()], erase_all))
             own = [one for one in positions if one.key.sender == person]
             await _each(own, lambda one: self._erase(one, person, self._erasures_from))
         return erased
