@@ -4,9 +4,11 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from datetime import datetime, tzinfo
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject, quoted
+from cli.client.local_times import shown_moment, zone_of
 from cli.client.verbs import over_http, print_result
 from cli.command import SUCCESS, Command
 
@@ -33,7 +35,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
             sys.stdout.write(chunk.decode())
         return SUCCESS
     table = await read(api, arguments.form)
-    return print_result(arguments, table, "\n".join(aligned(cells(table))))
+    return print_result(arguments, table, "\n".join(aligned(cells(table, await zone_of(api, arguments)))))
 
 
 async def read(api: HttpClient, form: str) -> JsonObject:
@@ -47,11 +49,15 @@ async def read(api: HttpClient, form: str) -> JsonObject:
     return {**table, "next": None}
 
 
-def cells(table: JsonObject) -> list[list[str]]:
-    """Return the header and the rows."""
+def cells(table: JsonObject, zone: tzinfo) -> list[list[str]]:
+    """Return the header and the rows, with times in `zone`."""
     head = ["person", "first", "last", *table["columns"]]
     rows = [
-        [row["person"], row["first"], row["last"], *(_text(row["answers"].get(name)) for name in table["columns"])]
+        [
+            row["person"],
+            *(shown_moment(datetime.fromisoformat(row[name]), zone) for name in ("first", "last")),
+            *(_text(row["answers"].get(name)) for name in table["columns"]),
+        ]
         for row in table["rows"]
     ]
     return [head, *rows]
