@@ -61,10 +61,13 @@ async def test_an_administrator_sees_the_costs_of_its_tenant_others_their_own_an
 
 
 async def test_the_table_of_costs_is_for_people_and_with_raw_for_programs(api: Api, month: str) -> None:
+    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": "notices"}, channels=["sms"]))
+    await finished(api, made.headers["Location"])
     table = await api.call("GET", f"/v1/costs.csv?excel&language=ru&from={month}&until={month}")
-    header, first, *_ = table.body.decode("utf-8-sig").splitlines()
+    header, first, *rest = table.body.decode("utf-8-sig").splitlines()
     assert header == "Месяц;Канал;Номер;Отправитель;Сообщений;Частей SMS;Сумма;Частей без цены"
     assert first == f"{month};SMS;1;P1;2;3;12,60 ₽;0"
+    assert f"{month};SMS;notices;Уведомления;1;1;4,20 ₽;0" in rest
     assert unquote(table.headers["Content-Disposition"]).endswith("Расходы.csv")
     raw = (await api.call("GET", "/v1/costs.csv?excel&language=ru&format=raw")).body.decode().splitlines()
     assert raw[:2] == ["month,channel,sender,name,messages,parts,sum,unpriced", f"{month},sms,1,P1,2,3,12.60 ₽,0"]

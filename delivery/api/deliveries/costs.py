@@ -121,7 +121,8 @@ def _row(cost: CostView, language: str) -> Sequence[str]:
     channel = console_word("channel", cost.channel, language) if language else cost.channel
     sums = ", ".join(cost.sums)
     paid = [str(cost.parts), sums.replace(".", ",") if language == "ru" else sums, str(cost.unpriced)]
-    return [cost.month, channel, cost.sender or "", cost.name or "", str(cost.messages), *paid]
+    own = console_words(language).get(f"sender.{cost.sender}", "") if language else ""
+    return [cost.month, channel, cost.sender or "", cost.name or str(own), str(cost.messages), *paid]
 
 
 async def _costs(request: Request[None, CostQuery] | Request[None, CostTableQuery], query: MonthQuery) -> list[Cost]:

@@ -112,6 +112,7 @@ async def test_the_page_of_costs_says_what_each_month_channel_and_sender_has_cos
     people = [{"id": n, "contacts": {"sms": f"+7997{uuid.uuid4().int % 10**7:07d}"}} for n in range(3)]
     body = {"sender": {"id": sender}, "text": "Собрание в восемь. " * 5, "recipients": people, "channels": ["sms"]}
     made = await call("POST", "/v1/deliveries", body)
+    await call("POST", "/v1/deliveries", {**body, "sender": {"id": "notices"}, "recipients": people[:1]})
 
     async def over() -> Any:
         return (await call("GET", f"/v1/deliveries/{made['id']}"))["finished_at"]
@@ -129,6 +130,7 @@ async def test_the_page_of_costs_says_what_each_month_channel_and_sender_has_cos
     await person.sees(by_sender)
     row = f"[...document.querySelectorAll('.row')].find((one) => one.textContent.includes('Sender {sender}'))"
     await person.browser.wait_for(f"Boolean({row})")
+    await person.sees("Уведомления" if language == "ru" else "Notices")  # Ada itself, in words and not by its id
     await person.browser.run(f"{row}.scrollIntoView()")  # a row that is out of sight is not drawn
     paid = "25,20" if language == "ru" else "25.20"
     await person.browser.wait_for(f"{row}.innerText.includes('{paid}')")

@@ -4,6 +4,7 @@ import { h, paint } from "../lib/dom.js";
 import { currentLanguage, monthName, number, sum, t, word } from "../lib/words.js";
 import { address, api } from "../lib/api.js";
 import { table } from "../lib/table.js";
+import { senderOf } from "./messages.js";
 
 const cutMonth = (row) => monthName(row.month);
 
@@ -32,7 +33,7 @@ export default {
     table(list, {
       label: t("costs.senders"), id: (row) => `${row.channel} ${row.sender}`,
       columns: [
-        { title: t("costs.sender"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.name || row.sender) },
+        { title: t("costs.sender"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, senderOf({ id: row.sender, name: row.name })) },
         { title: t("costs.channel"), width: "2fr", cell: (row) => word("channel", row.channel) },
         ...counts(),
       ],
