@@ -40,6 +40,11 @@ class Settings:
         if (self.server is None) != (self.server_key is None):
             raise SetupError("a test server of Telegram needs both ADA_TELEGRAM_SERVER and ADA_TELEGRAM_SERVER_KEY")
 
+    @property
+    def unread(self) -> str:
+        """What of people's messages to the account no process reads, in words for the operator."""
+        return "what people write to this bot is not read (docs/replies.md)" if self.bot_token else ""
+
     def address(self) -> tuple[str, int] | None:
         """Return host and port of the test server, None for Telegram itself. Raises SetupError."""
         if self.server is None:

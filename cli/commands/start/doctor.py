@@ -402,8 +402,10 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
         return Finding(channel, False, f"the library {library} is missing", f"pip install 'ada[{channel}]'")
     try:
         settings = configuration.channel(channel)
+        unread = getattr(settings, "unread", "")
+        also = f"; {unread}" if unread else ""
         if not sign_in:
-            return Finding(channel, True, "settings are complete (use --sign-in to try them)")
+            return Finding(channel, True, f"settings are complete (use --sign-in to try them){also}")
         directory = configuration.settings.data.absolute() / "couriers" / channel
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         courier = await courier_module(channel).open(settings, directory)
@@ -412,7 +414,7 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
     await courier.close()
     balance, least = getattr(courier, "balance", None), getattr(settings, "low_balance", 0.0)
     if balance is None:
-        return Finding(channel, True, f"signed in as {courier.account}")
+        return Finding(channel, True, f"signed in as {courier.account}{also}")
     detail = f"signed in as {courier.account}, balance {balance:.2f}"
     return Finding(channel, balance >= least or None, detail, "" if balance >= least else "the money is running out")
 
