@@ -40,7 +40,10 @@ class Messages:
         self._parcel = parcel
         self._channel = services.courier.channel
         self._seed = f"{parcel.history_key.id}:{parcel.label}:{parcel.group}"
+        # The checks of the courier's protocols take longer than making a message: once for all of a parcel.
         self._has_choices = bool(parcel.content or parcel.question) and isinstance(services.courier, WritesAsText)
+        self._uses_subscriptions = isinstance(services.courier, UsesSubscriptions)
+        self._links_preferences = isinstance(services.courier, LinksPreferences)
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
         self._numbers: dict[tuple[int, int], Sequence[int]] = {}
@@ -90,6 +93,8 @@ class Messages:
 
     def presented(self, entry: Entry) -> Presented:
         """Return what the courier gets for an entry, and what its channel does not show."""
+        if self._template is None and self._parcel.question is None:
+            return self.shared
         ways = self._ways(entry)
         text, content = self._parcel.text, self._parcel.content
         if self._template is not None:
@@ -177,14 +182,14 @@ class Messages:
 
     async def _subscription(self, address: str) -> Subscription | None:
         """Return the subscription behind an address. Raises StoreError."""
-        if not isinstance(self._services.courier, UsesSubscriptions):
+        if not self._uses_subscriptions:
             return None
         return (await self._services.subscriptions.find(self._tenant, self._channel, [address]))[0]
 
     async def _preferences_url(self, address: str) -> str:
         """Return the page on which the recipient chooses what it receives. Raises StoreError."""
         url = self._services.options.preferences_url
-        if not url or not isinstance(self._services.courier, LinksPreferences):
+        if not url or not self._links_preferences:
             return ""
         return url + await self._services.preference_tokens.seal(self._tenant, self._channel, address)
 
