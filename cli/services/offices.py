@@ -1,4 +1,4 @@
-"""Says of which tenants nobody reads the office of ADA_OFFICE: in doctor, and in the log when the HTTP API starts."""
+"""Finds the tenants whose office (ADA_OFFICE) has no reader, for doctor and for the log when the HTTP API starts."""
 
 import logging
 
@@ -13,7 +13,7 @@ _LOSS = "nobody gets what people write to no delivery and no bot"
 
 
 def unread_office(group: str, tenant: str, state: OfficeState) -> str:
-    """Return why nobody reads an office, and what is lost."""
+    """Return why an office has no reader, and what is lost."""
     why = {
         OfficeState.NO_GROUP: f"there is no group {group!r} in the tenant {tenant!r}",
         OfficeState.NO_MEMBERS: f"the group {group!r} has no members",
@@ -23,7 +23,7 @@ def unread_office(group: str, tenant: str, state: OfficeState) -> str:
 
 
 async def log_unread_offices(directory: Directory, settings: Settings) -> None:
-    """Warn of each tenant with a bot whose office nobody reads. Raises StoreError."""
+    """Log a warning for each tenant with a bot whose office has no reader. Raises StoreError."""
     for tenant in tenants_of_bots(settings) if settings.office else ():
         state = await state_of_office(directory, tenant, settings.office or "")
         is_needed = tenant == settings.bot_tenant or state is not OfficeState.NO_GROUP

@@ -228,8 +228,8 @@ class OptOuts:
         self._tenant = tenant
 
     async def is_asked(self, channel: str, address: str, text: str) -> bool:
-        """Return whether a text as a whole is STOP, or START of somebody who gets no messages in the channel. Of people
-        whom the directory does not know it is a text like any other. Raises StoreError.
+        """Return whether a text as a whole is STOP, or START of somebody who gets no messages in the channel. From a
+        person who is not in the directory it is a text like any other. Raises StoreError.
         """
         wanted = _wanted(text)
         user = None if wanted is None else await self._directory.users.by_contact(self._tenant, channel, address)

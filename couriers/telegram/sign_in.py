@@ -42,7 +42,7 @@ class Settings:
 
     @property
     def unread(self) -> str:
-        """What of people's messages to the account no process reads, in words for the operator."""
+        """A sentence for the operator if messages to the account are not read; "" if they are."""
         return "what people write to this bot is not read (docs/replies.md)" if self.bot_token else ""
 
     def address(self) -> tuple[str, int] | None:
