@@ -176,13 +176,13 @@ class Canceller:
             yield [(key, fields) for key, fields in zip(page, found, strict=True) if fields["tenant"] == tenant]
 
     async def _unfinished_keys(self, shard: int, tenant: str) -> list[HistoryKey]:
-        index, start, keys = KEYS["live"].at(shard, tenant), 0, list[HistoryKey]()
+        """Return the unfinished deliveries. A scan misses none of them when others end meanwhile, as ranks would."""
+        index, cursor, found = KEYS["live"].at(shard, tenant), "0", dict[str, None]()
         while True:
-            suffixes = await self._store.command("ZRANGE", index, start, start + _PAGE - 1)
-            keys += [HistoryKey.of(shard, suffix) for suffix in suffixes]
-            start += _PAGE
-            if len(suffixes) < _PAGE:
-                return keys
+            cursor, flat = await self._store.command("ZSCAN", index, cursor, "COUNT", _PAGE)
+            found |= dict.fromkeys(flat[::2])  # one may come twice
+            if str(cursor) == "0":
+                return [HistoryKey.of(shard, suffix) for suffix in found]
 
     async def _matching(
         self, page: Sequence[tuple[HistoryKey, HistoryFields]], selector: str, value: str

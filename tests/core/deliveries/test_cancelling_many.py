@@ -8,6 +8,8 @@ import pytest
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.errors import StoreUnavailable
+from core.model.history_key import HistoryKey
+from core.redis.connection import Word
 from core.redis.store import Argument, Store
 from tests.support.delivery_progress import statuses
 from tests.support.stack import HOUR, TENANT, Stack, order, people, person
@@ -22,6 +24,20 @@ class FailsOnce(Store):
         self.pages += name == "cancel_scheduled"
         replies = await super().run_each(name, list(calls)[: None if self.pages != 2 else 0])
         return replies if self.pages != 2 else [StoreUnavailable("gone")]
+
+
+class EndsMeanwhile(Store):
+    """A delivery ends after the first read of the unfinished ones."""
+
+    ended: HistoryKey | None = None
+    deliveries: Deliveries
+
+    async def command(self, *command: Word) -> Any:
+        reply = await super().command(*command)
+        if self.ended and f"live:{TENANT}" in str(command[1]):
+            key, self.ended = self.ended, None
+            await self.deliveries.cancel(key, TENANT)
+        return reply
 
 
 async def fill(stack: Stack, count: int) -> None:
@@ -51,4 +67,14 @@ async def test_a_repeat_after_a_fault_cancels_the_rest_and_counts_only_that(stac
     unfinished = await stack.redis.zcard(f"deliveries:{{0}}:live:{TENANT}")
     assert 0 < unfinished < 600
     assert await deliveries.cancel_by(TENANT, "tag", "exam") == unfinished
+    await store.close()
+
+
+async def test_a_delivery_that_ends_meanwhile_hides_no_other(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.deliveries.cancel._PAGE", 2)
+    keys = [(await stack.deliver(person(n), deliver_at=stack.now() + HOUR, tags=("exam",))).key for n in range(5)]
+    store = await EndsMeanwhile.open(stack.server.url)
+    store.deliveries, store.ended = stack.deliveries, keys[0]
+    assert await Deliveries(store, Channels(store)).cancel_by(TENANT, "tag", "exam") == 4
+    assert {(await stack.history(key)).state for key in keys} == {"cancelled"}
     await store.close()
