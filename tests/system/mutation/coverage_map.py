@@ -1,6 +1,7 @@
 """Which tests run which lines, and how long each takes: near-by tests run once under coverage, a context per test.
 
-It takes minutes, so it is kept by the file of tests, until that file or a file of code that its tests run changes.
+It takes minutes, so it is kept by the file of tests, until that file changes, or a file that is to be mutated and that
+its tests run: elsewhere an old map still names tests that run a line.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 
@@ -39,8 +40,10 @@ class Measured:
     seconds: dict[str, float]
     slow: list[str]
 
-    def is_current(self) -> bool:
-        return all((ROOT / file).exists() and _hash_of(ROOT / file) == known for file, known in self.files.items())
+    def is_current(self, mutated: Collection[str]) -> bool:
+        """Return whether the map is that of the file of tests, and of the files that are to be mutated."""
+        looked_at = (file for file in self.files if file in mutated or file.startswith("tests/"))
+        return all((ROOT / file).exists() and _hash_of(ROOT / file) == self.files[file] for file in looked_at)
 
     @classmethod
     def load(cls, path: Path) -> "Measured":
@@ -91,17 +94,17 @@ class CoverageMap:
         return chosen
 
     @classmethod
-    def of(cls, package: str, folder: str, place: Path, keep: Path) -> "CoverageMap":
+    def of(cls, package: str, folder: str, mutated: Collection[str], place: Path, keep: Path) -> "CoverageMap":
         """The lines of `package` that the tests of this folder run, in the copy of the repository at `place`.
 
-        Measures the files of tests of which `keep` has nothing, or something older than the code.
+        Measures the files of tests of which `keep` has nothing, or something older than the `mutated` files.
         """
         keep = keep / package.replace("/", ".")
         keep.mkdir(parents=True, exist_ok=True)
         files = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("test_*.py"))
         stored = {file: keep / f"{file.replace('/', '.')}.json" for file in files}
         known = {file: Measured.load(path) for file, path in stored.items() if path.exists()}
-        missing = [file for file in files if file not in known or not known[file].is_current()]
+        missing = [file for file in files if file not in known or not known[file].is_current(mutated)]
         slow = [test for file in missing if file in known for test in known[file].slow]
         for file, measured in (measure(package, missing, slow, place) if missing else {}).items():
             stored[file].write_text(json.dumps(asdict(measured)))
@@ -132,6 +135,7 @@ def measure(package: str, files: Sequence[str], slow: Sequence[str], place: Path
     with tempfile.TemporaryDirectory() as folder:
         data, durations = Path(folder) / "coverage", Path(folder) / "durations.json"
         words = [f"--cov={package}", "--cov-context=test", "--cov-report=", "-q", "--no-header", "--timeout", "60"]
+        words += ["-n", str(min(len(files), os.cpu_count() or 1))]
         words += ["-p", "tests.system.mutation.durations", f"--durations-to={durations}"]
         words += [word for test in slow for word in ("--deselect", test)]
         environment = {**os.environ, "COVERAGE_FILE": str(data), "PYTHONPATH": str(place)}

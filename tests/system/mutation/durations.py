@@ -24,6 +24,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     path = session.config.getoption("--durations-to")
-    if path:
+    if path and not hasattr(session.config, "workerinput"):  # the controller of xdist gets the reports of all workers
         passed = [test for test in _SECONDS if test not in _NOT_PASSED]
         Path(path).write_text(json.dumps({"seconds": _SECONDS, "passed": passed}))

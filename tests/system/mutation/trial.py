@@ -35,7 +35,9 @@ class Trials:
     def run(self, mutants: Sequence[Mutant]) -> Iterator[Verdict]:
         """The verdicts, in the order in which they are known."""
         with copy_of_repository() as place:
-            covered = CoverageMap.of(self._package, nearby_tests(self._package), place, self._keep / "coverage")
+            mutated = {mutant.file for mutant in mutants}
+            nearby, keep = nearby_tests(self._package), self._keep / "coverage"
+            covered = CoverageMap.of(self._package, nearby, mutated, place, keep)
             trials = [self._trial(mutant, covered) for mutant in mutants]
             yield from (Verdict(one.mutant.name, "no test runs this line", "0") for one in trials if not one.tests)
             with_tests = [one for one in trials if one.tests]
