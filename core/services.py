@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from core.answers import AnswerLinks, Answers
+from core.answers import AnswerLinks, Answers, OpenQuestions
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.live import LiveEvents
@@ -39,6 +39,7 @@ class Services:
     jobs: Jobs
     answers: Answers
     answer_links: AnswerLinks
+    questions: OpenQuestions
     threads: Threads
     relay: Relay
     preferences: Preferences
@@ -68,6 +69,7 @@ class Services:
             jobs=Jobs(store),
             answers=answers,
             answer_links=AnswerLinks(store, answers),
+            questions=OpenQuestions(store),
             threads=threads,
             relay=Relay(threads, sending, directory, channels, policy),
             preferences=Preferences(store, directory),

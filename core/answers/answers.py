@@ -1,4 +1,4 @@
-"""Answers to the questions of deliveries: pressed or entered on behalf, read, closed.
+"""Answers to the questions of deliveries: pressed or entered on behalf, and read.
 
 Called by `core.updates.answer_worker` and by `delivery/`.
 """
@@ -16,14 +16,15 @@ from core.answers.tokens import AnswerTokens
 from core.answers.values import read_value
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_plan, load_recipients
 from core.deliveries.histories.parcels import Entry
-from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
+from core.deliveries.histories.projection import HistoryFields, channels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.directory import Directory
+from core.directory.departed import DepartedPeople
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, in_ms, to_ms
 from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
-from core.model.history_key import HistoryKey, Id, person_key
+from core.model.history_key import HistoryKey, person_key
 from core.model.json_form import compact_json
 from core.model.people import User, id_text
 from core.model.question import (
@@ -121,13 +122,14 @@ _FIELDS = (
 
 
 class Answers:
-    """Counts answers, and closes questions. Methods raise StoreError."""
+    """Counts answers. Methods raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._reader = HistoryReader(store)
         self._tokens = AnswerTokens(store)
         self._users = Directory(store).users
+        self._departed = DepartedPeople(store)
 
     async def press(
         self, tenant: str, channel: str, address: str, token: str, event: str, chat: str = ""
@@ -289,98 +291,6 @@ class Answers:
         known = next((one for one in people if str(one.id) == str(user.id)), None)
         return known or StoredRecipient(-1, user.id, [0] * len(asked.channels))
 
-    async def close(self, key: HistoryKey, tenant: str, *, only_due: bool = False) -> bool:
-        """Close the question of a delivery; return False if it was closed before, or with `only_due` is not due. Raises
-        NotFound QUESTION_NOT_FOUND.
-        """
-        if key.shard >= self._store.shards:
-            raise no_question()
-        result = await self._store.run("close_answers", key.shard, key.suffix, tenant, int(only_due))
-        if result == "missing":
-            raise no_question()
-        return bool(result == "closed")
-
-    async def reopen(self, key: HistoryKey, tenant: str, until: datetime | None = None) -> bool:
-        """Open a closed question again; return False if it is open. `until`: when it closes by itself. Raises NotFound
-        QUESTION_NOT_FOUND, Conflict QUESTION_CANCELLED.
-        """
-        if key.shard >= self._store.shards:
-            raise no_question()
-        result = await self._store.run("reopen_answers", key.shard, key.suffix, tenant, to_ms(until) if until else 0)
-        if result == "missing":
-            raise no_question()
-        if result == "cancelled":
-            raise Conflict("QUESTION_CANCELLED", "The delivery was cancelled, and so was its question.")
-        return bool(result == "reopened")
-
-    async def ask_next(self, key: HistoryKey, tenant: str, wave: int = 0) -> tuple[str, int]:
-        """Ask further people, where the question needs a number of confirmations. `wave`: which one comes by time, 0
-        after somebody has declined. Returns asked and how many people, or why not: again, closed, unsent, enough.
-        Raises NotFound QUESTION_NOT_FOUND.
-        """
-        result, *people = await self._store.run("ask_wave", key.shard, key.suffix, tenant, wave)
-        if result == "missing":
-            raise no_question()
-        return result, int(people[0]) if people else 0
-
-    async def remind(self, key: HistoryKey, tenant: str, wave: int = 0, by: str = "") -> tuple[str, int]:
-        """Remind those whose question is open. `wave`: which reminder, 0 for the next one; `by`: who wants it, "" if it
-        was planned. Returns reminded and how many people, or why not: again, closed, unsent, enough. Raises NotFound
-        QUESTION_NOT_FOUND.
-        """
-        if not wave:
-            fields = await self._reader.fields(key, tenant)
-            wave = len(waves_of(fields["answers_reminders"])) + 1
-        if key.shard >= self._store.shards:
-            raise no_question()
-        unwanted = await self._unwanted(key, tenant)
-        result, *people = await self._store.run("remind", key.shard, key.suffix, tenant, wave, by, *unwanted)
-        if result == "missing":
-            raise no_question()
-        return result, int(people[0]) if people else 0
-
-    async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
-        """Return `channel:number` of each recipient that by now wants no messages there, is blocked, for all messages
-        or for a child, or is asked about none but children that have an answer or were deleted.
-        """
-        try:
-            fields = await self._reader.fields(key, tenant)
-        except NotFound:
-            return []
-        recipients = await self._reader.recipients(key, fields)
-        people = await self._users.lookup(tenant, [one.id for one in recipients])
-        children = list({str(child.id): child.id for one in recipients for child in one.children}.values())
-        known = dict(zip(map(str, children), await self._users.lookup(tenant, children), strict=True))
-        asked = {child.number: str(child.id) for one in recipients for child in one.asked_children}
-        over = await self._without_answer_to_come(key, tenant, asked, known)
-        found = []
-        for one, user in zip(recipients, people, strict=True):
-            is_barred = any(_bars(known[str(child.id)], id_text(one.id)) for child in one.children)
-            is_barred |= bool(one.asked_children) and all(child.number in over for child in one.asked_children)
-            left = channels_of(fields) if is_barred or (user and user.blocked) else user.opt_out if user else ()
-            found += [f"{channel}:{one.number}" for channel in left]
-        return found
-
-    async def _without_answer_to_come(
-        self, key: HistoryKey, tenant: str, asked: Mapping[int, str], known: Mapping[str, User | None]
-    ) -> set[int]:
-        """Return the rows of children that have an answer or were deleted, if any was. `asked`: row → id; `known`: id →
-        the child in the directory.
-        """
-        unknown = {number: name for number, name in asked.items() if known[name] is None}
-        gone = {number for number, name in unknown.items() if await self._was_deleted(tenant, name)}
-        if not gone:
-            return gone
-        rows = await self._reader.read_fields(key, [row_field(number) for number in asked])
-        return gone | {number for number in asked if rows[row_field(number)]}
-
-    async def _was_deleted(self, tenant: str, person: Id) -> bool:
-        """Return whether a person was deleted, and not merged into another one. It is known as long as its messages can
-        be replied to.
-        """
-        key = KEYS["closed_inbox"].at(self._store.shard_of(f"{tenant}:{person}"), tenant, id_text(person))
-        return bool(await self._store.command("EXISTS", key))
-
     async def record(
         self,
         asked: AskedRecipient,
@@ -423,9 +333,9 @@ class Answers:
 
     async def _check_guardian(self, asked: AskedRecipient, child: AskedChild) -> None:
         (user,) = await self._users.lookup(asked.tenant, [child.id])
-        if user is None and await self._was_deleted(asked.tenant, child.id):
+        if user is None and await self._departed.was_deleted(asked.tenant, child.id):
             raise _person_deleted()
-        if _bars(user, id_text(asked.recipient.id)):
+        if is_barred_by(user, id_text(asked.recipient.id)):
             raise Forbidden("ANSWER_NOT_YOURS", "This guardian is blocked for the child.")
 
     async def find(self, shard: int, code: str, number: int, *more: str) -> AskedRecipient:
@@ -460,8 +370,8 @@ def written_value(question: Question, text: str) -> tuple[str, str]:
     return found
 
 
-def _bars(child: User | None, guardian: str) -> bool:
-    """Return whether a guardian gets nothing about a child."""
+def is_barred_by(child: User | None, guardian: str) -> bool:
+    """Return whether a guardian gets nothing about a child: it is blocked for it."""
     return child is not None and guardian in child.blocked_guardians
 
 

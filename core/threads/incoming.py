@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import blake2b
 
@@ -18,7 +19,7 @@ from core.model.history_key import HistoryKey, Id
 from core.model.people import User
 from core.queue import Attempt, QueueClient
 from core.redis.store import Store
-from core.threads.relay import Written
+from core.threads.files import ThreadFile
 from core.threads.threads import ReplyRoute
 from core.updates.events import (
     CONFIRMED,
@@ -45,6 +46,31 @@ class RepliedDelivery(Struct, frozen=True):
     sender: Sender
     recipient: Id
     name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
+    many files cannot be passed on; `attachments`: those that can. `next_file`: when its author may send another one,
+    None for now. `corrects`: it is an edit of an earlier message. `is_unverified`: somebody else may have written it.
+    `is_mailed`: it came by mail, so a machine may answer what Ada says about it. `small_pictures`: how many of a
+    signature were left out.
+    """
+
+    event: str
+    text: str
+    files: int = 0
+    corrects: bool = False
+    attachments: Sequence[ThreadFile] = ()
+    next_file: timedelta | None = None
+    is_unverified: bool = False
+    is_mailed: bool = False
+    small_pictures: int = 0
+
+    @property
+    def digest(self) -> str:
+        words = [self.text, *(one.id for one in self.attachments)]
+        return blake2b("\0".join(words).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 class Incoming(Struct, frozen=True):
@@ -156,6 +182,11 @@ def asked_in(event: Event) -> ReceivedMessage | None:
 def a_week_before(store: Store) -> int:
     """Return the ms of the store's clock a week ago."""
     return int(time.time() * 1000) + store.clock_offset_ms - _WEEK_MS
+
+
+def guest_id(way: ReplyRoute) -> str:
+    """Return the id of an account of which nothing else is known."""
+    return f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
 
 
 def way_of(event: Event) -> ReplyRoute:

@@ -5,13 +5,11 @@ relayed message names its thread, so a reply to it comes back to the thread.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 
 from core.deliveries.channels import Channels
 from core.directory import Directory
-from core.directory.offices import READING_ROLES, is_read, readers_of_office
 from core.errors import Conflict
 from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
@@ -19,11 +17,11 @@ from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending, SendingPolicy
 from core.sentence import say
-from core.threads.files import ThreadFile
+from core.threads.incoming import Written
+from core.threads.readers import InboxReaders
 from core.threads.threads import (
     OFFICE,
     STAFF,
-    USER,
     Added,
     Colleague,
     Correspondent,
@@ -43,34 +41,9 @@ ADDRESSES, SECOND = "addresses", "second"
 """Why a message waits for its author: it has addresses in it, or a colleague answers, too. Both name what is held."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A message as a person has written it. `event`: names it, without spaces; a repeat has the same one. `files`: how
-    many files cannot be passed on; `attachments`: those that can. `next_file`: when its author may send another one,
-    None for now. `corrects`: it is an edit of an earlier message. `is_unverified`: somebody else may have written it.
-    `is_mailed`: it came by mail, so a machine may answer what Ada says about it. `small_pictures`: how many of a
-    signature were left out.
-    """
-
-    event: str
-    text: str
-    files: int = 0
-    corrects: bool = False
-    attachments: Sequence[ThreadFile] = ()
-    next_file: timedelta | None = None
-    is_unverified: bool = False
-    is_mailed: bool = False
-    small_pictures: int = 0
-
-    @property
-    def digest(self) -> str:
-        words = [self.text, *(one.id for one in self.attachments)]
-        return blake2b("\0".join(words).encode(errors="replace"), digest_size=16).hexdigest()
-
-
 class Relay:
     """One per process. `policy`: when the readers of inboxes get what was written, and which office answers in a group
-    chat. Methods raise StoreError.
+    chat. `readers`: who they are. Methods raise StoreError.
     """
 
     def __init__(
@@ -87,6 +60,7 @@ class Relay:
         self._sending = sending
         self._directory = directory
         self._channels = channels
+        self.readers = InboxReaders(threads, directory)
 
     async def to_inbox(
         self,
@@ -110,7 +84,7 @@ class Relay:
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
         opening = self._hours.of(tenant).next_opening(datetime.now(UTC))
         topic = self._topic(added.thread, tenant, inbox, person)
-        found = [topic] if topic and await self._contacts_for_replies(topic) else await self.readers(tenant, inbox)
+        found = [topic] if topic and await self._contacts_for_replies(topic) else await self.readers.of(tenant, inbox)
         for reader in found if not added.is_muted else ():
             if id_text(reader.id) != id_text(person.id):
                 await self._send_to_reader(tenant, reader, added, person, written, quote, opening)
@@ -232,7 +206,7 @@ class Relay:
         """Ask a reader of an office whose colleague is answering, or has answered meanwhile; the button sends the
         message.
         """
-        name, first = await self.name_of_reader(thread.tenant, colleague.id), ""
+        name, first = await self.readers.name_of(thread.tenant, colleague.id), ""
         if colleague.has_answered:
             newest = (await self._threads.find(thread.tenant, thread.id)).newest
             first = _shortened(newest.text) if newest else ""
@@ -256,66 +230,6 @@ class Relay:
         """Tell a person that it gets messages in a channel again, or no more."""
         text = [say("opt_out_started" if gets_messages else "opt_out_stopped", user.locale)]
         await self._send(tenant, "", user.id, {way.channel: [way.address]}, text, f"opt-out.{event}")
-
-    async def readers(self, tenant: str, inbox: Inbox) -> Sequence[User]:
-        """Return who reads an inbox, as far as the directory knows them: of an office its members, except students."""
-        if inbox.kind == USER:
-            owner = await self._owner_of(tenant, inbox)
-            return [owner] if owner and not owner.blocked else []
-        (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-        return (await readers_of_office(self._directory, tenant, inbox.id) if group else None) or []
-
-    async def reads(self, tenant: str, inbox: Inbox, user: User) -> bool:
-        """Return whether a person reads an inbox."""
-        if not _may_read(inbox, user):
-            return False
-        if inbox.kind == OFFICE:
-            return await self._directory.groups.has_member(tenant, inbox.id, user.id)
-        owner = user if inbox.id == id_text(user.id) else await self._owner_of(tenant, inbox)
-        return owner is not None and id_text(owner.id) == id_text(user.id)
-
-    async def is_abandoned(self, tenant: str, inbox: Inbox) -> bool:
-        """Return whether nobody reads an inbox any more: its person was deleted or is blocked, its group is gone, or
-        all its members are students or blocked. That of a person that the directory has never known, and of a group
-        without members, is read by a program.
-        """
-        if inbox.kind == OFFICE:
-            return not await is_read(self._directory, tenant, inbox.id)
-        owner = await self._owner_of(tenant, inbox)
-        return owner.blocked if owner else await self._threads.heir_of(tenant, inbox.id) is not None
-
-    async def _owner_of(self, tenant: str, inbox: Inbox) -> User | None:
-        """Return the person of an inbox, or the one into which it was merged."""
-        (user,) = await self._directory.users.lookup(tenant, [inbox.id])
-        if user is None and (heir := await self._threads.heir_of(tenant, inbox.id)):
-            (user,) = await self._directory.users.lookup(tenant, [heir])
-        return user
-
-    async def inboxes_of(self, tenant: str, user: User) -> Sequence[Inbox]:
-        """Return the inboxes that a person reads: its own, and of those of people who were merged into it and of its
-        offices each that has got something.
-        """
-        own = Inbox(USER, id_text(user.id))
-        inherited = [Inbox(USER, one) for one in await self._threads.inherited(tenant, user.id)]
-        groups = await self._directory.groups.with_member(tenant, user.id)
-        offices = [one for group in groups if _may_read(one := Inbox(OFFICE, id_text(group.id)), user)]
-        return [own, *[one for one in (*inherited, *offices) if await self._has_something(tenant, one, user)]]
-
-    async def _has_something(self, tenant: str, inbox: Inbox, user: User) -> bool:
-        return await self._threads.has_any(tenant, inbox) and await self.reads(tenant, inbox, user)
-
-    async def name_of_reader(self, tenant: str, reader: Id) -> str:
-        """Return the name of a reader for colleagues."""
-        (user,) = await self._directory.users.lookup(tenant, [reader])
-        return (user.name if user else None) or str(reader)
-
-    async def title_of(self, tenant: str, inbox: Inbox, locale: str) -> str:
-        """Return the name of an inbox for people."""
-        if inbox.kind == OFFICE:
-            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
-            return (group.title if group else None) or say("reply_office", locale)
-        owner = await self._owner_of(tenant, inbox)
-        return (owner.name if owner else None) or inbox.id
 
     async def _send_to_reader(
         self,
@@ -345,7 +259,7 @@ class Relay:
         self, tenant: str, inbox: Inbox, person: Correspondent, way: ReplyRoute, added: Added, opening: datetime
     ) -> None:
         """Notify a person, once a day, that its reader gets its words when the office hours begin."""
-        name = await self.title_of(tenant, inbox, person.locale)
+        name = await self.readers.title_of(tenant, inbox, person.locale)
         day = f"{opening:%d.%m}" if person.locale == "ru" else f"{opening.day} {opening:%B}"
         text = [say("reply_closed", person.locale, name=name, at=f"{day}, {opening:%H:%M}")]
         repeat = f"closed.{added.thread}.{datetime.now(opening.tzinfo):%d}"
@@ -364,7 +278,8 @@ class Relay:
     ) -> None:
         said = []
         if added.message.number == 1 and not is_closed:
-            said.append(say("reply_passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
+            name = await self.readers.title_of(tenant, inbox, person.locale)
+            said.append(say("reply_passed", person.locale, name=name))
         if written.files:
             said.append(say("reply_lost_files", person.locale, files=written.files))
         if written.next_file:
@@ -457,14 +372,10 @@ class Relay:
 
     async def _name_of_staff(self, thread: Thread, author: User | None) -> str:
         """Return the name before an answer; a program answers in the name of the inbox."""
-        title = await self.title_of(thread.tenant, thread.inbox, thread.person.locale)
+        title = await self.readers.title_of(thread.tenant, thread.inbox, thread.person.locale)
         if author is None or not author.name:
             return title
         return f"{author.name} ({title})" if thread.inbox.kind == OFFICE else author.name
-
-
-def _may_read(inbox: Inbox, user: User) -> bool:
-    return inbox.kind == USER or user.role in READING_ROLES
 
 
 def person_of(user: User | None, fallback: Id, name: str | None) -> Correspondent:

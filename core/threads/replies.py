@@ -12,7 +12,6 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from urllib.parse import quote as percent_encoded
 
 from core.admission.actions import ActionLog, OperatorAction
@@ -22,49 +21,48 @@ from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.directory.preferences import OptOuts
 from core.errors import Forbidden, NotFound, QuotaExceeded, Refused
-from core.model.clock import from_ms
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER
-from core.model.history_key import HistoryKey
 from core.model.people import DEFAULT_LOCALE, User, id_text
-from core.queue import Attempt, NewTask, QueueClient, Result, Suspend, Worker, own_name
-from core.redis.keys import KEYS
+from core.queue import Attempt, QueueClient, Result, Suspend, Worker
 from core.redis.store import Store
 from core.sentence import say
 from core.threads.files import LONGEST, ThreadFiles, fetchable, typed_names
-from core.threads.incoming import Incoming, IncomingReplies, RepliedDelivery, forwards, reply_name, way_of, written_of
+from core.threads.incoming import (
+    Incoming,
+    IncomingReplies,
+    RepliedDelivery,
+    Written,
+    forwards,
+    guest_id,
+    reply_name,
+    way_of,
+    written_of,
+)
 from core.threads.limits import MOST, ReplyLimits
 from core.threads.merging import MERGED, ThreadMerger
-from core.threads.relay import ADDRESSES, SECOND, Relay, Written, person_of
-from core.threads.threads import OFFICE, USER, Added, Correspondent, Inbox, Thread, Threads
+from core.threads.programs import ReplyPrograms
+from core.threads.relay import ADDRESSES, SECOND, Relay, person_of
+from core.threads.threads import OFFICE, USER, Correspondent, Inbox, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
 from core.updates.events import (
     CONFIRMED,
     REPLIES_TUBE,
     SEND_REPLY,
-    TUBE,
     TYPED,
     Event,
     decode,
-    encode,
     is_for_topic,
-    lane_of,
     message_of,
     replies_tube,
     sends_reply,
 )
-from core.updates.events import person_of as event_person
 from core.updates.ingress import GATHERED
 from core.uploads import Uploads
-from core.webhooks.event_reader import put_message
 from core.webhooks.registry import Webhooks
-from core.webhooks.webhook import EventType, ReplyData
 
 log = logging.getLogger(__name__)
 
-SOURCE = "threads"
-"""Where the events come from that replies are for a bot."""
-_WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 50
 HELD = "held:"
@@ -96,7 +94,7 @@ class ReplyWorker:
         webhooks: Webhooks | None = None,
     ) -> None:
         self._client = client
-        self._webhooks = webhooks
+        self._programs = ReplyPrograms(store, client, webhooks)
         self._directory = directory
         self._threads = threads
         self._relay = relay
@@ -234,7 +232,7 @@ class ReplyWorker:
         inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
         if about.replies == REPLIES_OFF:
             await self._refuse(reply, person)
-        elif await self._relay.is_abandoned(reply.tenant, inbox):
+        elif await self._relay.readers.is_abandoned(reply.tenant, inbox):
             await self._to_office(reply, about, person)
         else:
             await self._pass_on(reply, inbox, person, about)
@@ -260,11 +258,11 @@ class ReplyWorker:
         writer = author.id if author else about.recipient
         if not reply.is_in_topic and id_text(thread.person.id) == id_text(writer):
             person = person_of(author, thread.person.id, thread.person.name)
-            if await self._relay.is_abandoned(tenant, thread.inbox):
+            if await self._relay.readers.is_abandoned(tenant, thread.inbox):
                 await self._to_office(reply, None, person)
             else:
                 await self._pass_on(reply, thread.inbox, person)
-        elif author and reply.is_answer and await self._relay.reads(tenant, thread.inbox, author):
+        elif author and reply.is_answer and await self._relay.readers.reads(tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
         elif reply.is_in_topic:
             await self._relay.report_outsider(thread, reply.written.event)
@@ -290,7 +288,7 @@ class ReplyWorker:
         thread = await self._threads.find(reply.tenant, thread_id)
         if author is None or id_text(thread.person.id) == id_text(author.id):
             await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
-        elif await self._relay.reads(reply.tenant, thread.inbox, author):
+        elif await self._relay.readers.reads(reply.tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
         else:
             raise _no_reader()
@@ -340,10 +338,9 @@ class ReplyWorker:
         a notice; what belongs to no message at all stays with the bots.
         """
         way = reply.way
-        stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
-        person = person or person_of(reply.author, stranger, None)
+        person = person or person_of(reply.author, guest_id(way), None)
         office = Inbox(OFFICE, self._office)
-        if not self._office or await self._relay.is_abandoned(reply.tenant, office):
+        if not self._office or await self._relay.readers.is_abandoned(reply.tenant, office):
             log.info("%s: a message belongs to no inbox that is read, and there is no office", way.channel)
             await self._refuse(reply, person)
         else:
@@ -364,40 +361,8 @@ class ReplyWorker:
             most, next_file = await self._limits.files_left(tenant, person.id, written.event, reply.event)
             written = replace(await self._with_files(reply, most), next_file=next_file)
             added = await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
-            await self._notify_webhooks(tenant, inbox, added, key)
-            await self._notify_bot(reply, inbox, added, about)
+            await self._programs.notify(reply, inbox, added, about)
             await self._note_passed_on(reply, added.thread)
-
-    async def _notify_webhooks(self, tenant: str, inbox: Inbox, added: Added, about: HistoryKey | None) -> None:
-        if self._webhooks is None:
-            return
-        one, at = added.message, from_ms(added.message.at)
-        place = added.thread, str(inbox), one.number, one.by, one.channel
-        data = ReplyData(*place, about.id if about else None, one.files, at, len(one.attachments), one.is_unverified)
-        name = f"{added.thread} {one.number}"
-        await put_message(self._webhooks, self._client.queue, tenant, EventType.REPLY, name, at, data)
-
-    async def _notify_bot(self, reply: Incoming, inbox: Inbox, added: Added, about: RepliedDelivery | None) -> None:
-        """Put a reply as an event of a bot with triggers for replies, once for a reply."""
-        tenant, key = reply.tenant, KEYS["reply_bots"].at(int(added.thread.partition(".")[0]))
-        if not await self._store.command("SISMEMBER", key, tenant):
-            return
-        of_delivery = {"delivery_id": about.key.id, "delivery_text": about.text} if about else {}
-        event = {
-            "id": f"{added.thread}.{added.message.number}",
-            "source": SOURCE,
-            "kind": "reply",
-            "channel": reply.way.channel,
-            "user_id": reply.way.address,
-            "chat_id": reply.way.address,
-            "event_text": reply.written.text,
-            "event_date": from_ms(added.message.at).isoformat(),
-            "thread_id": added.thread,
-            "thread_inbox": str(inbox),
-            **of_delivery,
-        }
-        task = NewTask(encode(event), tenant, lane=own_name(tenant, lane_of(event)), user=event_person(event))
-        await self._client.queue.put_once(TUBE, task, source=SOURCE, name=own_name(tenant, event["id"]))
 
     async def _is_held(self, reply: Incoming, author: Correspondent) -> bool:
         """Return whether a reply waits for its author, who has typed an address and is asked about it."""
@@ -408,7 +373,7 @@ class ReplyWorker:
             await self._relay.refuse_addresses(reply.tenant, author, reply.way)
             await self._note_refused(reply.tenant, reply.event)
         elif found:
-            await self._hold(reply, ADDRESSES)
+            await self._held.hold_reply(reply, ADDRESSES)
             await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
             await self._note_held(reply, ADDRESSES)
         return bool(found)
@@ -421,14 +386,10 @@ class ReplyWorker:
             return False
         colleague = await self._threads.claim_answer(thread, author.id, sends=True)
         if colleague:
-            await self._hold(reply, SECOND)
+            await self._held.hold_reply(reply, SECOND)
             await self._relay.ask_about_second_answer(thread, author, reply.way, reply.written, colleague)
             await self._note_held(reply, SECOND)
         return colleague is not None
-
-    async def _hold(self, reply: Incoming, why: str) -> None:
-        source = {"reply_message_id": reply.source.reference} if reply.source else {}
-        await self._held.hold(reply.tenant, reply.way, f"{why}.{reply.written.event}", {**reply.event, **source})
 
     async def _note_held(self, reply: Incoming, why: str) -> None:
         """Note what an edit of a held message replaces, once its author was asked: a repeat before that asks again."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from core.directory.departed import DepartedPeople
 from core.errors import NotFound, malformed_cursor
 from core.model.clock import in_ms, to_ms
 from core.model.history_key import Id
@@ -35,10 +36,6 @@ _SEARCHED = 500
 
 _KEPT_MS = timedelta(days=400) // timedelta(milliseconds=1)
 """As in add_to_thread, unless the settings of the store say otherwise."""
-_RETENTION_MS, _REPLIED_TO_MS = (timedelta(days=days) // timedelta(milliseconds=1) for days in (30, 90))
-"""Of a history, unless the settings of the store say otherwise, and for how long its messages can be replied to then:
-as in lua/threads/modules/received.lua.
-"""
 _OVERLAP_MS = timedelta(days=1) // timedelta(milliseconds=1)
 ANSWERING = timedelta(minutes=1)
 """For so long a reader of an office is said to be answering."""
@@ -148,10 +145,11 @@ class Added(NamedTuple):
 
 
 class Threads:
-    """One per process. Methods raise StoreError."""
+    """One per process. `departed`: who reads the inboxes of people who are gone. Methods raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.departed = DepartedPeople(store)
         self._uploads = Uploads(store)
 
     def id_of(self, tenant: str, inbox: Inbox, person: Id) -> str:
@@ -310,7 +308,7 @@ class Threads:
     async def all_of(self, tenant: str, person: Id) -> set[str]:
         """Return the ids of the threads that go with a person: its own, and those of the inboxes that it reads."""
         found = set(await self.of_person(tenant, person))
-        for owner in [*await self.inherited(tenant, person), id_text(person)]:
+        for owner in [*await self.departed.inherited(tenant, person), id_text(person)]:
             cursor: str | None = ""
             while cursor is not None:
                 page, cursor = await self.page(tenant, Inbox(USER, owner), cursor or None, _AT_ONCE)
@@ -328,21 +326,7 @@ class Threads:
                 person = compact_json(msgspec.structs.replace(found.person, id=kept))
                 await self._store.run("move_thread", _shard_of(thread), thread, person)
             await self._store.command("SREM", self._key_of_person(tenant, other), member)
-        for one in [*await self.inherited(tenant, other), id_text(other)]:
-            await self._store.command("SADD", self._key("inherited_inboxes", tenant, kept), one)
-            await self._store.command("SET", self._key("inbox_heir", tenant, one), id_text(kept))
-        await self._store.command("DEL", self._key("inherited_inboxes", tenant, other))
-
-    async def inherited(self, tenant: str, person: Id) -> list[str]:
-        """Return the ids of the people who were merged into a person: it reads their inboxes, too."""
-        return sorted(await self._store.command("SMEMBERS", self._key("inherited_inboxes", tenant, person)))
-
-    async def heir_of(self, tenant: str, person: Id) -> str | None:
-        """Return the id of the person into which one was merged; "" if it was deleted, None if it was neither."""
-        heir = await self._store.command("GET", self._key("inbox_heir", tenant, person))
-        if heir is None and await self._store.command("GET", self._key("closed_inbox", tenant, person)):
-            return ""
-        return None if heir is None else str(heir)
+        await self.departed.note_merged(tenant, kept, other)
 
     async def forget(self, tenant: str, person: Id) -> None:
         """Delete the threads of a person that is deleted, and those of the inboxes that it reads alone, with their
@@ -350,21 +334,12 @@ class Threads:
         """
         await self._forget_all(tenant, await self._members(tenant, person))
         await self._store.command("DEL", self._key_of_person(tenant, person))
-        for owner in [*await self.inherited(tenant, person), id_text(person)]:
-            await self._close(tenant, owner)
+        for owner in [*await self.departed.inherited(tenant, person), id_text(person)]:
+            await self.departed.note_deleted(tenant, owner)
             own = Inbox(USER, owner)
             while found := [f"{one.id} {own}" for one in (await self.page(tenant, own, None, _AT_ONCE))[0]]:
                 await self._forget_all(tenant, found)
-        await self._store.command("DEL", self._key("inherited_inboxes", tenant, person))
-
-    async def _close(self, tenant: str, owner: Id) -> None:
-        """Note that an inbox has no owner any more, for as long as its messages can be replied to."""
-        settings = KEYS["settings"].at(self._store.shard_of(f"{tenant}:{owner}"))
-        kept = await self._store.command("HMGET", settings, "retention_ms", "answers_ms")
-        retention = max(int(kept[0] or _RETENTION_MS), int(kept[1] or 0))
-        key = self._key("closed_inbox", tenant, owner)
-        await self._store.command("SET", key, "1", "PX", retention + _REPLIED_TO_MS)
-        await self._store.command("DEL", self._key("inbox_heir", tenant, owner))
+        await self.departed.forget_inherited(tenant, person)
 
     async def _forget_all(self, tenant: str, members: Sequence[str]) -> None:
         for one in members:
@@ -384,10 +359,7 @@ class Threads:
         return sorted(await self._store.command("SMEMBERS", self._key_of_person(tenant, person)))
 
     def _key_of_person(self, tenant: str, person: Id) -> str:
-        return self._key("threads_of", tenant, person)
-
-    def _key(self, name: str, tenant: str, person: Id) -> str:
-        return KEYS[name].at(self._store.shard_of(f"{tenant}:{person}"), tenant, id_text(person))
+        return KEYS["threads_of"].at(self._store.shard_of(f"{tenant}:{person}"), tenant, id_text(person))
 
     async def _read(self, tenant: str, thread: str) -> Thread | None:
         found = _ID.fullmatch(thread)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from core.model.clock import in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.threads.incoming import Incoming
 from core.threads.threads import ReplyRoute
 from core.updates.events import Event, decode, encode
 
@@ -67,6 +68,11 @@ class HeldReplies:
         key = self._key(tenant, way)
         await self._store.command("HSET", key, name, encode(event))
         await self._store.command("PEXPIRE", key, in_ms(_KEPT))
+
+    async def hold_reply(self, reply: Incoming, why: str) -> None:
+        """Keep a reply with what it quotes. `why`: its author is asked."""
+        source = {"reply_message_id": reply.source.reference} if reply.source else {}
+        await self.hold(reply.tenant, reply.way, f"{why}.{reply.written.event}", {**reply.event, **source})
 
     async def find(self, tenant: str, way: ReplyRoute, name: str) -> Event | None:
         """Return what this account has written under the name; None if it is no longer kept."""

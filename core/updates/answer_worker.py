@@ -18,7 +18,7 @@ from itertools import count
 import msgspec
 
 from core.admission import quotas
-from core.answers import AnswerNumbers, Answers
+from core.answers import AnswerNumbers, Answers, OpenQuestions
 from core.answers.answers import AskedRecipient
 from core.answers.copies import Copies
 from core.answers.numbers import TextMeaning
@@ -78,6 +78,7 @@ class AnswerWorker:
         self._quiet_hours = quiet_hours or TenantQuietHours()
         self._store = store
         self._answers = Answers(store)
+        self._questions = OpenQuestions(store)
         self._notices = QuestionNotices(store, client, self._quiet_hours)
         self._numbers = AnswerNumbers(store, self._answers)
         self._copies = Copies(store, self._answers)
@@ -132,7 +133,7 @@ class AnswerWorker:
         if moved := quiet_hours.moved(now) if quiet_hours else None:
             return Retry(moved - now, error="quiet hours")
         try:
-            ask = self._answers.remind if task.kind == REMIND else self._answers.ask_next
+            ask = self._questions.remind if task.kind == REMIND else self._questions.ask_next
             result, people = await ask(key, task.tenant, int(wave))
             log.info("question of %s: %s %s: %s, %d people", key.id, task.kind, wave, result, people)
         except NotFound:
@@ -247,7 +248,7 @@ class AnswerWorker:
 
     async def _close(self, key: HistoryKey, tenant: str) -> None:
         try:
-            await self._answers.close(key, tenant, only_due=True)
+            await self._questions.close(key, tenant, only_due=True)
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
 

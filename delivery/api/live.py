@@ -78,7 +78,7 @@ async def _shown(
         async for event_id, change in changes:
             inbox = Inbox.parse(change.message.inbox) if change.message else None
             try:
-                if person is None or inbox is None or await relay.reads(request.tenant, inbox, person):
+                if person is None or inbox is None or await relay.readers.reads(request.tenant, inbox, person):
                     yield event_id, change
             except StoreError:
                 yield event_id, LiveChange(change.number, REREAD)

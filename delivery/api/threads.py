@@ -22,8 +22,8 @@ from core.model.history_key import Id
 from core.model.people import User, id_text
 from core.threads import Inbox, Thread, ThreadMessage
 from core.threads.files import ThreadFiles, as_words
+from core.threads.incoming import Written
 from core.threads.limits import ReplyLimits
-from core.threads.relay import Written
 from core.threads.threads import ANSWERING, USER, Colleague
 from core.threads.typed_addresses import typed_addresses
 from core.uploads import not_found
@@ -341,7 +341,7 @@ async def _check_reader(request: ApiRequest, inbox: Inbox) -> None:
     INBOX_NOT_YOURS, REASON_MISSING.
     """
     person, key = request.identity.person, request.key
-    if person and await request.services.core.relay.reads(request.tenant, inbox, person):
+    if person and await request.services.core.relay.readers.reads(request.tenant, inbox, person):
         return
     may_read = person.role == ADMIN if person else key.permits("admin") or "inspect" in key.scopes
     if not may_read:
@@ -355,7 +355,7 @@ async def _check_reader(request: ApiRequest, inbox: Inbox) -> None:
 
 async def _reader(request: ApiRequest, reader: str) -> ThreadPerson | None:
     return (
-        ThreadPerson(reader, await request.services.core.relay.name_of_reader(request.tenant, reader))
+        ThreadPerson(reader, await request.services.core.relay.readers.name_of(request.tenant, reader))
         if reader
         else None
     )
@@ -365,7 +365,7 @@ async def _own_inboxes(request: ApiRequest) -> Sequence[InboxView]:
     person, services = request.identity.person, request.services.core
     if person is None:
         return []
-    inboxes = await services.relay.inboxes_of(request.tenant, person)
+    inboxes = await services.relay.readers.inboxes_of(request.tenant, person)
     titles = [await _title(request, one, person) for one in inboxes]
     counts = [await services.threads.count_unread(request.tenant, one) for one in inboxes]
     return [InboxView(str(one), title, n) for one, title, n in zip(inboxes, titles, counts, strict=True)]
@@ -373,7 +373,7 @@ async def _own_inboxes(request: ApiRequest) -> Sequence[InboxView]:
 
 async def _title(request: ApiRequest, inbox: Inbox, reader: User) -> str:
     """Return the title of an inbox for its reader; that of a person merged into the reader has its former id."""
-    title = await request.services.core.relay.title_of(request.tenant, inbox, reader.locale)
+    title = await request.services.core.relay.readers.title_of(request.tenant, inbox, reader.locale)
     is_inherited = inbox.kind == USER and inbox.id != id_text(reader.id)
     return f"{title} ({inbox.id})" if is_inherited else title
 

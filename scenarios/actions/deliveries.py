@@ -150,7 +150,7 @@ async def _remind(context: Context, user: User, press: StatusPress) -> Ending:
     """Remind those who have not answered. Raises Conflict QUIET_HOURS, NotFound QUESTION_NOT_FOUND."""
     services, key, language = context.services, press.key(user.id), language_of(user.locale)
     services.core.sending.check_quiet_hours(Caller(services.tenant, person=user))
-    result, people = await services.core.answers.remind(key, services.tenant, by=id_text(user.id))
+    result, people = await services.core.questions.remind(key, services.tenant, by=id_text(user.id))
     code = sentence("reminded", count=people) if result == "reminded" else sentence("reminded_nobody")
     history = await services.core.deliveries.read(key, services.tenant, limit=1)
     return completed(_told(history, in_language(code, language)))
@@ -159,7 +159,7 @@ async def _remind(context: Context, user: User, press: StatusPress) -> Ending:
 async def _close(context: Context, user: User, press: StatusPress) -> Ending:
     """Close the question; a second press changes nothing. Raises NotFound QUESTION_NOT_FOUND."""
     services, key, language = context.services, press.key(user.id), language_of(user.locale)
-    await services.core.answers.close(key, services.tenant)
+    await services.core.questions.close(key, services.tenant)
     history = await services.core.deliveries.read(key, services.tenant, limit=1)
     await say(context, status_message(history, language, services.timezone), "", context.event)
     return completed(_told(history, in_language(sentence("question_closed"), language)))

@@ -10,7 +10,7 @@ from core.orders import Caller, Order
 from core.orders.order import Addressee
 from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
-from core.threads.relay import Written
+from core.threads.incoming import Written
 from core.threads.threads import ReplyRoute
 from tests.couriers.telegram_provider import TelegramProvider, provider
 from tests.support.stack import QUICK, TENANT, Stack

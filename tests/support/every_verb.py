@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from core.admission.actions import ActionLog, OperatorAction
 from core.admission.quotas import Quotas
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.answers.answers import AnsweredMessage
 from core.answers.numbers import AnswerNumbers
 from core.deliveries.channels import StoredAccounts
@@ -292,14 +292,15 @@ async def _call_answer_verbs(stack: Stack) -> None:
     question = Question(AnswerKind.CONFIRM, [option], "en")
     accepted = await stack.deliver(person(1), question=question)
     answers = Answers(stack.store)
+    questions = OpenQuestions(stack.store)
     await answers.enter(accepted.key, TENANT, "1", "yes", "anna", "event")
-    await answers.remind(accepted.key, TENANT)
+    await questions.remind(accepted.key, TENANT)
     shown = AnsweredMessage("echo", 0, 1)
     await AnswerNumbers(stack.store).reserve(TENANT, "echo", "p1", accepted.key, question, 0, shown)
-    await answers.ask_next(accepted.key, TENANT)
+    await questions.ask_next(accepted.key, TENANT)
     await stack.store.run("free_place", accepted.key.shard, accepted.key.suffix, "i1", 0)
-    await answers.close(accepted.key, TENANT)
-    await answers.reopen(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
+    await questions.reopen(accepted.key, TENANT)
     received = ReceivedMessage("5", accepted.key, 0)
     await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])
     await ReceivedMessages(stack.store).quoted(TENANT, "echo", "p1", "5")

@@ -236,7 +236,7 @@ async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamRespon
 
 async def close(request: PlainRequest) -> Response:
     """Close the question of a delivery. A repeat changes nothing."""
-    await request.services.core.answers.close(request.senders_history_key, request.tenant)
+    await request.services.core.questions.close(request.senders_history_key, request.tenant)
     asked, _ = await _asked(request)
     assert asked.answers
     return Response(QuestionTotals(AnswerCounts.of(asked.answers)))
@@ -249,7 +249,7 @@ async def reopen(request: Request[ReopenRequest | None, NoParameters]) -> Respon
     until = request.time(given, "until")
     if until and until <= datetime.now(UTC):
         raise Invalid("UNTIL_PAST", f"{write_time(until)} has passed.", "until")
-    await request.services.core.answers.reopen(request.senders_history_key, request.tenant, until)
+    await request.services.core.questions.reopen(request.senders_history_key, request.tenant, until)
     asked, _ = await _asked(request)
     assert asked.answers
     return Response(QuestionTotals(AnswerCounts.of(asked.answers)))
@@ -259,7 +259,7 @@ async def remind(request: PlainRequest) -> Response:
     """Remind those who have not answered."""
     _, question = await _asked(request)
     request.services.core.sending.check_quiet_hours(request.caller)
-    result, people = await request.services.core.answers.remind(
+    result, people = await request.services.core.questions.remind(
         request.senders_history_key, request.tenant, by=_who(request)
     )
     match result:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.answers import AnswerLinks, Answers, AnswerTokens
+from core.answers import AnswerLinks, Answers, AnswerTokens, OpenQuestions
 from core.answers.copies import Copies
 from core.answers.tokens import is_anonymous_token
 from core.errors import Conflict
@@ -73,10 +73,11 @@ async def test_the_buttons_of_a_question_that_is_opened_again_are_counted_withou
 
 async def test_results_are_shown_after_the_closing_and_from_five_answers_on(asked: Asked) -> None:
     answers = Answers(asked.stack.store)
+    questions = OpenQuestions(asked.stack.store)
     few, enough = await survey(asked, "ynyy."), await asked.stack.deliver(
         *[person(n, "nobody") for n in range(1, 7)], channels=("nobody",), question=ANONYMOUS
     )  # fmt: skip
-    await answers.close(few.key, TENANT)
+    await questions.close(few.key, TENANT)
     totals = (await asked.history(few)).answers
     assert totals
     assert (totals.withheld, totals.options, totals.states[AnswerState.ANSWERED]) == (True, {}, 4)
@@ -90,7 +91,7 @@ async def test_results_are_shown_after_the_closing_and_from_five_answers_on(aske
     totals = (await asked.history(enough)).answers
     assert totals
     assert (totals.withheld, totals.options) == (True, {})
-    await answers.close(enough.key, TENANT)
+    await questions.close(enough.key, TENANT)
     totals = (await asked.history(enough)).answers
     assert totals
     assert (totals.withheld, totals.options) == (False, {"yes-key": 1, "no-key": 4})

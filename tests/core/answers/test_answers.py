@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.directory import Directory
 from core.errors import NotFound
 from core.model.clock import to_ms
@@ -208,9 +208,9 @@ async def test_a_question_closes_at_its_time_by_hand_and_when_all_have_confirmed
         return answers is not None and answers.closed_at > 0
 
     await until(is_closed)
-    by_hand, answers = await asked.ask(COMING, person(2, BOT)), Answers(asked.stack.store)
-    assert await answers.close(by_hand.key, TENANT)
-    assert not await answers.close(by_hand.key, TENANT)
+    by_hand, questions = await asked.ask(COMING, person(2, BOT)), OpenQuestions(asked.stack.store)
+    assert await questions.close(by_hand.key, TENANT)
+    assert not await questions.close(by_hand.key, TENANT)
     assert await asked.totals(by_hand) == {"silent": 1}
     signed = Question(READ.kind, READ.options, "ru", change=False)
     by_all = await asked.ask(signed, person(3, BOT), person(4, BOT))
@@ -225,11 +225,11 @@ async def test_the_closing_removes_the_buttons_and_the_sender_gets_one_result(as
     await Directory(stack.store).users.create(TENANT, User(7, "Anna", contacts={BOT: ["100007"]}))
     accepted = await asked.ask(COMING, *(person(number, BOT) for number in (1, 2, 9)), sender=sender)
     await asked.press("p1", asked.button("p1", 0))
-    answers = Answers(stack.store)
-    await answers.remind(accepted.key, TENANT)
+    questions = OpenQuestions(stack.store)
+    await questions.remind(accepted.key, TENANT)
     await until(lambda: len([one for one in asked.courier.attempted if one.address == "p2"]) == 2)
-    await answers.close(accepted.key, TENANT)
-    await answers.close(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
 
     def unbuttoned() -> list[tuple[str, str]]:
         return sorted(
@@ -352,7 +352,7 @@ async def test_the_stream_of_events_goes_on_until_the_closing(asked: Asked) -> N
     await until(lambda: ("", "end") in seen)
     await asked.press("p1", asked.button("p1", 1))
     await asked.press("p2", asked.button("p2", 0))
-    await Answers(asked.stack.store).close(accepted.key, TENANT)
+    await OpenQuestions(asked.stack.store).close(accepted.key, TENANT)
     await asyncio.wait_for(following, 60)
     before = [("1", "read"), ("1", "yes"), ("2", "sent")]
     assert sorted(seen[:3]) == before
@@ -440,17 +440,17 @@ async def days_left(stack: Stack, accepted: Accepted) -> int:
 @pytest.mark.parametrize("kept", [7, 400])
 async def test_answers_are_kept_for_a_time_of_their_own_after_the_closing(asked: Asked, kept: int) -> None:
     await configure(asked.stack.store, 30 * DAY, answers_retention=kept * DAY)
-    stack, answers = asked.stack, Answers(asked.stack.store)
+    stack, questions = asked.stack, OpenQuestions(asked.stack.store)
     accepted = await asked.ask(COMING, person(1, BOT))
     plain = await stack.deliver(person(2, BOT), channels=(BOT,))
     await stack.finished(plain.key)
     assert [await days_left(stack, one) for one in (accepted, plain)] == [kept, 30]
     stack.advance_clock(5 * DAY)
-    assert await answers.close(accepted.key, TENANT)
+    assert await questions.close(accepted.key, TENANT)
     assert await days_left(stack, accepted) == kept, "counted from the closing, not from the sending"
-    assert await answers.reopen(accepted.key, TENANT, stack.now() + 50 * DAY)
+    assert await questions.reopen(accepted.key, TENANT, stack.now() + 50 * DAY)
     assert await days_left(stack, accepted) == kept + 50, "an open question is not dropped"
-    assert await answers.close(accepted.key, TENANT)
+    assert await questions.close(accepted.key, TENANT)
     assert await days_left(stack, accepted) == kept
 
 

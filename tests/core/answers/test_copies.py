@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import AnswerLinks, Answers, AnswerTokens
+from core.answers import AnswerLinks, Answers, AnswerTokens, OpenQuestions
 from core.answers.copies import Copies, Copy
 from core.deliveries.histories.encoding import load_plan
 from core.deliveries.histories.reader import HistoryReader
@@ -164,16 +164,16 @@ async def test_a_deleted_person_has_no_copy(screens: Screens) -> None:
 
 
 async def test_a_question_that_is_opened_again_shows_its_buttons_and_takes_answers(screens: Screens) -> None:
-    accepted, answers = await screens.ask(2), Answers(screens.stack.store)
+    accepted, questions = await screens.ask(2), OpenQuestions(screens.stack.store)
     await screens.press(BOT, "p1", 0, "e1")
     await screens.show((BOT, "p1", "ref-p1", YES), (VK, "p1", "ref-p1", YES))
-    assert not await answers.reopen(accepted.key, TENANT)
-    await answers.close(accepted.key, TENANT)
+    assert not await questions.reopen(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
     await screens.show(*[(channel, address, f"ref-{address}", ()) for channel in (BOT, VK) for address in ("p1", "p2")])
     await screens.press(VK, "p2", 1, "e2")
     await until(lambda: (VK, "p2", "ref-p2", NO) in screens.changes)
     screens.changes.clear()
-    assert await answers.reopen(accepted.key, TENANT)
+    assert await questions.reopen(accepted.key, TENANT)
     shown = [(channel, to, f"ref-{to}", labels) for channel in (BOT, VK) for to, labels in (("p1", YES), ("p2", NO))]
     await until(lambda: set(shown) <= set(screens.changes))
     screens.changes.clear()
@@ -186,7 +186,7 @@ async def test_a_question_that_is_opened_again_shows_its_buttons_and_takes_answe
         0,
         {"yes": 1, "no": 1},
     )
-    await answers.close(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
     await until(lambda: len([one for one in screens.changes if not one[3]]) == 4)
 
 
@@ -213,10 +213,11 @@ async def test_each_of_many_gets_its_own_buttons_again(screens: Screens) -> None
 async def test_after_the_closing_no_message_shows_buttons_of_a_late_answer(screens: Screens) -> None:
     accepted, store = await screens.ask(), screens.stack.store
     answers = Answers(store)
+    questions = OpenQuestions(store)
     await answers.enter(accepted.key, TENANT, "1", "yes", "dean", "e1")
     copies = Copies(store, answers)
     assert {one.channel for one in await copies.of(accepted.key, 0, "")} == {BOT, VK}
-    await answers.close(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
     assert await copies.of(accepted.key, 0, "") == []
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.answers.copies import Copies
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.directory import Directory
@@ -148,8 +148,9 @@ async def test_the_closing_leaves_the_totals_in_the_chat_and_a_member_may_wait_f
     await press(asked, "100001", 1, "e3")
     await until(lambda: "100002" in asked.courier.addresses)
     answers = Answers(asked.stack.store)
+    questions = OpenQuestions(asked.stack.store)
     await answers.enter(accepted.key, TENANT, "1", "no", "dean", "e4")
-    await answers.close(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
     await until(lambda: changes(asked)[-1:] == [["I go · 1", "I do not · 1"]])
     assert [] not in changes(asked)
     assert (await press(asked, "100003", 0, "e5")).text == "Closed. Your answer is noted as late."

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from core.answers import AnswerLinks, Answers
+from core.answers import AnswerLinks, Answers, OpenQuestions
 from core.answers.copies import Copies
 from core.answers.tokens import AnswerTokens
 from core.answers.values import answer_text
@@ -119,10 +119,10 @@ async def test_two_answers_for_a_child_are_a_conflict_and_of_a_consent_no_counts
 async def test_who_has_no_child_without_an_answer_is_not_reminded(asked: Asked) -> None:
     accepted = await asked.ask(COMING, OLGA, PAVEL)
     await asked.press("pavel", asked.button("pavel", YES))
-    answers = Answers(asked.stack.store)
-    assert await answers.remind(accepted.key, TENANT) == ("reminded", 1)
+    questions = OpenQuestions(asked.stack.store)
+    assert await questions.remind(accepted.key, TENANT) == ("reminded", 1)
     await asked.press("olga", asked.button("olga", VERA_YES), "e9")
-    assert await answers.remind(accepted.key, TENANT) == ("reminded", 0)
+    assert await questions.remind(accepted.key, TENANT) == ("reminded", 0)
 
 
 async def test_a_final_question_closes_with_the_last_child_and_a_later_answer_is_late_or_refused(asked: Asked) -> None:
@@ -158,7 +158,7 @@ async def test_who_is_blocked_for_a_child_meanwhile_neither_answers_nor_gets_any
     await asked.press("pavel", asked.button("pavel", NO))
     assert asked.texts[-1] == "Этот вопрос задан не вам."
     assert (await states(asked, accepted))[161] == "open"
-    assert await Answers(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    assert await OpenQuestions(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
 
     async def is_left_out() -> bool:
         olga, pavel = (await asked.stack.history(later.key)).recipients
@@ -183,7 +183,7 @@ async def test_for_a_child_that_is_deleted_nobody_answers_and_nobody_is_reminded
     await asked.press("olga", asked.button("olga", VERA_YES))
     assert (await states(asked, accepted))["v"] == "open"
     assert asked.texts[-1] == "Не учтено: данные этого человека удалены."
-    assert await Answers(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 0)
+    assert await OpenQuestions(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 0)
 
 
 async def test_the_words_of_an_answer_go_with_the_person_and_the_figures_stay(asked: Asked) -> None:

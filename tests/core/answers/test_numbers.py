@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Answers
+from core.answers import OpenQuestions
 from core.model.clock import to_ms
 from core.model.content import Button, Content, Limits
 from core.model.delivery import Accepted
@@ -123,7 +123,7 @@ async def test_a_bare_yes_counts_for_the_only_open_question_and_otherwise_they_a
         "Pool?: 3 - I swim, 4 - I do not",
     ]
     assert await phones.answer_of(second) is None
-    await Answers(phones.stack.store).close(first.key, TENANT)
+    await OpenQuestions(phones.stack.store).close(first.key, TENANT)
     await phones.write("no")
     await phones.answers(second, "no", "", "text")
     assert (await phones.answer_of(first)) == ("yes", "но опоздаю", "text")
@@ -131,7 +131,7 @@ async def test_a_bare_yes_counts_for_the_only_open_question_and_otherwise_they_a
 
 async def test_a_late_answer_is_told_and_its_number_is_not_given_to_another_question_for_a_day(phones: Phones) -> None:
     first = await phones.ask(COMING)
-    await Answers(phones.stack.store).close(first.key, TENANT)
+    await OpenQuestions(phones.stack.store).close(first.key, TENANT)
     await phones.ask(SWIM, text="Pool?")
     assert phones.texts()[1] == "Pool?\nReply 3 - I swim, 4 - I do not"
     await phones.write("1")

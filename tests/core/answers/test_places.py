@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.queue import QueueClient
@@ -126,7 +126,7 @@ async def test_the_place_of_a_person_whose_data_are_deleted_goes_to_who_has_wait
     for number in (1, 2, 3, 4):
         await choose(stack, accepted, number, "yes")
     if is_closed:
-        await Answers(stack.store).close(accepted.key, TENANT)
+        await OpenQuestions(stack.store).close(accepted.key, TENANT)
     for person in ("3", "1", "1", "5"):
         await stack.deliveries.of_person.erase(TENANT, person)
     history = await stack.history(accepted.key)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 import msgspec
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.deliveries.histories.parcels import outcome_field
 from core.deliveries.histories.projection import waves_of
 from core.directory import Directory
@@ -108,7 +108,7 @@ async def test_a_reminder_comes_in_the_hours_that_its_recipient_wants(stack: Sta
     accepted = await stack.deliver(daily, person(2), question=PLAIN)
     await stack.finished(accepted.key)
     stack.advance_clock(timedelta(hours=2))
-    assert await Answers(stack.store).remind(accepted.key, TENANT, by="anna") == ("reminded", 2)
+    assert await OpenQuestions(stack.store).remind(accepted.key, TENANT, by="anna") == ("reminded", 2)
     await until(lambda: is_reminded(stack, accepted, {2: [(1, Status.SENT, None)]}))
     stack.advance_clock(timedelta(hours=22))
     await stack.tick()
@@ -134,7 +134,7 @@ async def test_who_answers_while_a_reminder_is_under_way_gets_none(stack: Stack,
     await stack.courier(courier, replace(QUICK, concurrency=1))
     accepted = await stack.deliver(person(1), person(2), question=PLAIN)
     await stack.finished(accepted.key)
-    assert await Answers(stack.store).remind(accepted.key, TENANT, by="anna") == ("reminded", 2)
+    assert await OpenQuestions(stack.store).remind(accepted.key, TENANT, by="anna") == ("reminded", 2)
     await until(
         lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: [(1, Status.SKIPPED, Reason.ANSWERED)]})
     )
@@ -155,7 +155,7 @@ async def test_a_reminder_that_is_tried_again_does_not_reach_who_has_answered_me
     await stack.courier(courier)
     accepted = await stack.deliver(person(1), question=PLAIN)
     await stack.finished(accepted.key)
-    await Answers(stack.store).remind(accepted.key, TENANT)
+    await OpenQuestions(stack.store).remind(accepted.key, TENANT)
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SKIPPED, Reason.ANSWERED)]}))
     assert len(texts(courier, "p1")) == 2
     await stack.audit()
@@ -180,7 +180,7 @@ async def test_a_reminder_without_a_reply_is_no_crash_although_its_person_answer
     await stack.courier(FakeCourier(respond=respond), replace(QUICK, concurrency=1))
     accepted = await stack.deliver(person(1), person(2), question=PLAIN)
     await stack.finished(accepted.key)
-    await Answers(stack.store).remind(accepted.key, TENANT)
+    await OpenQuestions(stack.store).remind(accepted.key, TENANT)
     unknown: list[tuple[int, Status, str | None]] = [(1, Status.UNKNOWN, Reason.ANSWER_LOST)]
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: unknown}))
     assert reminders == ["p1", "p2", "p1"]
@@ -189,20 +189,20 @@ async def test_a_reminder_without_a_reply_is_no_crash_although_its_person_answer
 
 async def test_a_reminder_by_hand_is_one_step_and_has_its_limits(stack: Stack) -> None:
     await stack.courier(FakeCourier())
-    answers = Answers(stack.store)
+    questions = OpenQuestions(stack.store)
     accepted = await stack.deliver(person(1), question=PLAIN)
     await stack.finished(accepted.key)
-    results = await asyncio.gather(*(answers.remind(accepted.key, TENANT, wave=1) for _ in range(5)))
+    results = await asyncio.gather(*(questions.remind(accepted.key, TENANT, wave=1) for _ in range(5)))
     assert sorted(result for result, _ in results) == ["again"] * 4 + ["reminded"]
     for wave in (2, 3):
-        assert await answers.remind(accepted.key, TENANT) == ("reminded", 1), wave
-    assert await answers.remind(accepted.key, TENANT) == ("enough", 0)
+        assert await questions.remind(accepted.key, TENANT) == ("reminded", 1), wave
+    assert await questions.remind(accepted.key, TENANT) == ("enough", 0)
     closed = await stack.deliver(person(1), question=PLAIN)
     await stack.finished(closed.key)
-    await answers.close(closed.key, TENANT)
-    assert await answers.remind(closed.key, TENANT) == ("closed", 0)
+    await questions.close(closed.key, TENANT)
+    assert await questions.remind(closed.key, TENANT) == ("closed", 0)
     planned = await stack.deliver(person(1), question=PLAIN, deliver_at=stack.now() + timedelta(hours=1))
-    assert await answers.remind(planned.key, TENANT) == ("unsent", 0)
+    assert await questions.remind(planned.key, TENANT) == ("unsent", 0)
 
 
 async def test_quiet_hours_move_a_planned_reminder(stack: Stack) -> None:
@@ -227,7 +227,7 @@ async def test_a_person_is_reminded_once_in_the_first_channel_that_has_reached_i
         await stack.courier(courier)
     accepted = await stack.deliver(person(1, "echo", "vk"), person(2, "vk"), channels=("echo", "vk"), question=PLAIN)
     await stack.finished(accepted.key)
-    await Answers(stack.store).remind(accepted.key, TENANT)
+    await OpenQuestions(stack.store).remind(accepted.key, TENANT)
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: [(1, Status.SENT, None)]}))
     assert [len(texts(courier, "p1")) for courier in couriers] == [2, 1]
     await stack.audit()
@@ -242,7 +242,7 @@ async def test_who_has_opted_out_or_is_blocked_gets_no_reminder(stack: Stack) ->
     await stack.finished(accepted.key)
     await users.update(TENANT, 1, UserChange(opt_out=("echo",)))
     await users.update(TENANT, 2, UserChange(blocked=True))
-    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    assert await OpenQuestions(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
     await until(lambda: is_reminded(stack, accepted, {3: [(1, Status.SENT, None)]}))
 
 
@@ -256,7 +256,7 @@ async def test_who_blocks_the_bot_after_the_question_stays_open_and_is_reached_n
     accepted = await stack.deliver(person(1), question=PLAIN)
     await stack.finished(accepted.key)
     blocked.add("p1")
-    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    assert await OpenQuestions(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
     await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.FAILED, Reason.BLOCKED)]}))
     later = await stack.deliver(person(1), question=PLAIN)
     await stack.finished(later.key)
@@ -272,7 +272,7 @@ async def test_a_reminder_that_could_not_be_sent_ends_with_its_question(stack: S
     accepted = await stack.deliver(person(1), question=msgspec.structs.replace(PLAIN, until=until_ms))
     await stack.finished(accepted.key)
     await stack.stop(runtime)
-    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    assert await OpenQuestions(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
     await pass_time(stack, hours=2, minutes=1)
     assert await stack.take("echo") == []
 
@@ -283,7 +283,7 @@ async def test_a_deleted_person_gets_no_reminder(stack: Stack) -> None:
     accepted = await stack.deliver(person(1), question=PLAIN)
     await stack.finished(accepted.key)
     await stack.stop(runtime)
-    await Answers(stack.store).remind(accepted.key, TENANT)
+    await OpenQuestions(stack.store).remind(accepted.key, TENANT)
     await stack.deliveries.of_person.erase(TENANT, "1")
     again = FakeCourier()
     await stack.courier(again)
@@ -298,7 +298,7 @@ async def test_the_audit_finds_a_reminder_of_who_had_answered_and_one_too_many(s
     await stack.finished(accepted.key)
     await answer(stack, accepted, 1)
     stack.advance_clock(timedelta(minutes=1))
-    assert await Answers(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
+    assert await OpenQuestions(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
     await until(lambda: is_reminded(stack, accepted, {2: [(1, Status.SENT, None)]}))
     history, command = str(accepted.key), stack.store.command
     outcomes = KEYS["outcomes"].at(accepted.key.shard, accepted.key.suffix)

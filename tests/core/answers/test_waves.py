@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.model.delivery import Accepted
 from core.model.hours import QuietHours, TenantQuietHours
 from core.model.question import AnswerKind, Need, Option, Question
@@ -30,6 +30,7 @@ class Waves:
         self.asked = asked
         self.accepted = accepted
         self.answers = Answers(asked.stack.store)
+        self.questions = OpenQuestions(asked.stack.store)
 
     async def have_asked(self, *numbers: int) -> None:
         """Wait until these people were asked, and see that they were asked in their order, and that the next waits."""
@@ -66,10 +67,10 @@ async def test_who_declines_is_followed_at_once_until_enough_have_confirmed(aske
     await waves.have_asked(1, 2, 3)
     await waves.press(2, 0)
     await waves.press(3, 0)
-    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("enough", 0)
+    assert await waves.questions.ask_next(waves.accepted.key, TENANT, 1) == ("enough", 0)
     await waves.press(3, 1)  # withdraws
     await waves.have_asked(1, 2, 3, 4)
-    await waves.answers.close(waves.accepted.key, TENANT)
+    await waves.questions.close(waves.accepted.key, TENANT)
     history = await asked.stack.finished(waves.accepted.key)
     outcomes = [one.outcomes[BOT] for one in history.recipients]
     assert [one.status for one in outcomes[4:]] == [Status.SKIPPED] * 4
@@ -83,11 +84,11 @@ async def test_each_wave_asks_as_many_as_are_missing(asked: Asked) -> None:
     await waves.press(2, 0)
     asked.stack.advance_clock(timedelta(hours=1, seconds=1))
     await waves.have_asked(1, 2, 3)
-    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("again", 0)
+    assert await waves.questions.ask_next(waves.accepted.key, TENANT, 1) == ("again", 0)
     asked.stack.advance_clock(timedelta(hours=1, seconds=1))
     await waves.have_asked(1, 2, 3, 4)
-    await waves.answers.close(waves.accepted.key, TENANT)
-    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 3) == ("closed", 0)
+    await waves.questions.close(waves.accepted.key, TENANT)
+    assert await waves.questions.ask_next(waves.accepted.key, TENANT, 3) == ("closed", 0)
     await asked.stack.finished(waves.accepted.key)
 
 
@@ -104,7 +105,7 @@ async def test_who_is_about_to_be_asked_is_left_out_when_enough_have_confirmed(s
     waves = Waves(Asked(stack, FakeCourier(BOT)), await stack.deliver(
         *[person(number, BOT) for number in range(1, 5)], channels=(BOT,), question=NEEDED
     ))  # fmt: skip
-    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("asked", 2)
+    assert await waves.questions.ask_next(waves.accepted.key, TENANT, 1) == ("asked", 2)
     for number in ("1", "2"):
         await waves.answers.enter(waves.accepted.key, TENANT, number, "yes", "anna", f"e{number}")
     courier = FakeCourier(BOT, shows=SHOWS)
@@ -122,7 +123,7 @@ async def test_a_cancelled_question_asks_nobody_else(asked: Asked) -> None:
     await asked.stack.deliveries.cancel(waves.accepted.key, TENANT)
     history = await asked.stack.finished(waves.accepted.key)
     assert [one.outcomes[BOT].status for one in history.recipients[2:]] == [Status.CANCELLED] * 6
-    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("closed", 0)
+    assert await waves.questions.ask_next(waves.accepted.key, TENANT, 1) == ("closed", 0)
 
 
 async def test_the_audit_finds_who_was_asked_before_its_turn(asked: Asked) -> None:
@@ -141,7 +142,7 @@ async def test_a_question_of_a_later_delivery_asks_in_waves_and_holds_up_no_othe
     other = await asked.stack.deliver(person(9, BOT), channels=(BOT,), deliver_at=later)
     await waves_of(asked, people=3, deliver_at=later)
     closed = await waves_of(asked, people=3, deliver_at=later)
-    await closed.answers.close(closed.accepted.key, TENANT)
+    await closed.questions.close(closed.accepted.key, TENANT)
     asked.stack.advance_clock(timedelta(minutes=31))
     await asked.stack.finished(other.key)
     await asked.stack.finished(closed.accepted.key)
@@ -156,9 +157,9 @@ async def test_a_question_of_a_later_delivery_asks_in_waves_and_holds_up_no_othe
 async def test_a_question_that_is_opened_again_asks_nobody_whose_turn_had_not_come(asked: Asked) -> None:
     waves = await waves_of(asked, people=4)
     await waves.have_asked(1, 2)
-    await waves.answers.close(waves.accepted.key, TENANT)
-    await waves.answers.reopen(waves.accepted.key, TENANT)
+    await waves.questions.close(waves.accepted.key, TENANT)
+    await waves.questions.reopen(waves.accepted.key, TENANT)
     await asked.stack.finished(waves.accepted.key)
     await waves.press(1, 1)
-    assert await waves.answers.ask_next(waves.accepted.key, TENANT, 1) == ("asked", 0)
+    assert await waves.questions.ask_next(waves.accepted.key, TENANT, 1) == ("asked", 0)
     assert [one.address for one in asked.courier.attempted] == ["p1", "p2"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import AnswerNumbers, Answers
+from core.answers import AnswerNumbers, Answers, OpenQuestions
 from core.answers.values import read_value
 from core.deliveries.received import ReceivedMessages
 from core.model.clock import to_ms
@@ -124,7 +124,7 @@ async def test_a_hidden_answer_stands_in_no_reply_to_it(writers: Writers) -> Non
     accepted = await writers.ask(NUMBER, visible=AnswerVisibility.HIDDEN, change=False)
     await writers.write("4711")
     await writers.is_told("Ответ записан. Отправитель его не видит.")
-    await Answers(writers.stack.store).close(accepted.key, TENANT)
+    await OpenQuestions(writers.stack.store).close(accepted.key, TENANT)
     await writers.write("12", quotes="ref-p1")
     await writers.is_told("Приём ответов закончен. Записано: …")
     assert "4711" not in "".join(one.text for one in writers.couriers[BOT].attempted)

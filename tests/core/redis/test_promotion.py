@@ -13,7 +13,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from core.answers import Answers
+from core.answers import OpenQuestions
 from core.errors import StoreRefuses, StoreUnavailable
 from core.model.content import Feature
 from core.model.durability import Durability
@@ -175,7 +175,7 @@ async def test_presses_that_only_the_lost_primary_had_counted_are_counted_once_a
         await pair.lose_writes()
         await asked.press("p2", asked.button("p2"), "lost")
         assert await asked.totals(accepted) == {"answered": 2, "open": 1, "yes": 2}
-        assert await Answers(store).remind(accepted.key, TENANT) == ("reminded", 1)
+        assert await OpenQuestions(store).remind(accepted.key, TENANT) == ("reminded", 1)
         pair.primary.kill()
         pair.replica.resume()
         await pair.promote()
@@ -183,7 +183,7 @@ async def test_presses_that_only_the_lost_primary_had_counted_are_counted_once_a
         assert await asked.totals(accepted) == {"answered": 1, "open": 2, "yes": 1}
         await asked.press("p2", asked.button("p2"), "lost")  # the provider repeats what was not confirmed
         assert await asked.totals(accepted) == {"answered": 2, "open": 1, "yes": 2}
-        assert await Answers(store).remind(accepted.key, TENANT, 1) == ("reminded", 1)
+        assert await OpenQuestions(store).remind(accepted.key, TENANT, 1) == ("reminded", 1)
         await until(lambda: asked.courier.addresses.count("p3") > 1)
         reminded = [len(one.reminders) for one in (await stack.history(accepted.key)).recipients]
         assert reminded == [0, 0, 1]

@@ -43,10 +43,9 @@ from core.threads.files import (
     open_files_tube,
     type_of,
 )
-from core.threads.incoming import IncomingReplies
+from core.threads.incoming import IncomingReplies, Written
 from core.threads.limits import ReplyLimits
 from core.threads.metadata import without_metadata
-from core.threads.relay import Written
 from core.threads.threads import ThreadMessage
 from core.updates.bot_calls import calls_tube
 from core.updates.events import NO_ANSWER_TO, Event, Events, encode
@@ -299,12 +298,12 @@ async def test_the_members_of_an_office_read_it_together_but_no_student(school: 
     await school.write(OLGA, "Yes", quoted=school.last_to(OLGA))
     assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nYes"
     assert await school.said(thread) == [("person", "May I come?"), ("staff", "Yes")]
-    assert await school.core.relay.inboxes_of(TENANT, OLGA) == [Inbox("user", "8"), OFFICE]
-    assert await school.core.relay.inboxes_of(TENANT, BORIS) == [Inbox("user", "2")]
+    assert await school.core.relay.readers.inboxes_of(TENANT, OLGA) == [Inbox("user", "8"), OFFICE]
+    assert await school.core.relay.readers.inboxes_of(TENANT, BORIS) == [Inbox("user", "2")]
     await school.write(OLGA, "May I, too?", quoted=await school.send(OLGA, to=OLGA, replies="dean"))
     assert not any("May I, too?" in text for text in school.got(OLGA)), "nobody gets its own words"
     await school.core.directory.users.update(TENANT, 8, UserChange(blocked=True))
-    assert await school.core.relay.readers(TENANT, OFFICE) == []
+    assert await school.core.relay.readers.of(TENANT, OFFICE) == []
 
 
 async def test_who_reads_an_office_no_longer_answers_neither_by_a_quote_nor_by_an_edit_nor_by_a_button(
@@ -912,15 +911,15 @@ async def test_who_was_merged_with_a_sender_reads_and_answers_what_comes_to_its_
     assert "After" in school.courier.attempted[before].text
     assert school.courier.attempted[before].address == anna.contacts[BOT][0]
     (thread,) = await school.threads(Inbox("user", "anna-old"))
-    assert await school.core.relay.inboxes_of(TENANT, anna) == [ANNAS, thread.inbox]
-    assert not await school.core.relay.reads(TENANT, thread.inbox, OLGA)
+    assert await school.core.relay.readers.inboxes_of(TENANT, anna) == [ANNAS, thread.inbox]
+    assert not await school.core.relay.readers.reads(TENANT, thread.inbox, OLGA)
     await school.write(old, "Yes", quoted=first)  # its account is one of hers now
     assert school.got(MARIA)[-1] == "Anna Petrova отвечает:\nYes"
     await school.core.directory.users.create(TENANT, User("anna", "Anna", role="trainer"))
     await school.core.directory.users.merge(TENANT, "anna", 7)
     await school.core.threads.merge(TENANT, "anna", 7)
     anna = await school.core.directory.users.find(TENANT, "anna")
-    assert thread.inbox in await school.core.relay.inboxes_of(TENANT, anna)
+    assert thread.inbox in await school.core.relay.readers.inboxes_of(TENANT, anna)
     await school.core.threads.forget(TENANT, "anna")
     assert await school.threads(thread.inbox) == []
 

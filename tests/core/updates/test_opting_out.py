@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Answers
+from core.answers import OpenQuestions
 from core.directory import Directory
 from core.model.people import User, UserChange
 from core.model.question import AnswerKind, Question
@@ -76,9 +76,9 @@ async def test_who_opts_out_is_not_reminded_and_who_opts_in_is(stack: Stack, bot
     question = Question(AnswerKind.CONFIRM, (), "ru")
     accepted = await stack.deliver(person(1), person(2), question=question)
     await stack.finished(accepted.key)
-    answers = Answers(stack.store)
+    questions = OpenQuestions(stack.store)
     await changes(stack, opt_out=("echo",))
-    assert await answers.remind(accepted.key, TENANT) == ("reminded", 1)
+    assert await questions.remind(accepted.key, TENANT) == ("reminded", 1)
     await changes(stack, opt_out=())
-    assert await answers.remind(accepted.key, TENANT) == ("reminded", 2)
+    assert await questions.remind(accepted.key, TENANT) == ("reminded", 2)
     await until(lambda: len(both["echo"].attempted) == 5)

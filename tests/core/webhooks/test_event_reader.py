@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.errors import StoreUnavailable
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, Option, Question
@@ -324,6 +324,7 @@ async def test_answers_and_the_closing_of_a_question_are_sent(
 ) -> None:
     """Those of a webhook that is behind are made from the history."""
     stack, answers = installation.stack, Answers(installation.stack.store)
+    questions = OpenQuestions(installation.stack.store)
     await installation.courier()
     await installation.add(receiver, [EventType.ANSWER, EventType.CLOSED])
     await read_all(reader(installation))
@@ -332,7 +333,7 @@ async def test_answers_and_the_closing_of_a_question_are_sent(
     await stack.finished(accepted.key)
     for number, value in enumerate(("yes", "no")):
         await answers.enter(accepted.key, TENANT, "1", value, "anna", f"event{number}")
-    await answers.close(accepted.key, TENANT)
+    await questions.close(accepted.key, TENANT)
     if is_behind:
         await stack.redis.xtrim("events:{0}", maxlen=0, approximate=False)
         await pretend_last_read_long_ago(installation)

@@ -15,7 +15,7 @@ from core.orders import Addressee, Caller, OfficeChat, Order, SendingPolicy
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
 from core.threads import Inbox, ReplyWorker
-from core.threads.relay import Written
+from core.threads.incoming import Written
 from couriers.inbound import events_ingress
 from couriers.sending import Message, Sent, StoredIds
 from couriers.telegram_bot import courier as telegram_bot

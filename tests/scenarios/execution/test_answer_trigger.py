@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.queue import QueueClient
@@ -64,7 +64,7 @@ async def test_an_answer_and_its_change_begin_scenarios_once_each(asking: Instal
     await answer(asking, accepted, "1", "no", "e2")
     await until(lambda: len(replies(asking)) == 2)
     assert replies(asking) == ["Come in: I come yes answered on_behalf hello", "Noted: I stay"]
-    await Answers(asking.stack.store).close(accepted.key, TENANT)
+    await OpenQuestions(asking.stack.store).close(accepted.key, TENANT)
     await answer(asking, accepted, "2", "yes", "e3")
     await until(lambda: replies(asking)[2:] == ["Come in: I come yes late on_behalf hello"])
     await asking.stack.audit()

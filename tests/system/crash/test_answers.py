@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientError, ClientSession
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.directory import Directory
 from core.model.delivery import Accepted, Sender
 from core.model.people import User
@@ -128,7 +128,7 @@ async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_ne
         installation.sandbox.max.people.start(int(MAX.address(3)))
     await until(lambda: people.labels(1) and people.labels(2), within=WITHIN)
     link.block_requests(ENQUEUE)
-    await Answers(installation.core.store).close(accepted.key, TENANT)
+    await OpenQuestions(installation.core.store).close(accepted.key, TENANT)
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
@@ -196,7 +196,7 @@ async def test_a_process_killed_between_a_refusal_and_the_next_person_asks_one_p
     await installation.end_leases()
     await installation.start_api().ready()
     await until(lambda: len(asked()) == 2, within=WITHIN)
-    await Answers(installation.core.store).close(accepted.key, TENANT)
+    await OpenQuestions(installation.core.store).close(accepted.key, TENANT)
     await installation.finished(accepted)
     assert sorted(asked()) == [TELEGRAM_BOT.address(1), TELEGRAM_BOT.address(2)]
     await installation.audit()
@@ -300,6 +300,7 @@ async def test_places_and_the_closing_of_a_question_outlive_lost_primaries(
     """Each loss takes the last writes along: while people answer, while one withdraws, while the question is closed."""
     installation, blows = available_installation, ReplicaSetBlows(replica_set, seed, print, lambda promotion: None)
     store, answers = installation.core.store, Answers(installation.core.store)
+    questions = OpenQuestions(installation.core.store)
     await installation.start_api().ready()
     await installation.core.courier(FakeCourier(TELEGRAM_BOT.name, sent))
     contacts = {TELEGRAM_BOT.name: [TELEGRAM_BOT.address(9)]}
@@ -327,7 +328,7 @@ async def test_places_and_the_closing_of_a_question_outlive_lost_primaries(
     assert len(placed) == 3
     await asyncio.gather(blows.begin(), choose(placed[0], "no"))
     await until(lambda: told("Место освободилось"), within=WITHIN)
-    await asyncio.gather(blows.begin(), repeated(lambda: answers.close(accepted.key, TENANT)))
+    await asyncio.gather(blows.begin(), repeated(lambda: questions.close(accepted.key, TENANT)))
     await until(lambda: told("Приём ответов закончен"), within=WITHIN)
     await until(installation.is_empty, within=WITHIN)
     counts = (await installation.core.history(accepted.key)).answers

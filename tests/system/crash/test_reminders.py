@@ -4,7 +4,7 @@ sending: a planned reminder goes out once, and to nobody who has answered.
 
 import pytest
 
-from core.answers import Answers
+from core.answers import Answers, OpenQuestions
 from core.model.question import AnswerKind, Option, Question, Remind
 from core.model.states import Status
 from tests.support.stack import TENANT
@@ -53,7 +53,8 @@ async def test_a_killed_courier_doubles_no_reminder(installation: Installation, 
     before = (await installation.core.history(accepted.key)).recipients[0].outcomes
     link.block_replies()
     answers = Answers(installation.core.store)
-    assert await answers.remind(accepted.key, TENANT) == ("reminded", 1)
+    questions = OpenQuestions(installation.core.store)
+    assert await questions.remind(accepted.key, TENANT) == ("reminded", 1)
     await until(lambda: installation.copies(channel).total() == 2)
     courier.kill()
     link.cut()

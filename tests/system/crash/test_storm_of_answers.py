@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from core.answers import Answers, AnswerTokens
+from core.answers import Answers, AnswerTokens, OpenQuestions
 from core.errors import StoreError
 from core.model.delivery import Accepted
 from core.model.history_key import code_of
@@ -76,6 +76,7 @@ class AnswerStorm:
         self._events = Events(QueueClient(self._store), TENANT)
         self._tokens = AnswerTokens(self._store)
         self._answers = Answers(self._store)
+        self._questions = OpenQuestions(self._store)
         self.reminded: list[set[int]] = []
         self._running: list[AdaProcess] = []
         self._put_at: dict[tuple[int, str], float] = {}
@@ -140,7 +141,7 @@ class AnswerStorm:
         if len(self.reminded) < MOST_REMINDERS_BY_HAND:
             self.reminded.append({number for number, row in (await self._rows(accepted)).items() if row})
             wave = len(self.reminded)
-            await repeated(lambda: self._answers.remind(accepted.key, TENANT, wave, "anna"))
+            await repeated(lambda: self._questions.remind(accepted.key, TENANT, wave, "anna"))
 
     async def judge(self, accepted: Accepted) -> Sequence[float]:
         """See that all is as in the book; return how many seconds presses have taken, in order."""

@@ -1,0 +1,82 @@
+"""Who reads an inbox: its person, or the one into which that was merged; of an office its members, except students."""
+
+from collections.abc import Sequence
+
+from core.directory import Directory
+from core.directory.offices import READING_ROLES, is_read, readers_of_office
+from core.model.history_key import Id
+from core.model.people import User, id_text
+from core.sentence import say
+from core.threads.threads import OFFICE, USER, Inbox, Threads
+
+
+class InboxReaders:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, threads: Threads, directory: Directory) -> None:
+        self._threads = threads
+        self._directory = directory
+
+    async def of(self, tenant: str, inbox: Inbox) -> Sequence[User]:
+        """Return who reads an inbox, as far as the directory knows them: of an office its members, except students."""
+        if inbox.kind == USER:
+            owner = await self._owner_of(tenant, inbox)
+            return [owner] if owner and not owner.blocked else []
+        (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
+        return (await readers_of_office(self._directory, tenant, inbox.id) if group else None) or []
+
+    async def reads(self, tenant: str, inbox: Inbox, user: User) -> bool:
+        """Return whether a person reads an inbox."""
+        if not _may_read(inbox, user):
+            return False
+        if inbox.kind == OFFICE:
+            return await self._directory.groups.has_member(tenant, inbox.id, user.id)
+        owner = user if inbox.id == id_text(user.id) else await self._owner_of(tenant, inbox)
+        return owner is not None and id_text(owner.id) == id_text(user.id)
+
+    async def is_abandoned(self, tenant: str, inbox: Inbox) -> bool:
+        """Return whether nobody reads an inbox any more: its person was deleted or is blocked, its group is gone, or
+        all its members are students or blocked. That of a person that the directory has never known, and of a group
+        without members, is read by a program.
+        """
+        if inbox.kind == OFFICE:
+            return not await is_read(self._directory, tenant, inbox.id)
+        owner = await self._owner_of(tenant, inbox)
+        return owner.blocked if owner else await self._threads.departed.heir_of(tenant, inbox.id) is not None
+
+    async def _owner_of(self, tenant: str, inbox: Inbox) -> User | None:
+        """Return the person of an inbox, or the one into which it was merged."""
+        (user,) = await self._directory.users.lookup(tenant, [inbox.id])
+        if user is None and (heir := await self._threads.departed.heir_of(tenant, inbox.id)):
+            (user,) = await self._directory.users.lookup(tenant, [heir])
+        return user
+
+    async def inboxes_of(self, tenant: str, user: User) -> Sequence[Inbox]:
+        """Return the inboxes that a person reads: its own, and of those of people who were merged into it and of its
+        offices each that has got something.
+        """
+        own = Inbox(USER, id_text(user.id))
+        inherited = [Inbox(USER, one) for one in await self._threads.departed.inherited(tenant, user.id)]
+        groups = await self._directory.groups.with_member(tenant, user.id)
+        offices = [one for group in groups if _may_read(one := Inbox(OFFICE, id_text(group.id)), user)]
+        return [own, *[one for one in (*inherited, *offices) if await self._has_something(tenant, one, user)]]
+
+    async def _has_something(self, tenant: str, inbox: Inbox, user: User) -> bool:
+        return await self._threads.has_any(tenant, inbox) and await self.reads(tenant, inbox, user)
+
+    async def name_of(self, tenant: str, reader: Id) -> str:
+        """Return the name of a reader for colleagues."""
+        (user,) = await self._directory.users.lookup(tenant, [reader])
+        return (user.name if user else None) or str(reader)
+
+    async def title_of(self, tenant: str, inbox: Inbox, locale: str) -> str:
+        """Return the name of an inbox for people."""
+        if inbox.kind == OFFICE:
+            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
+            return (group.title if group else None) or say("reply_office", locale)
+        owner = await self._owner_of(tenant, inbox)
+        return (owner.name if owner else None) or inbox.id
+
+
+def _may_read(inbox: Inbox, user: User) -> bool:
+    return inbox.kind == USER or user.role in READING_ROLES
