@@ -80,8 +80,7 @@ class _FilesAwaited(Exception):
 
 
 class ReplyWorker:
-    """One per process. `office`: the group that gets what belongs to no delivery, "" for none. `webhooks`: those that
-    want `reply`."""
+    """One per process. `office`: the group that gets what belongs to no delivery, "" for none."""
 
     def __init__(
         self,
