@@ -26,7 +26,7 @@ from scenarios.sending.following import StatusTask, follow, mark_of, status_mess
 from scenarios.sending.message import MessageAttributes, MessageId, message
 from scenarios.sending.orders import is_limited, personal_tag, say
 from scenarios.sending.person import refused, required_person
-from scenarios.sending.status import StatusPress, missed_text, status_press
+from scenarios.sending.status import StatusPress, answers_text, missed_text, status_press
 from scenarios.words import in_language, sentence
 
 
@@ -117,7 +117,14 @@ async def _pressed(context: Context, user: User, data: str) -> Ending:
     press = status_press(data)
     if press is None:
         raise NotFound("HISTORY_NOT_FOUND", sentence("status_history_not_found"))
-    verbs = {"cancel": _cancel, "retry": _retry, "missed": _missed, "remind": _remind, "close": _close}
+    verbs = {
+        "cancel": _cancel,
+        "retry": _retry,
+        "missed": _list_people,
+        "answers": _list_people,
+        "remind": _remind,
+        "close": _close,
+    }
     return await verbs[press.verb](context, user, press)
 
 
@@ -165,10 +172,14 @@ async def _close(context: Context, user: User, press: StatusPress) -> Ending:
     return completed(_told(history, in_language(sentence("question_closed"), language)))
 
 
-async def _missed(context: Context, user: User, press: StatusPress) -> Ending:
+async def _list_people(context: Context, user: User, press: StatusPress) -> Ending:
     services, key, language = context.services, press.key(user.id), language_of(user.locale)
-    history = await services.core.deliveries.read(key, services.tenant, limit=1)
-    text = await missed_text(services.core.deliveries, key, services.tenant, language)
+    tenant, deliveries = services.tenant, services.core.deliveries
+    history = await deliveries.read(key, tenant, limit=1)
+    if press.verb == "missed":
+        text = await missed_text(deliveries, key, tenant, language)
+    else:
+        text = await answers_text(deliveries, services.core.directory.users, key, tenant, language)
     await say(context, MessageAttributes(escaped(text, ParseMode.HTML)), "")
     return completed(_told(history, ""))
 
@@ -190,9 +201,9 @@ FOLLOW_DELIVERY = ActionType(
     name="follow_delivery",
     help="Shows the person what becomes of its delivery, in one message that changes until that has ended; by SMS once"
     " it has ended. The answers to a question are counted there for a day. Buttons cancel a delivery that is scheduled,"
-    " send again to those for whom it failed, list who was not reached, remind, and close the question: give them a"
-    " trigger, `callback: {contains: {delivery: …}}`, whose scenario has this action with `press`. The action does not"
-    " wait for the end.",
+    " send again to those for whom it failed, list who was not reached and who has answered what, remind, and close the"
+    " question: give them a trigger, `callback: {contains: {delivery: …}}`, whose scenario has this action with"
+    " `press`. The action does not wait for the end.",
     attributes=FollowDeliveryAttributes,
     placeholder=True,
     returns={

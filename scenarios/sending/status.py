@@ -1,5 +1,5 @@
-"""The status of a delivery as its sender sees it (D-17): the text, the buttons, and who was not reached. Pure, but for
-the reading of the people.
+"""The status of a delivery as its sender sees it (D-17): the text, the buttons, who was not reached, and who has
+answered what (R-20). Pure, but for the reading of the people.
 
 A delivery that asks shows the totals of its question, too.
 
@@ -8,18 +8,22 @@ delivery, so it never reaches another person's.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import tzinfo
 
 from msgspec import Struct
 
+from core.answers.values import answer_text
 from core.deliveries.deliveries import Deliveries
+from core.deliveries.histories.recipient_search import RecipientFilter
+from core.directory.users import Users
 from core.model.contacts.addresses import channel_title
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.people import id_text
-from core.model.question import AnswerState
+from core.model.question import AnswerState, Question, RecipientAnswer
 from core.model.states import DeliveryState, Reason, Status, Verdict
+from core.model.text.text_parts import beginning_of
 from core.sentence import Text
 from core.updates.answer_words import totals_lines
 from scenarios.sending.person import moment
@@ -28,8 +32,11 @@ from scenarios.words import in_language, sentence
 _NAMES = 35
 """Names in the list of those who were not reached; a message has room for them."""
 _MOST_OF_NAME = 60
+_MOST_OF_ANSWER = 100
+_LONGEST_LIST = 3500
+"""Characters of the list of answers; a message of Telegram, VK and MAX has room for 4,000."""
 _PAGE = 500
-_PRESS = re.compile(r"delivery:(cancel|retry|missed|remind|close):(\d{1,5})\.(\d{19})")
+_PRESS = re.compile(r"delivery:(cancel|retry|missed|answers|remind|close):(\d{1,5})\.(\d{19})")
 _VERDICTS = {
     Verdict.SCHEDULED: "status_scheduled",
     Verdict.IN_PROGRESS: "status_in_progress",
@@ -67,9 +74,11 @@ _LABELS = {
     "cancel": "button_cancel_delivery",
     "retry": "button_retry",
     "missed": "button_missed",
+    "answers": "button_answers",
     "remind": "button_remind",
     "close": "button_close_question",
 }
+_WITHOUT_ANSWER = (AnswerState.OPEN, AnswerState.SILENT, AnswerState.UNREACHABLE)
 # The first status that a person has in any channel explains why it was not reached.
 _WHY = (
     (Status.FAILED, "why_failed"),
@@ -83,7 +92,7 @@ _WHY = (
 
 
 class StatusPress(Struct, frozen=True):
-    """A pressed button: `cancel`, `retry`, `missed`, `remind` or `close`."""
+    """A pressed button: `cancel`, `retry`, `missed`, `answers`, `remind` or `close`."""
 
     verb: str
     shard: int
@@ -140,6 +149,7 @@ def status_buttons(history: History, language: str) -> Sequence[tuple[str, str]]
     verbs = ["cancel"] if history.state is DeliveryState.SCHEDULED else []
     verbs += ["retry"] if is_over and counts.get(Status.FAILED) else []
     verbs += ["missed"] if is_over and counts["reached"] < counts["recipients"] else []
+    verbs += ["answers"] if history.released_at is not None and history.answers else []
     if history.released_at is not None and is_asking(history):
         verbs += ["remind"] if history.answers and history.answers.states[AnswerState.OPEN] else []
         verbs += ["close"]
@@ -169,22 +179,76 @@ def _words(counts: Mapping[Status, int], language: str) -> str:
 
 async def missed_text(deliveries: Deliveries, key: HistoryKey, tenant: str, language: str) -> str:
     """Return who was not reached, and why. Raises NotFound HISTORY_NOT_FOUND."""
-    missed = await _missed_people(deliveries, key, tenant)
-    lines = [f"{(one.name or str(one.id))[:_MOST_OF_NAME]} – {_said(_why(one), language)}" for one in missed[:_NAMES]]
+    missed = [one async for one in _people(deliveries, key, tenant, RecipientFilter(reached=False))]
+    lines = [f"{_name(one)} – {_said(_why(one), language)}" for one in missed[:_NAMES]]
     if len(missed) > _NAMES:
         lines.append(_said("missed_more", language, count=len(missed) - _NAMES))
     head = _said("missed_people", language, count=len(missed)) if missed else _said("missed_nobody", language)
     return "\n".join([head, *lines])
 
 
-async def _missed_people(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Sequence[RecipientRecord]:
-    cursor, missed = None, list[RecipientRecord]()
+async def answers_text(deliveries: Deliveries, users: Users, key: HistoryKey, tenant: str, language: str) -> str:
+    """Return who has answered what, first who has not: children in place of their guardians. Of a hidden question only
+    who has. Raises NotFound HISTORY_NOT_FOUND.
+    """
+    question = (await deliveries.read(key, tenant, limit=1)).question
+    people = _people(deliveries, key, tenant, RecipientFilter(members=True))
+    counted = [one async for one in people if one.answer and not one.children]
+    # A history has no names of members of groups and of children.
+    found = await users.lookup(tenant, [one.id for one in counted if one.is_member])
+    names = {user.id: user.name for user in found if user}
+    options = [option.text for option in question.options] if question and question.has_options else []
+    named: dict[str, list[str]] = {_said(f"totals_{state}", language): [] for state in _WITHOUT_ANSWER}
+    named.update({text: [] for text in options})
+    for one in counted:
+        heading, note = _answer_note(question, one.answer, language) if one.answer else ("", "")
+        name = _name(one, names.get(one.id))
+        named.setdefault(heading, []).append(f"{name} – {note}" if note else name)
+    lines = [(f"{heading}: {len(people)}", people) for heading, people in named.items() if people]
+    return "\n\n".join(_shortened(lines, language)) or _said("answers_nobody", language)
+
+
+def _answer_note(question: Question | None, answer: RecipientAnswer, language: str) -> tuple[str, str]:
+    """Return the heading of an answer, and what stands behind the name of the person."""
+    heading, row = _said(f"totals_{answer.state}", language), answer.row
+    if row is None or question is None or question.is_hidden or question.is_anonymous:
+        return heading, ""
+    notes = [answer_text(question, row)]
+    if question.has_options:
+        notes += [row.text] if row.text else []
+        heading = notes.pop(0) if answer.state is AnswerState.ANSWERED else heading
+    notes += [_said("answers_waiting", language)] if row.waiting else []
+    notes += [_said("answers_conflict", language)] if row.conflict else []
+    return heading, ", ".join(beginning_of(" ".join(text.split()))[:_MOST_OF_ANSWER] for text in notes)
+
+
+def _shortened(groups: Sequence[tuple[str, list[str]]], language: str) -> Iterator[str]:
+    """Yield each group as a paragraph, with as many of its people as there is room for."""
+    room = _LONGEST_LIST // max(1, len(groups))
+    for heading, people in groups:
+        shown, length = 0, 0
+        while shown < len(people) and length + len(people[shown]) < room:
+            length += len(people[shown]) + 1
+            shown += 1
+        more = [_said("missed_more", language, count=len(people) - shown)] if shown < len(people) else []
+        yield "\n".join([heading, *people[:shown], *more])
+
+
+async def _people(
+    deliveries: Deliveries, key: HistoryKey, tenant: str, wanted: RecipientFilter
+) -> AsyncIterator[RecipientRecord]:
+    cursor = None
     while True:
-        page = await deliveries.read(key, tenant, cursor, _PAGE)
-        missed += [one for one in page.recipients if not one.received_in]
+        page = await deliveries.recipients.page(key, tenant, wanted, cursor, _PAGE)
+        for one in page.recipients:
+            yield one
         cursor = page.next
         if cursor is None:
-            return missed
+            return
+
+
+def _name(one: RecipientRecord, known: str | None = None) -> str:
+    return (one.name or known or str(one.id))[:_MOST_OF_NAME]
 
 
 def _why(one: RecipientRecord) -> str:

@@ -9,12 +9,15 @@ from core.answers import Answers
 from core.directory.linking import Linking
 from core.directory.preferences import Preferences
 from core.model.content import EVERY_FEATURE, Feature
+from core.model.delivery import GuardedChild, Recipient
+from core.model.history_key import HistoryKey
 from core.model.people import Group, User
+from core.model.question import AnswerKind, Option, Question
 from core.model.states import Reason
 from couriers.email import LinkCodeMailer
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from scenarios.inspection.runs import RunView
-from scenarios.sending.status import status_press
+from scenarios.sending.status import answers_text, missed_text, status_press
 from tests.scenarios.execution.conftest import PERSON, Installation
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier
@@ -58,6 +61,7 @@ settings:
     - {type: send, text: "No: {code}", chain: [failed, drop]}
 """
 REFUSED = "p3"
+COMES = Question(AnswerKind.CHOICE, [Option("1", "Come"), Option("2", "Stay")], "en")
 
 
 @pytest.fixture
@@ -170,10 +174,33 @@ async def test_the_status_counts_the_answers_until_the_question_is_closed(
         await shows("Not reached: 2", "Answered: 1", *counted)
     await answers.enter(pressed.key(1), TENANT, "2", "1", "anna", "again")
     await shows("Not reached: 2", "Answered: 1", "Come: 1", "Stay: 0")
+    await press(school, last_data(school, "answers"))
+    listed = "Not reached: 2\nВера\nГлеб\n\nCome: 1\nБорис"
+    await until(lambda: listed in school.texts)
     await press(school, last_data(school, "close"))
     assert "(The question is closed.)" in school.texts
+    assert last_data(school, "answers"), "a closed question has answers, too"
     with pytest.raises(StopIteration):
         last_data(school, "close")
+
+
+async def test_answers_are_listed_by_option_with_children_in_place_of_guardians(school: Installation) -> None:
+    guardian = Recipient(2, "Борис", contacts={"echo": ["p2"]}, children=[GuardedChild(4, None)])
+    own = Recipient(3, "Вера", contacts={"echo": ["p5"]})
+    asked = await school.stack.deliver(guardian, own, channels=("echo",), question=COMES)
+    await school.stack.finished(asked.key)
+    answers, deliveries = Answers(school.stack.store), school.stack.deliveries
+    await answers.enter(asked.key, TENANT, "4", "1", "anna", "e1")
+
+    async def listed(key: HistoryKey) -> str:
+        return await answers_text(deliveries, school.directory.users, key, TENANT, "en")
+
+    assert await listed(asked.key) == "No answer yet: 1\nВера\n\nCome: 1\nГлеб"
+    assert await missed_text(deliveries, asked.key, TENANT, "en") == "Everybody was reached."
+    words = await school.stack.deliver(own, channels=("echo",), question=Question(AnswerKind.TEXT, [], "en"))
+    await school.stack.finished(words.key)
+    await answers.enter(words.key, TENANT, "3", "late:\nthe bus", "anna", "e2")
+    assert await listed(words.key) == "Answered: 1\nВера – late: the bus"
 
 
 async def test_a_channel_without_editing_gets_the_end_once(school: Installation, goes_on: asyncio.Event) -> None:
