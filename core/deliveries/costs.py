@@ -14,7 +14,6 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
@@ -52,8 +51,7 @@ class Costs:
 
     async def _month(self, tenant: str, month: str) -> list[Cost]:
         found: dict[tuple[str, str], dict[tuple[str, str], int]] = defaultdict(lambda: defaultdict(int))
-        for shard in range(self._store.shards):
-            counts: Mapping[str, str] = await self._store.command("HGETALL", KEYS["costs"].at(shard, tenant, month))
+        for counts in await self._store.command_each("HGETALL", self._store.keys_of_shards("costs", tenant, month)):
             for field, count in counts.items():
                 what, channel, price, sender = field.split("\x1f", 3)
                 found[channel, sender][what, price] += int(count)

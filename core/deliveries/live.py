@@ -169,8 +169,8 @@ class LiveEvents:
 
     async def _newest_messages(self) -> list[str]:
         """Return the id of the last entry of each shard's stream of thread events. Raises StoreError."""
-        keys = [KEYS["thread_events"].at(shard) for shard in range(self._store.shards)]
-        entries = [await self._store.command("XREVRANGE", key, "+", "-", "COUNT", 1) for key in keys]
+        keys = self._store.keys_of_shards("thread_events")
+        entries = await self._store.command_each("XREVRANGE", keys, "+", "-", "COUNT", 1)
         return [found[0][0] if found else "0-0" for found in entries]
 
     async def _read_messages(self, after: Sequence[str] | None) -> list[str] | None:
@@ -182,7 +182,7 @@ class LiveEvents:
                 newest = await self._newest_messages()
                 self._on_event(None)
                 return newest
-            return [await self._read_shard(shard, last) for shard, last in enumerate(after)]
+            return await asyncio.gather(*(self._read_shard(shard, last) for shard, last in enumerate(after)))
         except StoreError:
             return None
 
@@ -212,9 +212,9 @@ class LiveEvents:
         """Return the counts of all tubes; None while the store is away."""
         try:
             found: dict[str, str] = {}
-            for shard in range(self._store.shards):
-                for name in ("states", "counters"):
-                    counts = await self._store.command("HGETALL", KEYS[name].at(shard))
+            for name in ("states", "counters"):
+                read = await self._store.command_each("HGETALL", self._store.keys_of_shards(name))
+                for shard, counts in enumerate(read):
                     found |= {f"{field} {name} {shard}": value for field, value in counts.items()}
             processes = await self._store.command("HGETALL", KEYS["processes"].at(0))
             found |= {f"{_PROCESS}{process}": _state(entry) for process, entry in processes.items()}

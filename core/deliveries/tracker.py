@@ -118,7 +118,7 @@ class EventStream:
             reader.cancel()
 
     async def _read(self, shard: int, last: str) -> None:
-        def pass_on(_: str, fields: Mapping[str, str]) -> None:
+        def pass_on(_: str, __: str, fields: Mapping[str, str]) -> None:
             known = self._subscribers[shard]
             if subscribers := {*known.get(fields["history"], ()), *known.get(_ALL, ())}:
                 event = replace(history_event(fields), shard=shard)
@@ -130,7 +130,7 @@ class EventStream:
                 for on_event in list(subscribers):
                     on_event(None)
 
-        await StreamReader(self._store, KEYS["events"].at(shard), last, pass_on, report_gap).run()
+        await StreamReader(self._store, {KEYS["events"].at(shard): last}, pass_on, report_gap).run()
 
 
 def history_event(fields: Mapping[str, str]) -> HistoryEvent:

@@ -246,8 +246,7 @@ class JobStorage:
     async def counts(self, tenant: str) -> dict[JobState, int]:
         """Return how many jobs of a tenant have each state."""
         totals = dict.fromkeys(JobState, 0)
-        for shard in range(self._store.shards):
-            stored = await self._store.command("HGETALL", KEYS["job_counts"].at(shard, tenant))
+        for stored in await self._store.command_each("HGETALL", self._store.keys_of_shards("job_counts", tenant)):
             for state, count in stored.items():
                 totals[JobState(state)] += int(count)
         return totals

@@ -169,8 +169,8 @@ class DeadLetters:
         return [_group(name, sizes[name], at) for name, at in zip(names, since, strict=True)]
 
     async def _since(self, name: str) -> int:
-        keys = [KEYS["dead_letter"].at(shard, name) for shard in range(self._store.shards)]
-        heads = [await self._store.command("ZRANGE", key, 0, 0, "WITHSCORES") for key in keys]
+        keys = self._store.keys_of_shards("dead_letter", name)
+        heads = await self._store.command_each("ZRANGE", keys, 0, 0, "WITHSCORES")
         return min((int(head[0][1]) for head in heads if head), default=0)
 
     async def kick(self, group: str, before: int, expected: int) -> ChangedLetters:

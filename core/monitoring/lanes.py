@@ -66,8 +66,7 @@ class Lanes:
     async def _tubes(self, tube: str) -> list[tuple[int, str]]:
         """Return (shard, tube) where tasks stand behind others."""
         found = []
-        for shard in range(self._store.shards):
-            counts = await self._store.command("HGETALL", KEYS["states"].at(shard))
+        for shard, counts in enumerate(await self._store.command_each("HGETALL", self._store.keys_of_shards("states"))):
             names = [name.removesuffix(":locked") for name, n in counts.items() if name.endswith(":locked") and int(n)]
             found += [(shard, name) for name in sorted(names) if tube in ("", name)]
         return found

@@ -20,7 +20,6 @@ from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
 from core.processes import ACCEPT_LOSS, ANSWERS, last_loss
 from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
-from core.redis.keys import KEYS
 from core.redis.server_checks import check_settings
 from core.redis.store import Store
 from core.webhooks.registry import Webhooks
@@ -167,13 +166,13 @@ class Overviews:
     async def _last_words(self, channel: str, reason: str) -> str:
         """Return what the provider said last when a message ended for this reason, "" if nothing in seven days."""
         names = [f"{channel}:{status}|{reason}" for status in sorted(NOT_REACHED)]
-        keys = [KEYS["last_words"].at(shard) for shard in range(self._store.shards)]
-        found = [word for key in keys for word in await self._store.command("HMGET", key, *names) if word]
+        read = await self._store.command_each("HMGET", self._store.keys_of_shards("last_words"), *names)
+        found = [word for words in read for word in words if word]
         return str(found[0]) if found else ""
 
     async def _jobs(self, tenant: str) -> AsyncIterator[Matter]:
-        keys = [KEYS["job_counts"].at(shard, tenant) for shard in range(self._store.shards)]
-        counts = [await self._store.command("HGET", key, JobState.FAILED) for key in keys]
+        keys = self._store.keys_of_shards("job_counts", tenant)
+        counts = await self._store.command_each("HGET", keys, JobState.FAILED)
         if failed := sum(int(count or 0) for count in counts):
             yield Matter(MatterKind.JOBS_FAILED, count=failed)
 
@@ -198,8 +197,7 @@ class Overviews:
                 yield Matter(MatterKind.WEBHOOK, webhook.url, dead, at=webhook.disabled)
 
     async def _tubes(self) -> AsyncIterator[Matter]:
-        sizes = [await self._store.command("ZCARD", KEYS["buried"].at(shard)) for shard in range(self._store.shards)]
-        if buried := sum(map(int, sizes)):
+        if buried := sum(await self._store.command_each("ZCARD", self._store.keys_of_shards("buried"))):
             groups = await DeadLetters(self._store).groups()
             yield Matter(
                 MatterKind.DEAD_LETTERS, count=buried, of=len(groups), reason=groups[0].error if groups else ""

@@ -168,10 +168,10 @@ class CallReplies:
         """Read the stream from its beginning: it holds what an earlier process of this name did not fetch."""
         if shard not in self._readers:
 
-            def take(entry_id: str, fields: Mapping[str, str]) -> None:
+            def take(_: str, entry_id: str, fields: Mapping[str, str]) -> None:
                 self._take_end((shard, fields["task"]), _reply(entry_id, fields))
 
-            reader = StreamReader(self._store, KEYS["reply"].at(shard, self.client), "0-0", take)
+            reader = StreamReader(self._store, {KEYS["reply"].at(shard, self.client): "0-0"}, take)
             self._readers[shard] = asyncio.create_task(reader.run(), name=f"replies to {self.client}")
 
     def _take_end(self, task: tuple[int, str], reply: _Reply) -> None:

@@ -106,14 +106,12 @@ class Inspector:
         return {tube: counts.get("ready", 0) for tube, counts in states.items()}
 
     async def _size(self, index: str) -> int:
-        sizes = [await self._store.command("ZCARD", KEYS[index].at(shard)) for shard in range(self._store.shards)]
-        return sum(sizes)
+        return sum(await self._store.command_each("ZCARD", self._store.keys_of_shards(index)))
 
     async def sums_by_tube(self, key: str) -> dict[str, dict[str, int]]:
         """Return tube → name → count of a hash with fields `<tube>:<name>`."""
         sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for shard in range(self._store.shards):
-            counts = await self._store.command("HGETALL", KEYS[key].at(shard))
+        for counts in await self._store.command_each("HGETALL", self._store.keys_of_shards(key)):
             for field, value in counts.items():
                 tube, colon, name = field.rpartition(":")
                 if colon:
@@ -125,10 +123,7 @@ class Inspector:
         return time.time() * 1000 + self._store.clock_offset_ms
 
     async def _overdue_ms(self) -> int:
-        heads = [
-            await self._store.command("ZRANGE", KEYS["due"].at(shard), 0, 0, "WITHSCORES")
-            for shard in range(self._store.shards)
-        ]
+        heads = await self._store.command_each("ZRANGE", self._store.keys_of_shards("due"), 0, 0, "WITHSCORES")
         dues = [float(head[0][1]) for head in heads if head]
         return max(0, int(self.now_ms() - min(dues))) if dues else 0
 
@@ -136,8 +131,8 @@ class Inspector:
         """Return the age of the oldest ready task: of each tenant the first task of each priority is compared."""
         now = self.now_ms()
         since = [now]
-        for shard in range(self._store.shards):
-            tenants = await self._store.command("ZRANGE", KEYS["tenants"].at(shard, tube), 0, _TENANTS - 1)
+        keys = self._store.keys_of_shards("tenants", tube)
+        for shard, tenants in enumerate(await self._store.command_each("ZRANGE", keys, 0, _TENANTS - 1)):
             for found in await asyncio.gather(*(self._ready_since(shard, tube, tenant) for tenant in tenants)):
                 since += found
         return int(now - min(since))
@@ -252,8 +247,8 @@ class Inspector:
 
     async def orders(self) -> Sequence[int]:
         """Return the order of the last task of each shard: tasks that are put later have a greater one."""
-        keys = [KEYS["counters"].at(shard) for shard in range(self._store.shards)]
-        return [int(await self._store.command("HGET", key, "order") or 0) for key in keys]
+        orders = await self._store.command_each("HGET", self._store.keys_of_shards("counters"), "order")
+        return [int(order or 0) for order in orders]
 
     async def _selected(
         self, selected: TaskFilter, members: Sequence[tuple[TaskPosition, str]]

@@ -183,6 +183,10 @@ class Store:
         """Return a key of a tenant, which is the first part of its name."""
         return KEYS[name].at(self.shard_of_tenant(tenant), tenant, *parts)
 
+    def keys_of_shards(self, name: str, *parts: str) -> list[str]:
+        """Return a key that each shard has."""
+        return [KEYS[name].at(shard, *parts) for shard in range(self.shards)]
+
     def shard_of_account(self, tube: str, account: str) -> int:
         """Return the shard of what all processes of an outside account share: the rate of its calls."""
         return self.shard_of(f"{tube}:{account}")
@@ -278,6 +282,15 @@ class Store:
         """Send a command to the primary of a home, whatever the command names."""
         try:
             return await self.pipelines.of(home).call(*command, home=home)
+        except ResponseError as refusal:
+            raise self._fault_of(refusal) from None
+
+    async def command_each(self, verb: str, keys: Sequence[str], *rest: Word) -> list[Any]:
+        """Send a command for each of the keys, at once. Return the replies in order. Raises StoreError."""
+        homes = [(self.home_of(verb, key), key) for key in keys]
+        try:
+            calls = [self.pipelines.of(home).call(verb, key, *rest, home=home) for home, key in homes]
+            return list(await asyncio.gather(*calls))
         except ResponseError as refusal:
             raise self._fault_of(refusal) from None
 

@@ -1,11 +1,11 @@
-"""Reads one Redis stream from an entry on, for as long as its task runs.
+"""Reads Redis streams from an entry on, for as long as its task runs: all in one command, in a cluster each in its own.
 
-Used by core.deliveries.tracker and core.queue.client.
+Used by core.deliveries.tracker, core.queue.client, core.webhooks.runtime and scenarios.execution.parking.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from redis.exceptions import RedisError
 
@@ -21,7 +21,8 @@ _COUNT = 500
 _PAUSE = 0.2
 _FROM_NOW = "$"
 
-OnEntry = Callable[[str, Mapping[str, str]], None]
+OnEntry = Callable[[str, str, Mapping[str, str]], None]
+"""Gets the key of a stream, and the id and fields of its entry."""
 
 
 def _ignore_gap() -> None:
@@ -29,7 +30,7 @@ def _ignore_gap() -> None:
 
 
 class StreamReader:
-    """`last`: the id of the entry to read on from, "0-0" for all. `on_entry` gets each entry's id and fields, in order.
+    """`last`: stream → the id of the entry to read on from, "0-0" for all. `on_entry` gets a stream's entries in order.
 
     After a lost connection the reader connects again, calls `on_gap` and goes on behind the last entry it read: entries
     are missed if the stream was trimmed meanwhile. A promoted server may lack that entry; the reader then goes on
@@ -37,49 +38,57 @@ class StreamReader:
     """
 
     def __init__(
-        self, store: Store, key: str, last: str, on_entry: OnEntry, on_gap: Callable[[], None] = _ignore_gap
+        self, store: Store, last: Mapping[str, str], on_entry: OnEntry, on_gap: Callable[[], None] = _ignore_gap
     ) -> None:
-        self._shard_map = store.shard_map
-        self._home = store.home_of("XREAD", key)
-        self._key = key
-        self._last = last
+        self._store = store
+        self._last = dict(last)
         self._on_entry = on_entry
         self._on_gap = on_gap
-        self._outage = OutageLog(log, f"{key} cannot be read")
 
     async def run(self) -> None:
         """Read until cancelled."""
-        is_first = True
+        keys = list(self._last)
+        groups = [[key] for key in keys] if self._store.shard_map.cluster else [keys]
+        async with asyncio.TaskGroup() as reading:
+            for group in groups:
+                reading.create_task(self._read_on(group), name=f"reads {group[0]}")
+
+    async def _read_on(self, keys: Sequence[str]) -> None:
+        """Read streams of one primary until cancelled."""
+        shard_map, home = self._store.shard_map, self._store.home_of("XREAD", keys[0])
+        outage, is_first = OutageLog(log, f"{', '.join(keys)} cannot be read"), True
         while True:
             try:
-                connection = await self._shard_map.of(self._home).open()
+                connection = await shard_map.of(home).open()
                 if not is_first:
-                    await self._return_to_stream(connection)
+                    await self._return_to_streams(connection, keys)
                     self._on_gap()
-                await self._read(connection)
+                await self._read(connection, keys, outage)
             except (RedisError, OSError, TimeoutError) as fault:
-                self._outage.failed(fault)
+                outage.failed(fault)
             is_first = False
-            await self._shard_map.pause(self._shard_map.of(self._home), _PAUSE)
+            await shard_map.pause(shard_map.of(home), _PAUSE)
 
-    async def _return_to_stream(self, connection: StoreConnection) -> None:
+    async def _return_to_streams(self, connection: StoreConnection, keys: Sequence[str]) -> None:
         """Go back to the newest entry if the last one read is ahead of it: else nothing would be read up to there."""
-        found = await connection.request("XREVRANGE", self._key, "+", "-", "COUNT", 1)
-        newest = found[0][0] if found else "0-0"
-        if self._last != _FROM_NOW and _numbers(newest) < _numbers(self._last):
-            self._last = newest
+        for key in keys:
+            found = await connection.request("XREVRANGE", key, "+", "-", "COUNT", 1)
+            newest = found[0][0] if found else "0-0"
+            if self._last[key] != _FROM_NOW and _numbers(newest) < _numbers(self._last[key]):
+                self._last[key] = newest
 
-    async def _read(self, connection: StoreConnection) -> None:
+    async def _read(self, connection: StoreConnection, keys: Sequence[str], outage: OutageLog) -> None:
         """Read until the connection is lost. Raises RedisError or TimeoutError."""
         try:
             while True:
-                options = ("COUNT", _COUNT, "BLOCK", _BLOCK_MS, "STREAMS", self._key, self._last)
+                streams = (*keys, *(self._last[key] for key in keys))
                 async with asyncio.timeout(_SILENCE):
-                    found = await connection.request("XREAD", *options)
-                self._outage.ended()
-                for entry_id, fields in found[self._key] if found else ():
-                    self._last = entry_id
-                    self._on_entry(entry_id, entry_fields(fields))
+                    found = await connection.request("XREAD", "COUNT", _COUNT, "BLOCK", _BLOCK_MS, "STREAMS", *streams)
+                outage.ended()
+                for key, entries in (found or {}).items():
+                    for entry_id, fields in entries:
+                        self._last[key] = entry_id
+                        self._on_entry(key, entry_id, entry_fields(fields))
         finally:
             connection.close()
 

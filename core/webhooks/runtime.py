@@ -144,7 +144,7 @@ class WebhookRuntime:
         working = asyncio.create_task(worker.run(), name="webhooks")
         reading = asyncio.create_task(self._read(readers), name="events for webhooks")
         stopping = asyncio.create_task(self._stopping.wait())
-        listening = [asyncio.create_task(self._listener(shard).run()) for shard in range(self._store.shards)]
+        listening = asyncio.create_task(self._listener().run(), name="new events for webhooks")
         try:
             done, _ = await asyncio.wait({working, reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
@@ -154,7 +154,7 @@ class WebhookRuntime:
             await self._release(readers)
             await working
         finally:
-            await cancel_and_wait(working, reading, stopping, *listening)
+            await cancel_and_wait(working, reading, stopping, listening)
 
     def stop(self) -> None:
         """End `run`."""
@@ -180,14 +180,15 @@ class WebhookRuntime:
         options = WorkerOptions(lease=_LEASE, max_tasks=many, max_entries=many)
         return Executor(self._store, self._queue, Tubes(self._store), TUBE, self._sender.handle, options).worker
 
-    def _listener(self, shard: int) -> StreamReader:
+    def _listener(self) -> StreamReader:
         """Wake the reader at each new event."""
-        return StreamReader(self._store, KEYS["events"].at(shard), "$", lambda *_: self._news.set(), self._news.set)
+        streams = {KEYS["events"].at(shard): "$" for shard in range(self._store.shards)}
+        return StreamReader(self._store, streams, lambda *_: self._news.set(), self._news.set)
 
     async def _read(self, readers: list[EventReader]) -> None:
         while True:
             self._news.clear()  # before the step: an event during it leads to another one
-            more = [await _step(reader) for reader in readers]
+            more = await asyncio.gather(*map(_step, readers))
             if not any(more):
                 await self._wait_for_events()
 

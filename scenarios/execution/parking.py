@@ -2,7 +2,7 @@
 
 A parked run is the suspended task of its event, a member of a sorted set and, in each process, a line of memory. Any
 process wakes it: each knows all parked runs, those of others after a few seconds. The ends of deliveries come from the
-stream of events, which a process reads once for each shard.
+streams of events, which a process reads in one command, in a cluster in one for each shard.
 
 Guarantees: each watched delivery that ends is reported, once or more often: by its event, also if that came shortly
 before it was watched, and by readings after a lost connection and, rarely, at any time. Nothing is polled meanwhile. A
@@ -67,9 +67,8 @@ class DeliveryEnds:
     async def run(self) -> None:
         """Read the ends of deliveries in all shards. Raises StoreError if the store cannot be reached at the start."""
         async with asyncio.TaskGroup() as group:
-            for shard in range(self._store.shards):
-                reader = await self._reader(shard)
-                group.create_task(reader.run(), name=f"ends of deliveries in shard {shard}")
+            reader = await self._reader()
+            group.create_task(reader.run(), name="ends of deliveries")
             self.ready.set()
             group.create_task(self._read_again(), name="reads deliveries again")
 
@@ -112,15 +111,15 @@ class DeliveryEnds:
         for on_end in list(self._watched.get(key, {}).values()):
             on_end()
 
-    async def _reader(self, shard: int) -> StreamReader:
-        stream = KEYS["events"].at(shard)
-        newest = await self._store.command("XREVRANGE", stream, "+", "-", "COUNT", 1)
-        last = newest[0][0] if newest else "0-0"
+    async def _reader(self) -> StreamReader:
+        shards = {KEYS["events"].at(shard): shard for shard in range(self._store.shards)}
+        newest = await self._store.command_each("XREVRANGE", list(shards), "+", "-", "COUNT", 1)
+        last = {stream: found[0][0] if found else "0-0" for stream, found in zip(shards, newest, strict=True)}
 
-        def on_entry(_: str, fields: Mapping[str, str]) -> None:
-            self._on_event(HistoryKey.of(shard, fields["history"]), history_event(fields))
+        def on_entry(stream: str, _: str, fields: Mapping[str, str]) -> None:
+            self._on_event(HistoryKey.of(shards[stream], fields["history"]), history_event(fields))
 
-        return StreamReader(self._store, stream, last, on_entry, self._check_now.set)
+        return StreamReader(self._store, last, on_entry, self._check_now.set)
 
     def _on_event(self, key: HistoryKey, event: HistoryEvent) -> None:
         seen = self._recent.pop(key, _Seen())
@@ -249,12 +248,14 @@ class Parking:
             if look % _ALL_EVERY == 0:
                 self._newest = dict.fromkeys(self._newest, 0)
             try:
-                for shard in range(self._store.shards):
-                    while await self._adopt(shard) == _PAGE:
-                        pass
+                await asyncio.gather(*map(self._adopt_shard, self._newest))
             except StoreError as fault:
                 log.warning("parked runs not read: %s", fault)
             await asyncio.sleep(self._adopt_every)
+
+    async def _adopt_shard(self, shard: int) -> None:
+        while await self._adopt(shard) == _PAGE:
+            pass
 
     async def _adopt(self, shard: int) -> int:
         """Watch a page of the runs that were parked since the last search. Returns how many were read."""

@@ -271,7 +271,7 @@ async def test_a_stream_is_read_on_where_its_slot_has_moved(store: Store, cluste
     seen: list[str] = []
     key = KEYS["events"].at(11)
     reading = asyncio.create_task(
-        StreamReader(store, key, "0-0", lambda _, fields: seen.append(fields["n"])).run(), name="stream"
+        StreamReader(store, {key: "0-0"}, lambda _, __, fields: seen.append(fields["n"])).run(), name="stream"
     )
     await store.command("XADD", key, "*", "n", 1)
     await until(lambda: seen == ["1"])

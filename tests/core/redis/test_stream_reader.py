@@ -1,7 +1,7 @@
 """The stream reader: resumes behind its last entry after an outage, reports the gap, ends when cancelled."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.stream_reader import StreamReader
@@ -13,12 +13,13 @@ from tests.support.waiting import until
 class Reading:
     """Everything a reader reported: the field `n` of each entry, and "gap"."""
 
-    def __init__(self, stack: Stack, last: str = "0-0") -> None:
+    def __init__(self, stack: Stack, last: str = "0-0", streams: Sequence[str] = ("stream",)) -> None:
         self.seen: list[str] = []
-        reader = StreamReader(stack.store, "stream", last, self._take, lambda: self.seen.append("gap"))
+        begin = dict.fromkeys(streams, last)
+        reader = StreamReader(stack.store, begin, self._take, lambda: self.seen.append("gap"))
         self.task = asyncio.create_task(reader.run())
 
-    def _take(self, entry_id: str, fields: Mapping[str, str]) -> None:
+    def _take(self, _: str, entry_id: str, fields: Mapping[str, str]) -> None:
         self.seen.append(fields["n"])
 
     async def has(self, *wanted: str) -> bool:
@@ -51,6 +52,21 @@ async def test_after_a_lost_connection_the_gap_is_reported_and_no_entry_is_read_
     assert await reading.has("1", "gap", "2")
     await cancel_and_wait(reading.task)
     await stack.redis.delete("stream")
+
+
+@on_both_servers
+async def test_several_streams_are_read_by_one_connection(stack: Stack) -> None:
+    reading = Reading(stack, streams=("first", "second"))
+    await stack.redis.xadd("first", {"n": "1"})
+    assert await reading.has("1")
+    await stack.redis.xadd("second", {"n": "2"})
+    assert await reading.has("1", "2")
+    assert (await stack.redis.info("clients"))["clients_in_timeout_table"] == 1
+    await stack.redis.client_kill_filter(_type="normal", skipme=True)
+    await stack.redis.xadd("second", {"n": "3"})
+    assert await reading.has("1", "2", "gap", "3")
+    await cancel_and_wait(reading.task)
+    await stack.redis.delete("first", "second")
 
 
 async def test_a_stream_that_has_lost_its_last_entries_is_read_on(stack: Stack) -> None:

@@ -151,10 +151,10 @@ class Soak:
         """Writes every end of a task to the journal, as the server reports it in the step that ends the task."""
         journal = Journal(self._journals, "ends")
 
-        def write(_: str, fields: Mapping[str, str]) -> None:
+        def write(_: str, __: str, fields: Mapping[str, str]) -> None:
             journal.write("ended", task=f"0.{fields['task']}", state=fields["state"], answer=fields["answer"])
 
-        await StreamReader(Store(self._server.url), KEYS["reply"].at(0, ENDS_TO), "0-0", write).run()
+        await StreamReader(Store(self._server.url), {KEYS["reply"].at(0, ENDS_TO): "0-0"}, write).run()
 
     async def _kick(self, queue: Queue) -> None:
         """An operator who kicks what was buried."""
