@@ -51,6 +51,11 @@ def from_wall(wall: datetime, zone: tzinfo, now: datetime | None = None) -> date
     return first if now is None or first > now else second
 
 
+def to_utc(at: datetime, zone: tzinfo, now: datetime | None = None) -> datetime:
+    """Return a moment in UTC; one without a zone is what the clock of `zone` shows (`from_wall`)."""
+    return at.astimezone(UTC) if at.tzinfo else from_wall(at, zone, now)
+
+
 def is_skipped(wall: datetime, zone: tzinfo) -> bool:
     """Return whether the clock of a zone never shows `wall`, because it is put forward over it."""
     first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))

@@ -22,8 +22,7 @@ from scenarios.placeholders import HTML
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Anything, Count, Duration, Flag, Moment, Text, Whole
-from scenarios.sending.attachments import resolve
-from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, BotMessage
+from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, BotMessage, attachments_of
 from scenarios.sending.orders import reply
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
@@ -149,10 +148,10 @@ async def execute_copy(context: Context, written: CopyAttributes) -> Ending | Wa
     if event.get("kind", "text") not in _COPIED_KINDS:
         raise Invalid("NO_MESSAGE", sentence("no_message_copy"))
     replied = await _copy_of(context, chat, event.get("reply_message_id"))
-    files = resolve(_files(event), ())
+    files = attachments_of(_files(event), (), context.warn)
     text = _text(event, context.services.timezone, shows_reply=not replied)
-    text = cut_text(text, ParseMode.HTML, LONGEST_CAPTION if files.attachments else LONGEST_TEXT)
-    content = Content(ParseMode.HTML, attachments=tuple(files.attachments), reply_to=replied)
+    text = cut_text(text, ParseMode.HTML, LONGEST_CAPTION if files else LONGEST_TEXT)
+    content = Content(ParseMode.HTML, attachments=tuple(files), reply_to=replied)
     accepted = await reply(context, text, content, chat)
     await _remember(context, chat, accepted.key)
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)

@@ -7,11 +7,11 @@ from typing import Annotated
 from core.deliveries.channels import ChannelView
 from core.errors import Invalid, QuotaExceeded
 from core.model.clock import from_ms
-from core.model.delivery import Accepted, NewDelivery, QuotaState, Repeat, Sender, Strategy
+from core.model.delivery import Accepted, Audience, NewDelivery, QuotaState, Repeat, Sender, Strategy
 from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import sms_parts
-from core.orders import AnyAddressee, Caller, Order
+from core.orders import Addressee, AnyAddressee, Caller, Order
 from core.orders.check import TimePassed, TypedTime, check_time, read_time
 from core.orders.choices import addressee
 from core.orders.preview import Preview
@@ -27,8 +27,8 @@ from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
 from scenarios.schema.attributes import Elements, Flag, Text, Verbatim
 from scenarios.sending import orders
-from scenarios.sending.addressees import ADDRESSEES, addressees
-from scenarios.sending.message import BotMessage, Files, MessageAttributes, content_of, message
+from scenarios.sending.addressees import ADDRESSEES, nobody_addressed, read_addressees
+from scenarios.sending.message import BotMessage, Files, MessageAttributes, attachments_of, content_of, message
 from scenarios.sending.person import refused, required_person
 from scenarios.words import sentence
 
@@ -50,13 +50,15 @@ class OrderAttributes(Attributes, frozen=True):
         Seen("How marks in the text are written.", default="HTML"),
     ] = ""
     to: Annotated[
-        Data,
+        Sequence[Addressee],
         ADDRESSEES,
-        conversion.anything,
+        read_addressees,
         Own("To whom, as in `send`; without it to those whom `choose_addressees` has returned."),
-    ] = None
+    ] = ()
     chosen: Annotated[Elements, Seen()] = ()
-    channels: Annotated[Elements, Own("The channels; without it all of them. `first`: until one reaches.")] = ()
+    channels: Annotated[orders.Channels, Own("The channels; without it all of them. `first`: until one reaches.")] = (
+        orders.WrittenChannels()
+    )
     deliver_at: Annotated[
         Text,
         Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
@@ -65,7 +67,7 @@ class OrderAttributes(Attributes, frozen=True):
     until: Annotated[
         Text, Own("With `answer`: when the question closes, written as `deliver_at`. `never`, or without it, by hand.")
     ] = ""
-    audience: orders.AudienceName = ""
+    audience: orders.WrittenAudience = None
     preview: Annotated[
         Flag, Own("Whether nothing is sent: the action returns what it would do, or why it would be refused.")
     ] = False
@@ -75,8 +77,11 @@ class OrderAttributes(Attributes, frozen=True):
         return MessageAttributes(self.text, attachment=self.attachment, parse_mode=self.parse_mode)
 
     def addressees(self) -> Sequence[AnyAddressee]:
-        """Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED."""
-        return addressees(self.to) if self.to or not self.chosen else [addressee(ref) for ref in self.chosen]
+        """Raises Invalid NOBODY_ADDRESSED."""
+        found = self.to or [addressee(ref) for ref in self.chosen]
+        if not found:
+            raise nobody_addressed()
+        return found
 
 
 async def execute(context: Context, written: OrderAttributes) -> Ending:
@@ -85,23 +90,22 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
     user, services = await required_person(context), context.services
     now = from_ms(services.now_ms())
     due = due_of(written.deliver_at, now, services.timezone)
-    files = orders.files_of(context, written.message)
-    said = said_by(written, bool(files.attachments))
+    files = attachments_of(written.attachment, context.folders, context.warn)
+    said = said_by(written, bool(files))
     closes = closing_of(written, now, services.timezone)
-    channels, strategy = orders.channels_of(written.channels, Strategy.ALL)
     delivery = NewDelivery(
         tenant=services.tenant,
         sender=Sender(user.id, user.name, user.role),
         text=said.text,
         recipients=(),
-        channels=channels,
-        strategy=strategy,
+        channels=written.channels.named,
+        strategy=written.channels.strategy or Strategy.ALL,
         origin=origin_of(context.event),
         deliver_at=due.at if due else None,
-        content=orders.needed(content_of(said, files.attachments, {}, same_chat=False), said.text),
+        content=orders.needed(content_of(said, files, {}, same_chat=False), said.text),
         question=orders.question_of(written.answer, said.text, closes.at if closes else None),
     )
-    order = Order(delivery, written.addressees(), audience=orders.audience_of(written.audience))
+    order = Order(delivery, written.addressees(), audience=written.audience or Audience.STUDENTS)
     caller = Caller(services.tenant, person=user)
     if written.preview:
         seen = await services.core.sending.preview(order, caller)

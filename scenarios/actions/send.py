@@ -5,6 +5,7 @@ of its own, and edits nothing, brings it, and the person's record remembers its 
 the same happens once more. People with a role of `keyboard_of_role` have the keyboard of the first such role.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Annotated
 
@@ -12,9 +13,11 @@ from msgspec.structs import replace
 
 from core.admission.quotas import MOST_REPLIES
 from core.errors import Invalid
+from core.model.clock import is_skipped, to_utc
 from core.model.content import Content
-from core.model.delivery import Audience, Repeat, Strategy
+from core.model.delivery import Audience, Repeat
 from core.model.states import DeliveryState, Verdict
+from core.orders import Addressee
 from core.orders.check import check_time
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
@@ -25,9 +28,17 @@ from scenarios.engine.triggers import chat_kind
 from scenarios.placeholders.values import as_moment, as_text, in_utc
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
-from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
+from scenarios.schema.attributes import Elements, Flag, Text, Verbatim
 from scenarios.sending import orders
-from scenarios.sending.addressees import AUDIENCE, audience, parts
+from scenarios.sending.addressees import (
+    AUDIENCE,
+    BotPeople,
+    EventPerson,
+    audience,
+    nobody_addressed,
+    parts,
+    read_audience,
+)
 from scenarios.sending.message import (
     BotMessage,
     Files,
@@ -36,6 +47,7 @@ from scenarios.sending.message import (
     MessageId,
     Reply,
     ReplyKeyboard,
+    attachments_of,
     content_of,
     is_private,
     message,
@@ -65,6 +77,12 @@ def _moment(value: Data, name: str, zone: tzinfo) -> datetime | None:
     return found
 
 
+def _keyboards(value: Data, name: str, zone: tzinfo) -> Mapping[str, ReplyKeyboard]:
+    """Return the keyboards by role."""
+    written = conversion.mapping(value, name, zone) or {}
+    return {str(role): reply_keyboard(rows) for role, rows in written.items()}
+
+
 class SendAttributes(MessageAttributes, frozen=True):
     text: Annotated[
         Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.", may_be_empty=True)
@@ -90,7 +108,12 @@ class SendAttributes(MessageAttributes, frozen=True):
         Own("The keyboard of all people, for settings.yaml. It comes once with a message, again with a new version."),
     ] = None
     keyboard_version: Annotated[Text, Own("Its version; raise it after each change.")] = "1"
-    keyboard_of_role: Annotated[Fields, Own("Other keyboards by role; the first role that a person has decides.")] = {}
+    keyboard_of_role: Annotated[
+        Mapping[str, ReplyKeyboard],
+        types.MAPPING,
+        _keyboards,
+        Own("Other keyboards by role; the first role that a person has decides."),
+    ] = {}
     message_reply: Annotated[Flag, Seen("Whether the message replies to the message of the event.")] = False
     callback_edit: Annotated[Flag, Seen("Whether the message of a pressed button is edited instead.")] = True
     limited_in: Annotated[
@@ -124,22 +147,22 @@ class SendAttributes(MessageAttributes, frozen=True):
     ] = None
     remove_message_id: Annotated[MessageId, Seen("The message to remove, instead of that of the event.")] = None
     to: Annotated[
-        Data,
+        Sequence[Addressee | EventPerson | BotPeople],
         AUDIENCE,
-        conversion.anything,
+        read_audience,
         Own(
             "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, a contact such as"
             " `sms:+7…`, `person` for that of the event in other channels, `{people: true}` for all people of the bot,"
             " with `when` those whose variables fulfil it, or a list. Quiet hours and quotas hold."
         ),
-    ] = None
+    ] = ()
     channels: Annotated[
-        Elements,
+        orders.Channels,
         Own(
             "The channels of a message with `to`, in the order in which they are tried until one reaches the person."
             " Without it all of them, those that are paid for last. With `all` among them it is sent in each."
         ),
-    ] = ()
+    ] = orders.WrittenChannels()
     deliver_at: Annotated[
         datetime | None,
         types.DATE,
@@ -156,7 +179,7 @@ class SendAttributes(MessageAttributes, frozen=True):
     personal: Annotated[
         Flag, Own(r"Whether `\{\{first_name\}\}` in the text of a message with `to` is filled for each recipient.")
     ] = False
-    audience: orders.AudienceName = ""
+    audience: orders.WrittenAudience = None
     answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
     tag: Annotated[Verbatim, Own("A name by which `cancel` finds a message that is to be sent later.")] = ""
 
@@ -167,18 +190,18 @@ class SendAttributes(MessageAttributes, frozen=True):
 
 async def execute(context: Context, written: SendAttributes) -> Ending | Waiting:
     """Orders the delivery once, however often it is executed. Raises Refused."""
-    files = orders.files_of(context, written)
-    said = message(written, bool(files.attachments))
+    files = attachments_of(written.attachment, context.folders, context.warn)
+    said = message(written, bool(files))
     if said is None:
         return _NOTHING
     is_old = "answer" in context.step.values.results  # the event is older than the person's last message
     private = is_private(said, context.event)
     same_chat = not written.to and not private
-    content = content_of(said, files.attachments, {} if is_old else context.event, same_chat=same_chat)
+    content = content_of(said, files, {} if is_old else context.event, same_chat=same_chat)
     content, keyboard = await _with_keyboard(context, content, written)
     if written.to or content.remove:
         context.require("send")
-    due = orders.due(context, written.delay, written.deliver_at)
+    due = _due(context, written)
     tags, question = orders.tags(context.event, written.tag), orders.question_of(written.answer, said.text)
     terms = orders.Terms(due, written.far, tags, written.personal, _audience(written), question)
     if written.to:
@@ -192,18 +215,32 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
 
 
+def _due(context: Context, written: SendAttributes) -> datetime | None:
+    """Return the moment after `delay`, or `deliver_at`, in UTC; None: at once. A time without a zone is the bot's; if
+    the clock is put forward over it, the next minute, with a warning.
+    """
+    now, zone, at = context.services.now(), context.services.timezone, written.deliver_at
+    if written.delay is not None:
+        return now + written.delay
+    if at is None:
+        return None
+    if not at.tzinfo and is_skipped(at, zone):
+        context.warn(sentence("deliver_at_clock_put_forward", moment=f"{at:%d.%m.%Y %H:%M}"))
+    return to_utc(at, zone, now)
+
+
 def _audience(written: SendAttributes) -> Audience:
-    """Raises Invalid NOBODY_ADDRESSED for an audience of nobody, which belongs to `to`, and for a list of nobody."""
-    if (written.audience and not written.to) or written.to in ("", []):
-        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
-    return orders.audience_of(written.audience)
+    """Raises Invalid NOBODY_ADDRESSED for an audience of nobody, which belongs to `to`."""
+    if written.audience and not written.to:
+        raise nobody_addressed()
+    return written.audience or Audience.STUDENTS
 
 
 async def _broadcast(
     context: Context, text: str, content: Content, written: SendAttributes, terms: orders.Terms
 ) -> Ending | Waiting:
     """Order the message to other people, in several deliveries if there are more than one may have."""
-    to = await audience(context, written.to, orders.channels_of(written.channels, Strategy.FIRST)[0])
+    to = await audience(context, written.to, in_chats=not written.channels.named)
     accepted = []
     for number, part in enumerate(await parts(context, to)):
         order, caller = await orders.broadcast(context, text, content, part, written.channels, terms)
@@ -227,7 +264,9 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
         raise refusal
     _audience(written)
     now, zone = step.now, step.zone
-    at = now + written.delay if written.delay else in_utc(written.deliver_at, zone, now) or now
+    at = to_utc(written.deliver_at, zone, now) if written.deliver_at else now
+    if written.delay:
+        at = now + written.delay
     step.sent = said
     check_time(at, now, is_far=written.far)
     results: dict[str, Data] = {"delivery_id": "[delivery_id]", "people": 1}
@@ -251,9 +290,9 @@ async def _with_keyboard(context: Context, content: Content, written: SendAttrib
 
 async def _keyboard(context: Context, written: SendAttributes, of_all: ReplyKeyboard) -> tuple[str, ReplyKeyboard]:
     """Return the role that decides, "" for none, and its keyboard."""
-    for role, rows in written.keyboard_of_role.items():
+    for role, keyboard in written.keyboard_of_role.items():
         if not await denial(context, {"required_role": role}):
-            return str(role), reply_keyboard(rows)
+            return role, keyboard
     return "", of_all
 
 

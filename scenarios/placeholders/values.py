@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import TypeGuard
 
-from core.model.clock import from_wall
+from core.model.clock import to_utc
 from scenarios.bot.data import MISSING, Data
 
 LARGEST = Decimal(10) ** 40
@@ -104,12 +104,10 @@ def as_moment(value: Data, zone: tzinfo | None) -> datetime | None:
 
 
 def in_utc(value: Data, zone: tzinfo | None, now: datetime | None = None) -> datetime | None:
-    """Return the same in UTC (`core.model.clock.from_wall`). A moment without a zone is in `zone`, or in UTC."""
+    """Return the same in UTC (`core.model.clock.to_utc`). A moment without a zone is in `zone`, or in UTC."""
     moment = as_moment(value, zone)
     try:
-        return (
-            from_wall(moment, zone or UTC, now) if moment and not moment.tzinfo else moment and moment.astimezone(UTC)
-        )
+        return to_utc(moment, zone or UTC, now) if moment else None
     except OverflowError:
         return None
 

@@ -9,10 +9,11 @@ chat, `telegram-bot:100001`.
 import asyncio
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import tzinfo
 from itertools import groupby
 from zlib import crc32
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from core.errors import Invalid
 from core.model.delivery import Recipient
@@ -26,7 +27,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
 from scenarios.context import Context
 from scenarios.engine.triggers import SCHEDULED
-from scenarios.placeholders.values import as_list
+from scenarios.placeholders.values import as_list, is_list
 from scenarios.schema.conditions import CONDITION, condition_complaints, unmet
 from scenarios.schema.rules import RULE_ENTRIES
 from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
@@ -44,17 +45,48 @@ def people_of(written: Data) -> Mapping[str, Data] | None:
     return written if isinstance(written, Mapping) and written.get("people") else None
 
 
-def addressees(written: Data) -> Sequence[Addressee]:
+class EventPerson(Struct, frozen=True):
+    """`person`: the person of the event."""
+
+
+class BotPeople(Struct, frozen=True):
+    """`{people: true}`: all people of the bot, with `when` those whose variables fulfil it."""
+
+    when: Data = None
+
+
+def read_addressees(value: Data, name: str, zone: tzinfo) -> Sequence[Addressee]:
     """Return the addressees of `{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`,
     the last two also with `values` of a personal text, an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of
-    them.
-
-    Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED; the rest is checked with the order.
+    them. Raises Invalid RECIPIENT_MALFORMED; the rest is checked with the order.
     """
-    found = [_addressee(one, number) for number, one in enumerate(as_list(written))]
-    if not found:
-        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
+    return [_addressee(one, number) for number, one in enumerate(_each(value))]
+
+
+def read_audience(value: Data, name: str, zone: tzinfo) -> Sequence[Addressee | EventPerson | BotPeople]:
+    """Return the same, with the people whom only the bot knows. Raises Invalid RECIPIENT_MALFORMED, and
+    NOBODY_ADDRESSED for a list of nobody.
+    """
+    found = [_member(one, number) for number, one in enumerate(_each(value))]
+    if value is not None and not found:
+        raise nobody_addressed()
     return found
+
+
+def _each(value: Data) -> Sequence[Data]:
+    """Return what is written one by one: a placeholder may have put a list into the list."""
+    found = [] if value == "" else as_list(value)
+    return [one for part in found for one in (part if is_list(part) else [part])]
+
+
+def _member(written: Data, number: int) -> Addressee | EventPerson | BotPeople:
+    if (people := people_of(written)) is not None:
+        return BotPeople(people.get("when"))
+    return EventPerson() if written == PERSON else _addressee(written, number)
+
+
+def nobody_addressed() -> Invalid:
+    return Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
 
 
 def _addressee(written: Data, number: int) -> Addressee:
@@ -194,19 +226,23 @@ IN_DELIVERY = MAX_RECIPIENTS * 9 // 10
 _AT_ONCE = 100
 
 
-async def audience(context: Context, to: Data, channels: Sequence[str]) -> Sequence[AnyAddressee]:
-    """Return the addressees of `to`. `channels`: in which people get it, "" for those of their chats with the bot.
-    Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED.
+async def audience(
+    context: Context, to: Sequence[Addressee | EventPerson | BotPeople], *, in_chats: bool
+) -> Sequence[AnyAddressee]:
+    """Return the recipients. `in_chats`: people of the bot get it in their chats with the bot. Raises Invalid
+    NOBODY_ADDRESSED.
     """
     found: list[AnyAddressee] = []
-    for one in as_list(to):
-        if (people := people_of(one)) is not None:
-            found += await _people(context, people, in_chats=not channels)
-        elif one != PERSON:
-            found += addressees(one)
+    for one in to:
+        if isinstance(one, BotPeople):
+            found += await _people(context, one, in_chats=in_chats)
+        elif isinstance(one, Addressee):
+            found.append(one)
         elif context.person not in ("", SCHEDULED):
             found.append(await _recipient(context, context.channel, context.person, in_chats=False))
-    return found or addressees(None)
+    if not found:
+        raise nobody_addressed()
+    return found
 
 
 async def parts(context: Context, people: Sequence[AnyAddressee]) -> Sequence[Sequence[AnyAddressee]]:
@@ -220,7 +256,7 @@ async def parts(context: Context, people: Sequence[AnyAddressee]) -> Sequence[Se
     return [[people[n] for _, n in part] for _, part in groupby(numbered, key=lambda pair: pair[0])]
 
 
-async def _people(context: Context, wanted: Mapping[str, Data], *, in_chats: bool) -> Sequence[Recipient]:
+async def _people(context: Context, wanted: BotPeople, *, in_chats: bool) -> Sequence[Recipient]:
     """Return the people of the bot whose variables fulfil `when`, in the order of their names in the store."""
     chats = sorted([one async for one in People(context.services.core.store, context.services.tenant).all()])
     found: list[Recipient] = []
@@ -232,13 +268,13 @@ async def _people(context: Context, wanted: Mapping[str, Data], *, in_chats: boo
     return each_once(found)
 
 
-async def _is_meant(context: Context, wanted: Mapping[str, Data], channel: str, person: str) -> bool:
-    if not wanted.get("when"):
+async def _is_meant(context: Context, wanted: BotPeople, channel: str, person: str) -> bool:
+    if not wanted.when:
         return True
     services = context.services
     about = {"channel": channel, "user_id": person, "chat_id": person}
     seen = await Variables(services.core.store, services.tenant).seen(context.bot, about, services.now_ms())
-    return not unmet(wanted["when"], seen)
+    return not unmet(wanted.when, seen)
 
 
 async def _recipient(context: Context, channel: str, person: str, *, in_chats: bool) -> Recipient:

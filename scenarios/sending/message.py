@@ -1,19 +1,24 @@
-"""The message of a `send` or an `ask`: its text, its buttons, and the messages of the chat that it concerns (C-08,
-C-09, C-40 to C-48). Pure.
+"""The message of a `send` or an `ask`: its text, its buttons, its files, and the messages of the chat that it concerns
+(C-08, C-09, C-40 to C-48). Pure, but for a look at the files.
+
+A local file must be below one of the allowed folders. A file that is not there, is outside, or is too large is left out
+with a warning; the rest of the message is sent.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
 
 from core.errors import Invalid
-from core.model.content import Attachment, Content, ParseMode
+from core.model.content import TYPES_BY_ENDING, Attachment, AttachmentType, Content, ParseMode
 from core.model.content import Button as ContentButton
 from core.model.delivery import NewDelivery, Sender
 from core.model.text.text_marks import cut_text
+from core.model.user_files import inner_path
 from core.orders.check import check_content
 from scenarios.bot.button_data import is_turn, jump_data, normalise
 from scenarios.bot.data import Data
@@ -22,6 +27,7 @@ from scenarios.engine.triggers import chat_kind, source_of
 from scenarios.placeholders.values import as_list
 from scenarios.schema import Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Flag, Text, Verbatim
+from scenarios.words import Sentence, SentenceError, sentence
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
@@ -31,7 +37,11 @@ Button = Mapping[str, str]
 """`text`, and either `data` (what the callback event has) or `url`."""
 InlineRows = tuple[tuple[Button, ...], ...]
 
+LARGEST_FILE = 2_000_000_000
+"""Bytes; a file of this size or more is left out. No provider takes it."""
+
 _ADDRESS = re.compile(r"(https?|tg|mailto)://?\S+", re.IGNORECASE)
+_FILE_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class ReplyKeyboard(Struct, frozen=True):
@@ -166,6 +176,67 @@ def message(written: MessageAttributes, has_files: bool | None = None) -> BotMes
 def parse_mode(written: str) -> ParseMode:
     """Return how the marks in a text are written, HTML if nothing is said."""
     return ParseMode.MARKDOWN_V2 if written.casefold() == "markdownv2" else ParseMode.HTML
+
+
+class _LeftOut(SentenceError):
+    """This file is not sent, for this reason."""
+
+
+def attachments_of(written: Data, folders: Sequence[Path], warn: Callable[[Sentence], None]) -> Sequence[Attachment]:
+    """Return the files that `attachment` names, in the author's order (C-44); a warning names each that is left out.
+    Names are relative to the first of `folders`; all of them may hold files.
+    """
+    found: list[Attachment] = []
+    for name, kind, is_id in _entries(written):
+        try:
+            found.append(_attachment(name, kind, () if is_id else folders))
+        except _LeftOut as reason:
+            warn(sentence("not_sent", text=reason.said))
+    return found
+
+
+def _entries(written: Data) -> Iterator[tuple[str, str, bool]]:
+    """Emit the name of each file, its type if it is written, and whether it is a `file_id`, which never names a local
+    file: it may come from an event.
+    """
+    for item in written if isinstance(written, list | tuple) else [written]:
+        if isinstance(item, Mapping):
+            file = item.get("file")
+            yield str(file or item.get("file_id") or ""), str(item.get("type") or ""), not file
+        elif item not in (None, ""):
+            yield str(item), "", False
+
+
+def _attachment(name: str, kind: str, folders: Sequence[Path]) -> Attachment:
+    """Return an attachment. `folders`: empty for a name that is no local file. Raises _LeftOut."""
+    name = name.strip()
+    if _FILE_ADDRESS.fullmatch(name):
+        return Attachment(_type(kind, name.partition("?")[0]), url=name)
+    if not folders or (not Path(name).suffix and "/" not in name):
+        return Attachment(_type(kind, name), provider_id=name)
+    return Attachment(_type(kind, name), path=str(_local(name, folders)))
+
+
+def _type(kind: str, name: str) -> AttachmentType:
+    """Return the type as written, or by the ending of the name; a document if neither is known."""
+    if kind in tuple(AttachmentType):
+        return AttachmentType(kind)
+    return TYPES_BY_ENDING.get(Path(name).suffix.lower(), AttachmentType.DOCUMENT)
+
+
+def _local(name: str, folders: Sequence[Path]) -> Path:
+    """Return the absolute path of a file that may be sent. Raises _LeftOut."""
+    try:
+        path = inner_path(folders[0] / name, *folders)
+        if path is None:
+            raise _LeftOut(sentence("outside_bot_folder", name=name))
+        if not path.is_file():
+            raise _LeftOut(sentence("no_file", name=name))
+        if path.stat().st_size >= LARGEST_FILE:
+            raise _LeftOut(sentence("larger_than_gb", name=name))
+    except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, or links in a circle
+        raise _LeftOut(sentence("cannot_read", name=repr(name), why=str(error))) from None
+    return path
 
 
 # as the courier of the channel shows it

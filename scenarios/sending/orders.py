@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core.admission import quotas
 from core.errors import Invalid, Refused, TooMany
-from core.model.clock import from_ms, is_skipped, to_ms
+from core.model.clock import from_ms, to_ms
 from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, Audience, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey
@@ -30,10 +30,8 @@ from couriers.channel import channels
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, Node, Scalar
 from scenarios.context import Context
-from scenarios.placeholders.values import in_utc
 from scenarios.schema import Own, conversion, types
-from scenarios.sending.attachments import Files, resolve
-from scenarios.sending.message import MessageAttributes, content_of, message
+from scenarios.sending.message import MessageAttributes, attachments_of, content_of, message
 from scenarios.words import sentence
 
 KIND = "reply"
@@ -58,16 +56,36 @@ class Terms(Struct, frozen=True):
     question: Question | None = None
 
 
-AudienceName = Annotated[
-    str,
+def _audience(value: Data, name: str, zone: tzinfo) -> Audience | None:
+    written = conversion.text(value, name, zone)
+    return Audience(written) if written else None
+
+
+WrittenAudience = Annotated[
+    Audience | None,
     types.choice(*Audience),
-    conversion.text,
+    _audience,
     Own("Who gets a message with `to`: these people, their guardians in the directory, or both.", default="students"),
 ]
 
 
-def audience_of(written: str) -> Audience:
-    return Audience(written or Audience.STUDENTS)
+class WrittenChannels(Struct, frozen=True):
+    """The channels of a message, none for all of them, and how they are used if the author says it."""
+
+    named: tuple[str, ...] = ()
+    strategy: Strategy | None = None
+
+
+def _channels(value: Data, name: str, zone: tzinfo) -> WrittenChannels:
+    """Read names, of which `first` and `all` say how the channels are used."""
+    written = conversion.elements(value, name, zone)
+    strategies = [Strategy(one) for one in written if one in tuple(Strategy)]
+    return WrittenChannels(
+        tuple(one for one in written if one not in tuple(Strategy)), strategies[0] if strategies else None
+    )
+
+
+Channels = Annotated[WrittenChannels, types.TEXTS, _channels]
 
 
 ASKED = tuple(str(kind) for kind in AnswerKind if kind is not AnswerKind.CHOICE)
@@ -201,28 +219,18 @@ def reply_to(chat: Chat, text: str, content: Content, now: datetime, terms: Term
     return order, Caller(chat.tenant, is_admin=True, may_be_urgent=True)
 
 
-def channels_of(written: Sequence[str], usual: Strategy) -> tuple[Sequence[str], Strategy]:
-    """Return the channels of a message, none for all of them, and how they are used: `first` and `all` among the names
-    say it, otherwise `usual`.
-    """
-    named = [one for one in written if one not in tuple(Strategy)]
-    strategies = [Strategy(one) for one in written if one in tuple(Strategy)]
-    return named, strategies[0] if strategies else usual
-
-
 async def broadcast(
-    context: Context, text: str, content: Content, to: Sequence[AnyAddressee], channels: Sequence[str], terms: Terms
+    context: Context, text: str, content: Content, to: Sequence[AnyAddressee], channels: WrittenChannels, terms: Terms
 ) -> tuple[Order, Caller]:
-    """Return a message to other people. `channels`: as an author writes them. Raises Invalid."""
+    """Return a message to other people."""
     services = context.services
-    named, strategy = channels_of(channels, Strategy.FIRST)
     delivery = NewDelivery(
         tenant=services.tenant,
         sender=await _sender(context),
         text=text,
         recipients=(),
-        channels=named,
-        strategy=strategy,
+        channels=channels.named,
+        strategy=channels.strategy or Strategy.FIRST,
         origin=origin_of(context.event),
         deliver_at=terms.deliver_at,
         tags=terms.tags,
@@ -252,11 +260,11 @@ async def say(
     pressed now, or that of `exact_message_id`, and never that of the run's event, which may be long ago. A further
     message, which has a name, is left out with a warning if it is refused, or the address gets no more. Raises Refused.
     """
-    files = files_of(context, written)
-    if (said := message(written, bool(files.attachments))) is None:
+    files = attachments_of(written.attachment, context.folders, context.warn)
+    if (said := message(written, bool(files))) is None:
         return None
     same_chat = press is not None or said.exact_message_id is not None
-    content = content_of(said, files.attachments, press or {}, same_chat=same_chat)
+    content = content_of(said, files, press or {}, same_chat=same_chat)
     try:
         return (await reply(context, said.text, content, context.chat, name=name)).key
     except Refused as refusal:
@@ -264,25 +272,6 @@ async def say(
             raise
         context.warn(refusal.said)
         return None
-
-
-def files_of(context: Context, written: MessageAttributes) -> Files:
-    """Return the files of a message; a warning names those that are left out."""
-    files = resolve(written.attachment, context.folders)
-    for warning in files.warnings:
-        context.warn(warning)
-    return files
-
-
-def due(context: Context, delay: timedelta | None, at: datetime | None) -> datetime | None:
-    """Return the moment after `delay`, or `at`, in UTC; None: at once. A time without a zone is the installation's; if
-    the clock is put forward over it, the next minute, with a warning.
-    """
-    if delay is not None:
-        return _now(context) + delay
-    if at and not at.tzinfo and is_skipped(at, context.services.timezone):
-        context.warn(sentence("deliver_at_clock_put_forward", moment=f"{at:%d.%m.%Y %H:%M}"))
-    return in_utc(at, context.services.timezone, _now(context))
 
 
 def tags(event: Mapping[str, Data], tag: str) -> Sequence[str]:

@@ -25,7 +25,7 @@ class Player(Protocol):
     async def before_action(self, context: Context, written: Attributes) -> None:
         """Prepare what an action needs."""
 
-    async def after_action(self, written: Attributes, found: Ending | Waiting | Asking) -> None:
+    async def after_action(self, context: Context, written: Attributes, found: Ending | Waiting | Asking) -> None:
         """Deliver what an action has ordered."""
 
     def note_sample(self, context: Context) -> None:
@@ -69,7 +69,7 @@ class PlayedTypes(Mapping[str, ActionType]):
         await self._player.before_action(context, written)
         assert kind.execute is not None
         found: Ending | Waiting | Asking = await kind.execute(context, written)
-        await self._player.after_action(written, found)
+        await self._player.after_action(context, written, found)
         return replace(found, is_new=False) if isinstance(found, Waiting) else found
 
 

@@ -40,6 +40,7 @@ from scenarios.placeholders.values import as_list
 from scenarios.plugins import Platform, started
 from scenarios.rehearsal import Outcomes, node_of
 from scenarios.schema import Attributes
+from scenarios.schema.conversion import elements
 from scenarios.sending.addressees import people_of
 from scenarios.sending.message import BotMessage
 from scenarios.testing.played_actions import PlayedTypes
@@ -219,17 +220,18 @@ class PlayedBot:
 
     async def before_action(self, context: Context, written: Attributes) -> None:
         """Have the groups and people exist that an action names, and its change of a date be seen."""
-        await self._directory.ensure(getattr(written, "to", None), context.channel, context.person)
+        await self._directory.ensure(context.prepared.own.get("to"), context.channel, context.person)
         for group in (getattr(written, "add", None), getattr(written, "remove", None)):
             if group and isinstance(group, str):
                 await self._directory.ensure_group(group)
         if getattr(written, "variables", None):
             await self._process.search_dates(TENANT)
 
-    async def after_action(self, written: Attributes, found: Ending | Waiting | Asking) -> None:
+    async def after_action(self, context: Context, written: Attributes, found: Ending | Waiting | Asking) -> None:
         """Deliver at once what an action has ordered, so that messages come in the order of their orders."""
-        if to := getattr(written, "to", None) or list(getattr(written, "chosen", ())):
-            broadcast = _Broadcast(to, list(getattr(written, "channels", ())) or None)
+        own = context.prepared.own
+        if to := own.get("to") or list(getattr(written, "chosen", ())):
+            broadcast = _Broadcast(to, list(elements(own.get("channels"))) or None)
             self._broadcasts |= dict.fromkeys(_ordered(found), broadcast)
         await self._queue.run_only(self._couriers)
 

@@ -309,6 +309,8 @@ async def test_a_broadcast_in_quiet_hours_is_stored_for_the_morning_and_a_reply_
     [
         ("{group: B}", "GROUP_NOT_FOUND"),
         ("{nobody: 1}", "RECIPIENT_MALFORMED"),
+        ("[1, [2, {nobody: 1}]]", "RECIPIENT_MALFORMED"),
+        ("[[]]", "NOBODY_ADDRESSED"),
         ("99", "USER_NOT_FOUND"),
         ("{id: 1, contacts: {sms: 7}}", "ADDRESS_MALFORMED"),
     ],
