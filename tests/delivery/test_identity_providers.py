@@ -13,7 +13,7 @@ from joserfc import jwt
 from joserfc.jwk import OctKey
 from yarl import URL
 
-from cli.commands.start.doctor import check_identity_providers
+from cli.commands.start.people_findings import check_identity_providers
 from cli.processes.embedded_valkey import free_port
 from cli.settings.parsing import WebAddress
 from cli.settings.settings import Settings

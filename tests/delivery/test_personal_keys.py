@@ -9,7 +9,7 @@ import pytest
 
 from cli.command import CommandFailed
 from cli.commands.installation import api_keys
-from cli.commands.start.doctor import check_personal_keys
+from cli.commands.start.people_findings import check_personal_keys
 from core.admission.actions import ActionFilter, ActionLog
 from core.errors import Forbidden, NotFound
 from core.sessions.personal_keys import MOST_KEYS

@@ -22,7 +22,7 @@ from openpyxl import Workbook
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
 from cli.commands.directory import sync
-from cli.commands.start.doctor import check_syncs
+from cli.commands.start.people_findings import check_syncs
 from cli.services import people_sources
 from cli.services.people_sources import SyncRefused
 from cli.settings.parsing import read_sync_lines

@@ -14,7 +14,7 @@ import trustme
 
 from cli.client.http_client import HttpClient
 from cli.commands.directory import sync
-from cli.commands.start.doctor import check_sources
+from cli.commands.start.people_findings import check_sources
 from cli.processes.embedded_valkey import free_port
 from cli.services.people_sources import SyncRefused
 from providers import ldap_directory

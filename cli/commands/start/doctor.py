@@ -7,36 +7,35 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 from importlib.util import find_spec
 from pathlib import Path
 
 from cli.client.local_times import shown_moment
-from cli.command import FAILURE, SUCCESS, Command, CommandFailed
-from cli.commands.start.store_findings import Finding, check_named_groups, check_replication, check_sentinels, facts_of
+from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.start.people_findings import check_people, check_personal_keys, check_sources, check_syncs
+from cli.commands.start.store_findings import (
+    Finding,
+    check_clock,
+    check_data_layout,
+    check_loss,
+    check_notifications,
+    check_replication,
+    check_sentinels,
+    check_store_writes,
+    check_version,
+)
 from cli.processes.parts import now_ms, part_that_runs, read_note
-from cli.services import people_sources
 from cli.services.models import language_model, synthesis, transcription
-from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.services.store import redis_url
-from cli.settings.parsing import read_sync_lines
 from cli.settings.settings import Configuration, Settings, courier_module, load
-from core.admission.api_keys import SCIM, ApiKeys
-from core.directory import Directory
-from core.directory.syncs import Syncs
-from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
+from core.errors import SetupError, StoreUnavailable
 from core.model.clock import from_ms
 from core.model.durability import Durability
-from core.model.history_key import DEFAULT_TENANT
 from core.model.parts import PartState, faulty
-from core.processes import ANSWERS, LOSS_REMEDY, ProcessRegister, accept_loss, last_loss, unanswered_bots
-from core.redis.keys import layout_of_shards
-from core.redis.keyspace_events import SETTING, ensure_notifications
-from core.redis.refusals import grant
-from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
+from core.processes import ANSWERS, ProcessRegister, accept_loss, unanswered_bots
+from core.redis.server_checks import check_settings
 from core.redis.store import Store
-from core.sessions import Sessions
-from core.sessions.sessions import PersonalKey
 from core.webhooks.registry import stored_webhooks
 from couriers.channel import Channel, channels
 from couriers.email.receive import (
@@ -49,16 +48,9 @@ from couriers.email.receive import (
     MailboxUntrusted,
 )
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
-from providers.sign_in.services import read_services
 from scenarios.inspection.bots import BotReader
 
-CLOCK_TOLERANCE = 1.0
-"""Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
-
 MIN_FREE_BYTES = 2**30
-KEY_ENDS_SOON = timedelta(days=14)
-MOST_NAMED = 5
-"""Keys that a line names."""
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -207,162 +199,6 @@ async def check_redundancy(store: Store, durability: Durability) -> AsyncIterato
             yield finding
 
 
-async def check_people(store: Store, settings: Settings) -> AsyncIterator[Finding]:
-    """Emit how users sign in to services and people to the console, and whom the settings name."""
-    yield await check_sign_in(store, settings)
-    async for finding in check_identity_providers(store, settings):
-        yield finding
-    async for finding in check_named_groups(store, settings):
-        yield finding
-
-
-async def check_notifications(store: Store) -> Finding:
-    """Return whether sleeping couriers are woken. Sets the server's flags if they are missing, and reports it."""
-    state = await ensure_notifications(store.command)
-    if problem := notification_problem(state):
-        return Finding(
-            "wake-up", False, f"{problem.setting} is {problem.found or 'empty'}: {problem.why}", problem.correction
-        )
-    try:
-        await check_channels(store)
-    except (SetupError, StoreUnavailable) as error:
-        return Finding("wake-up", False, str(error))
-    if state.found is None:
-        detail = f"{SETTING} is hidden from this user ({state.refusal}); it must contain K, g and x"
-        return Finding("wake-up", None, detail, grant(store.address))
-    if state.changed:
-        return Finding(
-            "wake-up", True, f"CHANGED: {state.changed}", "redis-cli CONFIG REWRITE, so that a restart keeps it"
-        )
-    return Finding("wake-up", True, f"{SETTING} is {state.found}")
-
-
-async def check_version(store: Store) -> Finding:
-    facts = facts_of(str(await store.command("INFO", "server")))
-    name = facts.get("server_name", "redis")
-    version = facts.get(f"{name}_version", facts.get("redis_version"))
-    return Finding("redis", True, f"{name} {version}")
-
-
-async def check_store_writes(store: Store) -> Finding:
-    try:
-        await check_writes(store)
-    except StoreRefuses as fault:
-        return Finding("writes", False, f"{fault.code}: {fault}")
-    return Finding("writes", True, "the server takes writes")
-
-
-async def check_data_layout(store: Store) -> Finding:
-    try:
-        await check_layout(store)
-    except (DataMoved, LayoutUnknown, ShardsDiffer) as error:
-        return Finding("layout", False, str(error))
-    return Finding("layout", True, str(layout_of_shards(store.shards)))
-
-
-async def check_loss(store: Store) -> Finding:
-    if loss := await last_loss(store):
-        return Finding("stored data", False, loss.sentence, LOSS_REMEDY)
-    return Finding("stored data", True, "no loss was noticed")
-
-
-async def check_clock(store: Store) -> Finding:
-    """Return the difference between the two clocks, corrected by half of the round trip."""
-    began = time.time()
-    seconds, micros = map(int, await store.command("TIME"))
-    difference = abs(seconds + micros / 1e6 - (began + time.time()) / 2)
-    if difference > CLOCK_TOLERANCE:
-        return Finding(
-            "clock", False, f"the server's clock differs from ours by {difference:.1f} s", "synchronize both with NTP"
-        )
-    return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
-
-
-async def check_syncs(store: Store, file: Path | None = None, zone: tzinfo = UTC) -> AsyncIterator[Finding]:
-    """Emit what became of the last run of each source of people of the default tenant. `file`: ADA_SYNCS."""
-    try:
-        repeated = [words[0] for words in read_sync_lines(file)]
-    except SetupError:  # a finding of check_sources
-        repeated = []
-    syncs = Syncs(store)
-    keys = [one.name for one in await ApiKeys(store).list() if SCIM in one.scopes]
-    if keys and find_spec("scim2_models") is None:
-        detail = f"{', '.join(keys)} has a key, but scim2-models is not installed"
-        yield Finding("scim", False, detail, "pip install 'ada[scim]'")
-    sources = [one for one in await syncs.all(DEFAULT_TENANT) if one.last]
-    missing = [one for one in repeated if one not in [source.source for source in sources]]
-    for name in missing:
-        yield Finding(f"sync {name}", None, "has not run yet; ./ada up repeats it (ADA_SYNCS)")
-    if not sources and not missing:
-        yield Finding("sync", None, "no source of people has run (./ada sync, ADA_SYNCS)")
-    for one in sources:
-        assert one.last
-        if one.last.fault:
-            again = "repair the source, then start it on the page Synchronisation, or repeat the command"
-            remedy = "" if one.last.fault == "leaving" else again  # its sentence says what to do
-            yield Finding(f"sync {one.source}", False, f"changed nothing: {one.last.detail or one.last.fault}", remedy)
-        elif one.is_late(syncs.now()):
-            since = shown_moment(from_ms(one.last.ended), zone)
-            remedy = f"start ./ada sync {one.source} … --every again, or forget it on the page Synchronisation"
-            yield Finding(f"sync {one.source}", False, f"the program is silent since {since}", remedy)
-        else:
-            again = f", again each {one.last.every // 60} min" if one.last.every else ""
-            by = " by `./ada up`" if again and one.source in repeated else ""
-            ended = shown_moment(from_ms(one.last.ended), zone)
-            yield Finding(f"sync {one.source}", True, f"{one.last.place}, {ended}{again}{by}")
-
-
-async def check_sign_in(store: Store, settings: Settings) -> Finding:
-    """Return whether users can sign in to outside services, and jobs can use it. Makes no key."""
-    if settings.sign_in is None:
-        return Finding("sign-in", None, "not set up (ADA_SIGN_IN)")
-    try:
-        services = ", ".join(sorted(read_services(settings.sign_in)))
-        await check_secret_key(store, settings)
-    except SetupError as error:
-        return Finding("sign-in", False, str(error))
-    return Finding("sign-in", True, services)
-
-
-async def check_identity_providers(store: Store, settings: Settings) -> AsyncIterator[Finding]:
-    """Emit whether people can sign in to the console at each identity provider, and what is registered there."""
-    try:
-        providers = open_identity_providers(store, settings)
-    except SetupError as error:
-        yield Finding("identity providers", False, str(error))
-        return
-    if providers is None:
-        yield Finding("identity providers", None, "none is set up (ADA_OIDC)")
-        return
-    for name in providers.titles:
-        address = providers.redirect_uri(name)
-        if fault := await providers.check(name):
-            remedy = "check `issuer` in the file of ADA_OIDC, and that this machine reaches it; sessions go on"
-            yield Finding(f"identity provider {name}", False, fault, remedy)
-        else:
-            logout = f"{address.removesuffix('/callback')}/logout"
-            detail = f"answers; register there: redirect URI {address}, back-channel logout {logout}"
-            yield Finding(f"identity provider {name}", True, detail)
-
-
-async def check_personal_keys(store: Store, zone: tzinfo = UTC) -> Finding:
-    """Return whose personal keys end soon: their programs are refused from that moment on."""
-    sessions = Sessions(store, Directory(store), ApiKeys(store))
-    soon, days = datetime.now(UTC) + KEY_ENDS_SOON, KEY_ENDS_SOON.days
-    ending = sorted([one async for one in sessions.personal_keys(soon)], key=lambda one: one[2].expires_at)
-    if not ending:
-        return Finding("personal keys", True, f"none ends within {days} days")
-    listed = ", ".join(_ending(*one, zone) for one in ending[:MOST_NAMED])
-    more = f" and {len(ending) - MOST_NAMED} more" if ending[MOST_NAMED:] else ""
-    remedy = "the person makes another one on its page of the console; ./ada key list shows all"
-    return Finding("personal keys", None, f"end within {days} days: {listed}{more}", remedy)
-
-
-def _ending(tenant: str, person: str, key: PersonalKey, zone: tzinfo) -> str:
-    whose = person if tenant == DEFAULT_TENANT else f"{person} (tenant {tenant})"
-    return f"{key.name} of {whose} on {key.expires_at.astimezone(zone):%Y-%m-%d}"
-
-
 async def check_webhooks(store: Store) -> Finding:
     _, found = await stored_webhooks(store)
     disabled = [webhook.id for webhook in found if webhook.disabled]
@@ -451,24 +287,6 @@ async def check_mailbox(settings: Settings, sign_in: bool) -> Finding:
     except SetupError as fault:
         return Finding("mail replies", False, str(fault))
     return Finding("mail replies", True, f"signed in as {server.account}, mails there: {mails}")
-
-
-async def check_sources(file: Path | None, sign_in: bool) -> AsyncIterator[Finding]:
-    """Emit whether each source of people of ADA_SYNCS can be read; with `sign_in` each is read whole, as by a run."""
-    try:
-        lines = read_sync_lines(file)
-    except SetupError as fault:
-        yield Finding("syncs", False, str(fault))
-        return
-    for words in lines:
-        what = f"source {words[0]}"
-        if not sign_in:
-            yield Finding(what, True, "is named in ADA_SYNCS (use --sign-in to read it)")
-            continue
-        try:
-            yield Finding(what, True, await people_sources.check(words))
-        except CommandFailed as fault:
-            yield Finding(what, False, str(fault).partition("\n")[0], "correct the source, or its line in ADA_SYNCS")
 
 
 COMMANDS: Mapping[str, Command] = {"doctor": Command(declare, run)}

@@ -1,26 +1,36 @@
 """Checks of the store for doctor, and of its Sentinels.
 
-Of the store: role, replicas and their lag, memory, persistence, library; of a cluster whether its nodes answer and
-agree, and whether each shard has a primary. Of the Sentinels: whether they agree, whether ADA_REDIS_URL names all, and
-whether they replace a lost primary as soon as docs/high-availability.md has it.
+Of the store: version, writes, layout, loss, clock, and whether sleeping couriers are woken; role, replicas and their
+lag, memory, persistence, library; of a cluster whether its nodes answer and agree, and whether each shard has a
+primary. Of the Sentinels: whether they agree, whether ADA_REDIS_URL names all, and whether they replace a lost primary
+as soon as docs/high-availability.md has it.
 """
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from redis.exceptions import RedisError
 
-from cli.services.offices import unread_office
-from cli.settings.bot_folders import tenants_of_bots
-from cli.settings.settings import Settings
-from core.directory import Directory
-from core.directory.offices import OfficeState, state_of_office
-from core.errors import FunctionFault
+from core.errors import (
+    DataMoved,
+    FunctionFault,
+    LayoutUnknown,
+    SetupError,
+    ShardsDiffer,
+    StoreRefuses,
+    StoreUnavailable,
+)
 from core.model.durability import Durability
+from core.processes import LOSS_REMEDY, last_loss
 from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import ServerAddress, StoreConnection
+from core.redis.keys import layout_of_shards
+from core.redis.keyspace_events import SETTING, ensure_notifications
+from core.redis.refusals import grant
+from core.redis.server_checks import check_channels, check_layout, check_writes, notification_problem
 from core.redis.store import Store
 from core.redis.topology import ANSWER
 
@@ -108,6 +118,72 @@ def facts_of(text: str) -> Mapping[str, str]:
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
+CLOCK_TOLERANCE = 1.0
+"""Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
+
+
+async def check_notifications(store: Store) -> Finding:
+    """Return whether sleeping couriers are woken. Sets the server's flags if they are missing, and reports it."""
+    state = await ensure_notifications(store.command)
+    if problem := notification_problem(state):
+        return Finding(
+            "wake-up", False, f"{problem.setting} is {problem.found or 'empty'}: {problem.why}", problem.correction
+        )
+    try:
+        await check_channels(store)
+    except (SetupError, StoreUnavailable) as error:
+        return Finding("wake-up", False, str(error))
+    if state.found is None:
+        detail = f"{SETTING} is hidden from this user ({state.refusal}); it must contain K, g and x"
+        return Finding("wake-up", None, detail, grant(store.address))
+    if state.changed:
+        return Finding(
+            "wake-up", True, f"CHANGED: {state.changed}", "redis-cli CONFIG REWRITE, so that a restart keeps it"
+        )
+    return Finding("wake-up", True, f"{SETTING} is {state.found}")
+
+
+async def check_version(store: Store) -> Finding:
+    facts = facts_of(str(await store.command("INFO", "server")))
+    name = facts.get("server_name", "redis")
+    version = facts.get(f"{name}_version", facts.get("redis_version"))
+    return Finding("redis", True, f"{name} {version}")
+
+
+async def check_store_writes(store: Store) -> Finding:
+    try:
+        await check_writes(store)
+    except StoreRefuses as fault:
+        return Finding("writes", False, f"{fault.code}: {fault}")
+    return Finding("writes", True, "the server takes writes")
+
+
+async def check_data_layout(store: Store) -> Finding:
+    try:
+        await check_layout(store)
+    except (DataMoved, LayoutUnknown, ShardsDiffer) as error:
+        return Finding("layout", False, str(error))
+    return Finding("layout", True, str(layout_of_shards(store.shards)))
+
+
+async def check_loss(store: Store) -> Finding:
+    if loss := await last_loss(store):
+        return Finding("stored data", False, loss.sentence, LOSS_REMEDY)
+    return Finding("stored data", True, "no loss was noticed")
+
+
+async def check_clock(store: Store) -> Finding:
+    """Return the difference between the two clocks, corrected by half of the round trip."""
+    began = time.time()
+    seconds, micros = map(int, await store.command("TIME"))
+    difference = abs(seconds + micros / 1e6 - (began + time.time()) / 2)
+    if difference > CLOCK_TOLERANCE:
+        return Finding(
+            "clock", False, f"the server's clock differs from ours by {difference:.1f} s", "synchronize both with NTP"
+        )
+    return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
+
+
 _OPEN = re.compile(r"\[(\d+)-[<>]-\w+\]")
 """A slot that moves key by key, in CLUSTER NODES."""
 
@@ -153,42 +229,6 @@ async def _moving(store: Store) -> list[str]:
     except FunctionFault:
         return []
     return sorted({slot for text in texts.values() for slot in _OPEN.findall(str(text))})
-
-
-async def check_named_groups(store: Store, settings: Settings) -> AsyncIterator[Finding]:
-    """Emit whether the group of ADA_OPERATORS has members, and that of ADA_OFFICE a reader: what is sent to an unknown
-    group reaches nobody, without an error.
-    """
-    directory, tenant = Directory(store), settings.bot_tenant
-    if group := settings.operators:
-        (known,) = await directory.groups.lookup(tenant, [group])
-        loss = "nobody is informed when a channel stops"
-        if known is None:
-            repair = f"./ada group add {group}, or correct ADA_OPERATORS"
-            yield Finding("operators", False, f"there is no group {group!r} in the tenant {tenant!r}: {loss}", repair)
-        elif not (await directory.users.page(tenant, group=group)).items:
-            repair = f"./ada group add-member {group} ID"
-            yield Finding("operators", False, f"the group {group!r} has no members: {loss}", repair)
-        else:
-            yield Finding("operators", True, f"the members of the group {group!r}")
-    for tenant in tenants_of_bots(settings) if settings.office else ():
-        yield await check_office(directory, settings, tenant)
-
-
-async def check_office(directory: Directory, settings: Settings, tenant: str) -> Finding:
-    """Return whether somebody reads the office of a tenant."""
-    is_main, group = tenant == settings.bot_tenant, settings.office or ""
-    what = "office" if is_main else f"office of {tenant}"
-    state = await state_of_office(directory, tenant, group)
-    if state is OfficeState.READ:
-        return Finding(what, True, f"the members of the group {group!r}")
-    repair = {
-        OfficeState.NO_GROUP: f"./ada group add {group}, or correct ADA_OFFICE",
-        OfficeState.NO_MEMBERS: f"./ada group add-member {group} ID",
-        OfficeState.NO_READERS: "./ada user change ID --role staff",
-    }[state]
-    is_needed = is_main or state is not OfficeState.NO_GROUP
-    return Finding(what, False if is_needed else None, unread_office(group, tenant, state), repair)
 
 
 _LEAST = 3

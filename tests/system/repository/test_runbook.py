@@ -23,7 +23,7 @@ from tests.system.guides.blocks import blocks_of
 PAGE = ROOT / "docs" / "runbook.md"
 TEXT = " ".join(PAGE.read_text().split())
 START = ROOT / "cli" / "commands" / "start"
-FINDINGS = [START / f"{name}.py" for name in ("doctor", "store_findings")]
+FINDINGS = [START / f"{name}.py" for name in ("doctor", "people_findings", "store_findings")]
 REFUSALS = [ROOT / "core" / "redis" / f"{name}.py" for name in ("refusals", "primary", "store")]
 NAMED_BY_A_VARIABLE = {
     "channel": ["a channel"],
