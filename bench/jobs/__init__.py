@@ -11,9 +11,9 @@ from dataclasses import replace
 from bench import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
 from bench.jobs.bot import measure_bot
-from bench.jobs.load import FULL, SHORT, Sizes, measure_idle, measure_load
+from bench.jobs.load import FULL, SHORT, JobSizes, measure_idle, measure_load
 
-PARTS: Parts[Sizes] = {
+PARTS: Parts[JobSizes] = {
     "idle": measure_idle,
     "load": measure_load,
     "bot": measure_bot,

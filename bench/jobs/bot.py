@@ -16,8 +16,8 @@ from bench.jobs.load import (
     LONGER_THAN_LEASE,
     PROCESSES,
     Bench,
+    JobSizes,
     ProcessKilled,
-    Sizes,
     busy_process,
     kill,
     running_jobs,
@@ -31,7 +31,7 @@ P99_MS = 50.0
 FIRST_PERSON, WARM_UP = 100_001, 20
 
 
-async def measure_bot(sizes: Sizes, rows: Rows) -> None:
+async def measure_bot(sizes: JobSizes, rows: Rows) -> None:
     async with running_jobs(sizes) as bench:
         page = await start_sandbox(bench.env)
         bench.env.variables["ADA_SCENARIOS"] = str(JOB_HUNTER_BOT)
@@ -45,7 +45,7 @@ async def measure_bot(sizes: Sizes, rows: Rows) -> None:
                 show_answers(name, waits, sizes, rows, await takeover_columns(bench, killed))
 
 
-async def measure_answers(sandbox: ClientSession, people: Iterator[int], sizes: Sizes) -> Sequence[float]:
+async def measure_answers(sandbox: ClientSession, people: Iterator[int], sizes: JobSizes) -> Sequence[float]:
     """Return the ms to each answer, while people write for as long as killed jobs may take to run again."""
     updates = round((sizes.lease + LONGER_THAN_LEASE) * sizes.updates_per_s)
     return await answers_to(sandbox, list(islice(people, updates)), sizes.updates_per_s, "/start")
@@ -57,7 +57,7 @@ async def takeover_columns(bench: Bench, killed: ProcessKilled | None) -> Row:
     return {"held": len(killed.held), "run_again_s": await seconds_until_resumed(bench, killed)}
 
 
-def show_answers(name: str, waits: Sequence[float], sizes: Sizes, rows: Rows, takeover: Row) -> None:
+def show_answers(name: str, waits: Sequence[float], sizes: JobSizes, rows: Rows, takeover: Row) -> None:
     columns = latency_columns("answer", waits)
     known: Row = {"part": "bot", "jobs": name, "n": len(waits), "updates_per_s": sizes.updates_per_s}
     rows.show({**known, **columns, **takeover})
@@ -65,19 +65,19 @@ def show_answers(name: str, waits: Sequence[float], sizes: Sizes, rows: Rows, ta
     report_target(f"the bot's answers, jobs {name}, p99 ms", p99, f"≤ {P99_MS:g}", p99 <= P99_MS)
 
 
-async def no_jobs(bench: Bench, sizes: Sizes) -> None:
+async def no_jobs(bench: Bench, sizes: JobSizes) -> None:
     """Do nothing: the processes run without jobs."""
 
 
-async def usual_load(bench: Bench, sizes: Sizes) -> None:
+async def usual_load(bench: Bench, sizes: JobSizes) -> None:
     await start_busy(bench, sizes)
 
 
-async def kill_one(bench: Bench, sizes: Sizes) -> ProcessKilled:
+async def kill_one(bench: Bench, sizes: JobSizes) -> ProcessKilled:
     return await kill(bench, await busy_process(bench))
 
 
-async def kill_and_start(bench: Bench, sizes: Sizes) -> ProcessKilled:
+async def kill_and_start(bench: Bench, sizes: JobSizes) -> ProcessKilled:
     """Kill the busy process, and start the processes anew without waiting for them."""
     killed = await kill(bench, await busy_process(bench))
     for _ in range(PROCESSES):
@@ -85,7 +85,7 @@ async def kill_and_start(bench: Bench, sizes: Sizes) -> ProcessKilled:
     return killed
 
 
-SITUATIONS: Mapping[str, Callable[[Bench, Sizes], Awaitable[ProcessKilled | None]]] = {
+SITUATIONS: Mapping[str, Callable[[Bench, JobSizes], Awaitable[ProcessKilled | None]]] = {
     "none": no_jobs,
     "under load": usual_load,
     "a process killed": kill_one,

@@ -29,7 +29,7 @@ from core.redis.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class JobSizes:
     """`jobs`: how many. `seconds`: how long the CPU of idle jobs and the lateness of busy ones are measured. `rate`:
     iterations per second of all busy jobs together; `takes`: seconds of each. `lease`: seconds until the jobs of a dead
     process are free. `updates_per_s`: what people write to the bot.
@@ -43,8 +43,8 @@ class Sizes:
     updates_per_s: float = 25.0
 
 
-FULL = Sizes()
-SHORT = Sizes(jobs=60, seconds=2.0, rate=20.0, lease=1, updates_per_s=10.0)
+FULL = JobSizes()
+SHORT = JobSizes(jobs=60, seconds=2.0, rate=20.0, lease=1, updates_per_s=10.0)
 
 
 TENANT = "university"
@@ -76,7 +76,7 @@ class Bench:
 
 
 @asynccontextmanager
-async def running_jobs(sizes: Sizes) -> AsyncIterator[Bench]:
+async def running_jobs(sizes: JobSizes) -> AsyncIterator[Bench]:
     async with environment() as env:
         notes = env.directory / "notes"
         notes.touch()
@@ -128,7 +128,7 @@ FIRST_IN_MS = 1000
 _TIMEOUT = 120.0
 
 
-async def measure_load(sizes: Sizes, rows: Rows) -> None:
+async def measure_load(sizes: JobSizes, rows: Rows) -> None:
     async with running_jobs(sizes) as bench:
         first, since = await start_busy(bench, sizes)
         await asyncio.sleep(sizes.seconds)
@@ -136,7 +136,7 @@ async def measure_load(sizes: Sizes, rows: Rows) -> None:
         await show_takeover(bench, sizes, rows)
 
 
-async def start_busy(bench: Bench, sizes: Sizes) -> tuple[int, float]:
+async def start_busy(bench: Bench, sizes: JobSizes) -> tuple[int, float]:
     """Store busy jobs; return when the first one was due and when a period begins with all of them (ms)."""
     period, began = sizes.jobs / sizes.rate, time.monotonic()
     first = to_ms(bench.jobs.now()) + FIRST_IN_MS
@@ -153,7 +153,7 @@ async def next_round(first: int, period: float) -> float:
     return begin
 
 
-def show_lateness(notes: Sequence[Note], since: float, sizes: Sizes, first: int, rows: Rows) -> None:
+def show_lateness(notes: Sequence[Note], since: float, sizes: JobSizes, first: int, rows: Rows) -> None:
     period = sizes.jobs / sizes.rate
     late = [
         (note.at - due_of(int(note.user), sizes.jobs, first, period)) % (1000 * period)
@@ -164,7 +164,7 @@ def show_lateness(notes: Sequence[Note], since: float, sizes: Sizes, first: int,
     log_progress(f"{len(late) / sizes.seconds:.0f} iterations/s")
 
 
-async def show_takeover(bench: Bench, sizes: Sizes, rows: Rows) -> None:
+async def show_takeover(bench: Bench, sizes: JobSizes, rows: Rows) -> None:
     killed = await kill(bench, await busy_process(bench))
     seconds = await seconds_until_resumed(bench, killed)
     rows.show(
@@ -236,7 +236,7 @@ _WARM_UP, _SETTLE, _IDLE_TIMEOUT = 20, 3.0, 1200.0
 _KINDS = ("job", "job_log")
 
 
-async def measure_idle(sizes: Sizes, rows: Rows) -> None:
+async def measure_idle(sizes: JobSizes, rows: Rows) -> None:
     async with running_jobs(sizes) as bench:
         await run_once(bench, range(_WARM_UP))
         await show_cpu(bench, 0, sizes, rows)
@@ -272,7 +272,7 @@ async def parts_of(bench: Bench) -> dict[str, int]:
     return {name: int(await bench.env.redis.memory_usage(key) or 0) for name, key in names.items()}
 
 
-async def show_cpu(bench: Bench, jobs: int, sizes: Sizes, rows: Rows) -> None:
+async def show_cpu(bench: Bench, jobs: int, sizes: JobSizes, rows: Rows) -> None:
     """Show the CPU of the processes together and of the server, in percent of a core."""
     pids = {"processes": [one.pid for one in bench.processes], "server": [bench.env.server.pid]}
     before, began = {name: _cpu(some) for name, some in pids.items()}, time.monotonic()

@@ -9,10 +9,10 @@ from argparse import ArgumentParser, Namespace
 
 from bench import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.people.directory import FULL, SHORT, Sizes, measure_expansion, measure_import
+from bench.people.directory import FULL, SHORT, PeopleSizes, measure_expansion, measure_import
 from bench.people.quota import measure_quota
 
-PARTS: Parts[Sizes] = {
+PARTS: Parts[PeopleSizes] = {
     "import": measure_import,
     "expansion": measure_expansion,
     "quota": measure_quota,

@@ -24,7 +24,7 @@ from cli.command import CommandFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class PeopleSizes:
     """`imported`: people in the file. `members`: people of the supergroup; `per_group`: of each of its groups. `sends`:
     deliveries of each way in a round.
     """
@@ -37,8 +37,8 @@ class Sizes:
     rounds: int = 5
 
 
-FULL = Sizes()
-SHORT = Sizes(imported=500, members=200, per_group=50, expansions=2, sends=100, rounds=1)
+FULL = PeopleSizes()
+SHORT = PeopleSizes(imported=500, members=200, per_group=50, expansions=2, sends=100, rounds=1)
 
 
 CHANNELS = ("telegram", "sms")
@@ -105,7 +105,7 @@ async def pinging(env: Environment) -> AsyncIterator[PingedBlock]:
     block.waits = values_between((await pings.facts(START_TIMEOUT))["waits"], began * 1000, ended * 1000)
 
 
-async def measure_import(sizes: Sizes, rows: Rows) -> None:
+async def measure_import(sizes: PeopleSizes, rows: Rows) -> None:
     """Measure the import of new people, then of the same file again, which changes nothing."""
     content = people_csv(sizes.imported)
     async with environment() as env:
@@ -155,7 +155,7 @@ class PostRun:
     pings: Sequence[float]
 
 
-async def measure_expansion(sizes: Sizes, rows: Rows) -> None:
+async def measure_expansion(sizes: PeopleSizes, rows: Rows) -> None:
     async with environment() as env:
         api = await start_api(env)
         await fill(api, sizes)
@@ -163,7 +163,7 @@ async def measure_expansion(sizes: Sizes, rows: Rows) -> None:
         show_expansion(runs, sizes.members, rows)
 
 
-async def fill(api: HttpClient, sizes: Sizes) -> None:
+async def fill(api: HttpClient, sizes: PeopleSizes) -> None:
     """Import people, overlapping groups and their supergroup."""
     groups = [str(number) for number in range(sizes.members // sizes.per_group)]
     members = (
@@ -188,7 +188,7 @@ def orders(count: int) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-async def measure_in_turn(env: Environment, api: HttpClient, sizes: Sizes) -> Mapping[str, Sequence[PostRun]]:
+async def measure_in_turn(env: Environment, api: HttpClient, sizes: PeopleSizes) -> Mapping[str, Sequence[PostRun]]:
     """Measure all ways in turn. The first run of each is not counted: it loads the functions."""
     runs: defaultdict[str, list[PostRun]] = defaultdict(list)
     for _ in range(sizes.expansions + 1):

@@ -17,7 +17,7 @@ from bench.harness.delivery_samples import TENANT, TEXT, recipient_of
 from bench.harness.environment import Environment, environment
 from bench.harness.measurements import server_cpu_seconds
 from bench.harness.report import Rows, log_progress, median
-from bench.people.directory import Sizes
+from bench.people.directory import PeopleSizes
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
@@ -58,7 +58,7 @@ class SendRun:
     server_us: float
 
 
-async def measure_quota(sizes: Sizes, rows: Rows) -> None:
+async def measure_quota(sizes: PeopleSizes, rows: Rows) -> None:
     runs: defaultdict[str, list[SendRun]] = defaultdict(list)
     async with environment() as env, open_sending(env) as sending:
         senders = itertools.count(1)

@@ -18,11 +18,11 @@ from bench.harness.report import Rows
 from bench.queue import memory, peers
 from bench.queue.bullmq import comparison
 from bench.queue.bullmq.systems import BULLMQ
-from bench.queue.queue_environment import FULL, SHORT, Sizes
+from bench.queue.queue_environment import FULL, SHORT, QueueSizes
 from bench.queue.server_cost import measure_cancel, measure_claim, measure_due
 from bench.queue.speed import measure_audit, measure_latency, measure_rates
 
-PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
+PARTS: Mapping[str, Callable[[QueueSizes, Rows], Awaitable[None]]] = {
     "claim": measure_claim,
     "due": measure_due,
     "cancel": measure_cancel,

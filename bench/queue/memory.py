@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.harness.measurements import ServerSize, server_size
 from bench.harness.report import Rows, log_progress, report_target
-from bench.queue.queue_environment import QueueEnvironment, Sizes, queue_environment
+from bench.queue.queue_environment import QueueEnvironment, QueueSizes, queue_environment
 from core.redis.keys import PERMANENT, Lifetime, kind_of
 
 TARGET, LEFT_TARGET = 700, 0.01
@@ -21,7 +21,7 @@ _WARM_UP = 200
 _SHRINK_CHECKS = 60
 
 
-async def measure(sizes: Sizes, rows: Rows) -> None:
+async def measure(sizes: QueueSizes, rows: Rows) -> None:
     for server, program in servers().items():
         for shape, what in SHAPES.items():
             each = await bytes_of_each(shape, sizes.weighed, program)

@@ -18,7 +18,7 @@ from bench.harness.measurements import latency_columns, server_size
 from bench.harness.report import Row, Rows, log_progress
 from bench.queue.memory import bytes_of_each
 from bench.queue.programs import GO
-from bench.queue.queue_environment import Sizes, queue_environment
+from bench.queue.queue_environment import QueueSizes, queue_environment
 from bench.queue.speed import CALLERS, RATE, measure_done, measure_lags
 from cli.command import CommandFailed
 from cli.processes.supervisor import Announcement
@@ -45,7 +45,7 @@ class PeerFigures:
         return {**rates, **latency_columns("latency", self.lags), "bytes": round(self.bytes)}
 
 
-async def measure(chosen: Sequence[str], sizes: Sizes, rows: Rows) -> None:
+async def measure(chosen: Sequence[str], sizes: QueueSizes, rows: Rows) -> None:
     with tempfile.TemporaryDirectory(prefix="ada-bench-peers-") as directory:
         programs = {name: await install(name, Path(directory) / name) for name in chosen}
         rows.show((await measure_ada(sizes)).row("ada"))
@@ -72,7 +72,7 @@ async def run(*command: str) -> None:
         raise CommandFailed(f"{' '.join(command)} failed; is PyPI reachable from here? Its output: {lines[-1]}")
 
 
-async def measure_ada(sizes: Sizes) -> PeerFigures:
+async def measure_ada(sizes: QueueSizes) -> PeerFigures:
     async with queue_environment(over_tcp=True) as env:
         put = await env.put("own", sizes.put, CALLERS, 1)
     async with queue_environment(over_tcp=True) as env:
@@ -83,7 +83,7 @@ async def measure_ada(sizes: Sizes) -> PeerFigures:
     return PeerFigures(put.count / put.seconds, cost.count / cost.seconds, lags, each)
 
 
-async def measure_peer(name: str, program: Path, sizes: Sizes) -> PeerFigures:
+async def measure_peer(name: str, program: Path, sizes: QueueSizes) -> PeerFigures:
     """Return each figure on a fresh server."""
     async with environment(over_tcp=True) as env:
         puts = sizes.put / (await put(env, name, program, sizes.put))["seconds"]
@@ -121,7 +121,7 @@ async def put(env: Environment, name: str, program: Path, count: int) -> Announc
     return facts
 
 
-async def peer_lags(env: Environment, name: str, program: Path, sizes: Sizes) -> list[float]:
+async def peer_lags(env: Environment, name: str, program: Path, sizes: QueueSizes) -> list[float]:
     worker = await start(env, name, program, "work", 0, "now")
     await worker.facts(START_TIMEOUT)
     putting = await start(env, name, program, "flow", round(RATE * sizes.latency_s), RATE)

@@ -18,7 +18,7 @@ from core.redis.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class QueueSizes:
     """`locked`: lanes; the others: tasks. `samples`: claims that are timed. `latency_s`: seconds for which
     tasks are put.
     """
@@ -41,8 +41,8 @@ class Sizes:
     quiet_s: float = 5.0
 
 
-FULL = Sizes()
-SHORT = Sizes(
+FULL = QueueSizes()
+SHORT = QueueSizes(
     locked=(1, 100, 1_000),
     deferred=5_000,
     lane=1_000,

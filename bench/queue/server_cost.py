@@ -22,7 +22,7 @@ from bench.harness.measurements import (
 )
 from bench.harness.report import Row, Rows, log_progress, median, percentile, report_target
 from bench.queue.programs import BODY, TUBE, USER
-from bench.queue.queue_environment import QueueEnvironment, Sizes, queue_environment, values_between
+from bench.queue.queue_environment import QueueEnvironment, QueueSizes, queue_environment, values_between
 from cli.command import CommandFailed
 from core.queue import Claim, NewTask, TaskFilter
 from core.queue.task import ClaimRequest
@@ -45,7 +45,7 @@ class Situation:
     is_claimed: bool = False
 
 
-async def measure_claim(sizes: Sizes, rows: Rows) -> None:
+async def measure_claim(sizes: QueueSizes, rows: Rows) -> None:
     first, *others = situations(sizes)
     base = await measure_situation(first, sizes.samples, rows, None)
     ratios = {one.name: await measure_situation(one, sizes.samples, rows, base) / base for one in others}
@@ -55,7 +55,7 @@ async def measure_claim(sizes: Sizes, rows: Rows) -> None:
         )
 
 
-def situations(sizes: Sizes) -> Sequence[Situation]:
+def situations(sizes: QueueSizes) -> Sequence[Situation]:
     locked = [Situation(f"{lanes:,} locked lanes", "pairs", 2 * lanes, locks=True) for lanes in sizes.locked]
     return (
         Situation("nothing else", "plain", 0),
@@ -121,7 +121,7 @@ _PUTS_PER_S, _HEAD_START = 4_000, 6.0
 _DUE_TIMEOUT = 120.0
 
 
-async def measure_due(sizes: Sizes, rows: Rows) -> None:
+async def measure_due(sizes: QueueSizes, rows: Rows) -> None:
     runs = [await measure_due_at_once(count) for count in sizes.due]
     for run in runs:
         rows.show(run)
@@ -175,14 +175,14 @@ class Moments:
     cancel_done: float
 
 
-async def measure_cancel(sizes: Sizes, rows: Rows) -> None:
+async def measure_cancel(sizes: QueueSizes, rows: Rows) -> None:
     for state, shape in SHAPES.items():
         async with queue_environment() as env:
             await env.fill(shape, sizes.cancelled, tube=_QUIET_TUBE)
             await measure_cancel_of(env, state, sizes, rows)
 
 
-async def measure_cancel_of(env: QueueEnvironment, state: str, sizes: Sizes, rows: Rows) -> None:
+async def measure_cancel_of(env: QueueEnvironment, state: str, sizes: QueueSizes, rows: Rows) -> None:
     worker, pings = await env.start_worker(), await env.start("pings")
     puts = await env.start("steady_puts", str(OTHERS_PER_S))
     async with script_timings(env.redis, LONG_SCRIPT_US) as timings:
@@ -208,7 +208,7 @@ async def measure_cancel_of(env: QueueEnvironment, state: str, sizes: Sizes, row
     report_target(f"cancel of the {state}, others' latency p99 ms", others, f"≤ {OTHERS_MS:g}", others <= OTHERS_MS)
 
 
-async def cancel_all(env: QueueEnvironment, sizes: Sizes) -> Moments:
+async def cancel_all(env: QueueEnvironment, sizes: QueueSizes) -> Moments:
     puts_begin = time.time() * 1000
     await asyncio.sleep(sizes.quiet_s)
     cancel_begins = time.time() * 1000

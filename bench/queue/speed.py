@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from bench.harness.environment import START_TIMEOUT
 from bench.harness.measurements import cpu_seconds, latency_columns
 from bench.harness.report import Rows, log_progress, median, percentile, report_target
-from bench.queue.queue_environment import PROGRAMS, QueueEnvironment, Sizes, WorkCost, queue_environment
+from bench.queue.queue_environment import PROGRAMS, QueueEnvironment, QueueSizes, WorkCost, queue_environment
 from cli.command import CommandFailed
 from core.audit import Audit
 from core.redis.store import Store
@@ -24,7 +24,7 @@ TARGET, TRIVIAL_TARGET = 15_000, 0.5
 _SHAPES = {"ten to a lane": "tens", "no lanes": "plain"}
 
 
-async def measure_rates(sizes: Sizes, rows: Rows) -> None:
+async def measure_rates(sizes: QueueSizes, rows: Rows) -> None:
     trivial: list[tuple[float, float]] = []
     costs: dict[str, list[WorkCost]] = {}
     for number in range(sizes.rounds):
@@ -60,14 +60,14 @@ def show(rows: Rows, raw: float, redis_py: float, costs: dict[str, WorkCost]) ->
     )
 
 
-async def trivial_rates(sizes: Sizes) -> tuple[float, float]:
+async def trivial_rates(sizes: QueueSizes) -> tuple[float, float]:
     async with queue_environment() as env:
         child = await env.base.start("trivial", PROGRAMS, "trivial", env.base.url, str(sizes.trivial_s))
         facts = await child.facts(START_TIMEOUT)
         return facts["raw"], facts["redis_py"]
 
 
-async def run_round(sizes: Sizes) -> dict[str, WorkCost]:
+async def run_round(sizes: QueueSizes) -> dict[str, WorkCost]:
     async with queue_environment() as env:
         costs = {
             f"put by {CALLERS} callers": await env.put("own", sizes.put, CALLERS, 1),
@@ -98,7 +98,7 @@ LATENCY_TARGET_MS = 2.0
 _WARM_UP_MS = 500.0
 
 
-async def measure_latency(sizes: Sizes, rows: Rows) -> None:
+async def measure_latency(sizes: QueueSizes, rows: Rows) -> None:
     async with queue_environment() as env:
         lags = await measure_lags(env, sizes.latency_s)
     rows.show({"part": "latency", "n": len(lags), "rate_per_s": RATE, **latency_columns("latency", lags)})
@@ -121,7 +121,7 @@ async def measure_lags(env: QueueEnvironment, seconds: float) -> list[float]:
 AUDIT_TARGET_S = 15.0
 
 
-async def measure_audit(sizes: Sizes, rows: Rows) -> None:
+async def measure_audit(sizes: QueueSizes, rows: Rows) -> None:
     async with queue_environment() as env:
         await env.fill("tens", sizes.audited)
         store = await Store.open(env.base.url)

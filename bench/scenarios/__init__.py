@@ -11,11 +11,11 @@ from argparse import ArgumentParser, Namespace
 
 from bench import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
-from bench.scenarios.bots import FULL, SHORT, Sizes
+from bench.scenarios.bots import FULL, SHORT, BotSizes
 from bench.scenarios.replies import measure_latency, measure_rate, measure_teacher
 from bench.scenarios.runs import measure_steps, measure_waiting
 
-PARTS: Parts[Sizes] = {
+PARTS: Parts[BotSizes] = {
     "latency": measure_latency,
     "rate": measure_rate,
     "steps": measure_steps,

@@ -18,7 +18,7 @@ from core.updates.events import Events
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class BotSizes:
     """`updates`: people who write in one round, so that the bot sends `messages_per_second`. `backlog`: updates that
     wait when a rate begins. `runs`: events whose commands are counted; `stored`: runs that are stored meanwhile.
     `waiting`: runs that wait; `seconds`: how long their cost is measured.
@@ -34,8 +34,10 @@ class Sizes:
     seconds: float = 20.0
 
 
-FULL = Sizes()
-SHORT = Sizes(updates=20, messages_per_second=40.0, rounds=1, backlog=50, runs=50, stored=100, waiting=50, seconds=1.0)
+FULL = BotSizes()
+SHORT = BotSizes(
+    updates=20, messages_per_second=40.0, rounds=1, backlog=50, runs=50, stored=100, waiting=50, seconds=1.0
+)
 
 CHANNEL = "telegram-bot"
 LONG_CHAIN = 11

@@ -27,7 +27,7 @@ from bench.harness.report import Row, Rows, log_progress, percentile, report_tar
 from bench.scenarios.bots import (
     ADA,
     SYSTEMS,
-    Sizes,
+    BotSizes,
     answers_to,
     bench_environment,
     first_answers,
@@ -46,7 +46,7 @@ SENDS = {"one": "1", "five": "5"}
 FIRST_PERSON, WARM_UP = 100_001, 10
 
 
-async def measure_latency(sizes: Sizes, rows: Rows) -> None:
+async def measure_latency(sizes: BotSizes, rows: Rows) -> None:
     waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     people = LatencyPeople()
     async with bench_environment() as env:
@@ -72,7 +72,7 @@ class LatencyPeople:
 
 async def measure_round(
     sandbox: ClientSession,
-    sizes: Sizes,
+    sizes: BotSizes,
     people: LatencyPeople,
     waits: defaultdict[tuple[str, str], list[float]],
     system: str,
@@ -97,7 +97,7 @@ def show_latency(waits: defaultdict[tuple[str, str], list[float]], rows: Rows) -
 _BACKLOG_TIMEOUT = 300.0
 
 
-async def measure_rate(sizes: Sizes, rows: Rows) -> None:
+async def measure_rate(sizes: BotSizes, rows: Rows) -> None:
     for system in SYSTEMS:
         async with bench_environment() as env:
             page = await start_sandbox(env)
@@ -145,7 +145,7 @@ TENANT, GROUPS = "default", 20
 WRITTEN = ("/start", "/help", "/select")
 
 
-async def measure_teacher(sizes: Sizes, rows: Rows) -> None:
+async def measure_teacher(sizes: BotSizes, rows: Rows) -> None:
     waits: defaultdict[str, list[float]] = defaultdict(list)
     people = LatencyPeople()
     async with environment() as env:

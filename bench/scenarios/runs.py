@@ -21,7 +21,7 @@ from bench.harness.measurements import (
     wait_until,
 )
 from bench.harness.report import Rows, log_progress, report_target
-from bench.scenarios.bots import LONG_CHAIN, Sizes, bench_environment, put_events
+from bench.scenarios.bots import LONG_CHAIN, BotSizes, bench_environment, put_events
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates.events import TUBE
@@ -30,7 +30,7 @@ MOST_SCRIPTS = 1.0
 _RUNS_TIMEOUT = 300.0
 
 
-async def measure_steps(sizes: Sizes, rows: Rows) -> None:
+async def measure_steps(sizes: BotSizes, rows: Rows) -> None:
     async with bench_environment() as env:
         store = await Store.open(f"{env.url}?client_name=bench")
         await env.start_command("scenarios")
@@ -84,7 +84,7 @@ MOST_CPU, SETTLE = 1.0, 3.0
 _WAIT_TIMEOUT = 600.0
 
 
-async def measure_waiting(sizes: Sizes, rows: Rows) -> None:
+async def measure_waiting(sizes: BotSizes, rows: Rows) -> None:
     async with bench_environment() as env:
         store = await Store.open(f"{env.url}?client_name=bench")
         scenarios, _ = await env.start_command("scenarios")

@@ -6,7 +6,6 @@ Guarantee: a bot that cannot start stops no other. The reason is logged once, an
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 
 from cli.settings.bot_folders import BotFolder, MayReceive, read_bots
@@ -111,5 +110,5 @@ class BotFolders:
         if self._reasons.get(tenant) != reason:
             log.error("the bot of %s has stopped, the others go on: %s", tenant, reason)
         self._reasons[tenant] = reason
-        now = int(time.time() * 1000) + self._store.clock_offset_ms
+        now = self._store.now_ms()
         await self._faults.note(tenant, BotFault(self._process, reason, now))

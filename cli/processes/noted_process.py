@@ -14,7 +14,6 @@ import os
 import secrets
 import socket
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -55,7 +54,7 @@ class NotedProcess:
     def __init__(
         self, store: Store, kind: str, name: str = "", healthy: Path | None = None, data: Path | None = None
     ) -> None:
-        now, build = _now_ms(store), store.library.name.removeprefix("ada_")
+        now, build = store.now_ms(), store.library.name.removeprefix("ada_")
         self.record = ProcessRecord(
             id=secrets.token_hex(8),
             kind=kind,
@@ -86,11 +85,11 @@ class NotedProcess:
 
     def runs(self, **changes: Any) -> None:
         """Note that the process is ready for its work."""
-        self.note(state=ProcessState.RUNNING, since=_now_ms(self._store), **changes)
+        self.note(state=ProcessState.RUNNING, since=self._store.now_ms(), **changes)
 
     def ends(self, state: ProcessState, reason: str) -> None:
         """Note that the process ends because of a fault."""
-        self.note(state=state, since=_now_ms(self._store), reason=reason[:_REASON])
+        self.note(state=state, since=self._store.now_ms(), reason=reason[:_REASON])
 
     async def begin(self) -> None:
         """Write the first entry in place of what the process before has left."""
@@ -144,7 +143,7 @@ class NotedProcess:
 
     def answered(self, answer: str, *, is_refused: bool = False) -> None:
         """Note what the provider has said of the account."""
-        self.note(answer=answer[:_REASON], answered=_now_ms(self._store), is_refused=is_refused)
+        self.note(answer=answer[:_REASON], answered=self._store.now_ms(), is_refused=is_refused)
 
     async def close(self) -> None:
         """Write the last entry, or remove it if the process ends in order."""
@@ -162,7 +161,7 @@ class NotedProcess:
 
     async def _beat(self) -> None:
         parts = await asyncio.to_thread(self._faulty_parts)  # awaited first: the end may be noted meanwhile
-        fault, now = next(iter(self._store.faults.values()), "")[:_REASON], _now_ms(self._store)
+        fault, now = next(iter(self._store.faults.values()), "")[:_REASON], self._store.now_ms()
         self.record = replace(
             self.record,
             beat=now,
@@ -229,7 +228,3 @@ def _is_running(record: ProcessRecord) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _now_ms(store: Store) -> int:
-    return int(time.time() * 1000) + store.clock_offset_ms

@@ -3,7 +3,6 @@
 Each setting of the environment, of .env or of settings.yaml is used in place of a stored one.
 """
 
-import time
 from collections.abc import Mapping
 
 from cli.services.sign_in import known_keys, open_vault
@@ -98,6 +97,6 @@ class AccountWriter:
         vault = await open_vault(self._store, self._settings) if given else None
         encrypted = {name: vault.encrypt(text) for name, text in given.items()} if vault else {}
         kept = {name: text for name, text in (stored.settings if stored else {}).items() if name not in settings}
-        now = int(time.time() * 1000) + self._store.clock_offset_ms
+        now = self._store.now_ms()
         account = StoredAccount({**kept, **encrypted}, by, now) if kept or encrypted else None
         return await accounts.change(channel, version, account)

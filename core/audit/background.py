@@ -112,7 +112,7 @@ class BackgroundAudits:
 
     async def start(self, by: str) -> AuditRun:
         """Start an audit. Raises Conflict AUDIT_RUNNING."""
-        now = self._now()
+        now = self._store.now_ms()
         run = AuditRun(id=secrets.token_hex(8), by=by, started=now, beat=now)
         taken = await self._store.command("SET", _LOCK, run.id, "NX", "PX", _SILENCE_MS)
         if not taken and await self._store.command("GET", _LOCK) != run.id:
@@ -127,7 +127,7 @@ class BackgroundAudits:
         """Return the last run as it is now; None if there was none within a day."""
         text = await self._store.command("GET", _RUN)
         run = _decode_run(text) if text else None
-        if run and run.state is RunState.RUNNING and self._now() - run.beat > _SILENCE_MS:
+        if run and run.state is RunState.RUNNING and self._store.now_ms() - run.beat > _SILENCE_MS:
             return replace(run, state=RunState.BROKEN_OFF)
         return run
 
@@ -154,9 +154,6 @@ class BackgroundAudits:
         repaired = replace(finding, changes=changes)
         await self._store.command("LSET", _FINDINGS, number, _encoded(repaired))
         return repaired
-
-    def _now(self) -> int:
-        return int(time.time() * 1000) + self._store.clock_offset_ms
 
 
 def _run_in_thread(url: str, shards: int, run: AuditRun) -> None:

@@ -18,7 +18,6 @@ import binascii
 import hmac
 import json
 import re
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -235,7 +234,7 @@ class Exchanges:
         Raises NotFound HISTORY_NOT_FOUND.
         """
         channels = channels_of(await self._reader.fields(key, tenant))
-        since = int(time.time() * 1000) + self._store.clock_offset_ms - KEPT_MS
+        since = self._store.now_ms() - KEPT_MS
         found = [
             one
             for field, text in (await self._scanned(key, recipient)).items()

@@ -4,7 +4,6 @@ A run is reported when it has ended. A run that is asked for is taken by the pro
 open until a result says that it answers it.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Annotated, Literal
 
@@ -187,7 +186,7 @@ class Syncs:
             raise Conflict("SYNC_HALVED", detail)
 
     def now(self) -> int:
-        return int(time.time() * 1000) + self._store.clock_offset_ms
+        return self._store.now_ms()
 
     def _key(self, tenant: str) -> str:
         return self._store.tenant_key("syncs", tenant)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -300,7 +300,7 @@ class Jobs:
 
     def now(self) -> datetime:
         """Return the current time of the server, aware."""
-        return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
+        return self._store.now()
 
 
 def _verb_now(wanted: Verb, job: StoredJob | None) -> Verb:

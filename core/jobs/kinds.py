@@ -1,7 +1,7 @@
 """The kinds of jobs of an installation: name → schedule, written again and again by the processes that run them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -10,7 +10,6 @@ from core.errors import Invalid
 from core.jobs.record import KIND
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import Schema, check_data
-from core.model.clock import to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -54,7 +53,7 @@ class JobKinds:
         for name in schedules:
             if not KIND.fullmatch(name):
                 raise Invalid("JOB_KIND_MALFORMED", f"{name!r} is no name of a kind of job: {KIND.pattern}")
-        now, types = self._now(), signals or {}
+        now, types = self._store.now_ms(), signals or {}
         kinds = {name: _encoded(schedule, now, types.get(name, {})) for name, schedule in schedules.items()}
         words = [word for kind in kinds.items() for word in kind]
         words += [word for kind, name in queries for word in (f"{kind}{_QUERY}{name}", str(now))]
@@ -102,10 +101,7 @@ class JobKinds:
         return sorted(name for of, name in fresh if of == kind)
 
     def _is_fresh(self, published: int) -> bool:
-        return self._now() - published < FRESH.total_seconds() * 1000
-
-    def _now(self) -> int:
-        return to_ms(datetime.now(UTC)) + self._store.clock_offset_ms
+        return self._store.now_ms() - published < FRESH.total_seconds() * 1000
 
 
 def _waiting_for(kind: str) -> str:

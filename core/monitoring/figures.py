@@ -6,7 +6,6 @@ whichever process takes it needs no other sample, and what happened between two 
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import pairwise
@@ -173,9 +172,9 @@ class Recorder:
     async def run(self) -> None:
         """Record until cancelled. While the server is away nothing is recorded."""
         while True:
-            await asyncio.sleep(SampleStep.FINE - self._now_ms() / 1000 % SampleStep.FINE)
+            await asyncio.sleep(SampleStep.FINE - self._store.now_ms() / 1000 % SampleStep.FINE)
             try:
-                await self.record(self._now_ms())
+                await self.record(self._store.now_ms())
             except StoreError as fault:
                 log.warning("no figures are recorded: %s", fault)
 
@@ -187,9 +186,6 @@ class Recorder:
             for step in steps:
                 await self._samples.save(step, sample)
         return steps
-
-    def _now_ms(self) -> int:
-        return int(time.time() * 1000) + self._store.clock_offset_ms
 
 
 class Flow(msgspec.Struct, frozen=True):
@@ -255,7 +251,7 @@ class FigureReader:
         channel of this name.
         """
         kept = await self._samples.kept(
-            SampleStep.COARSE if step >= SampleStep.COARSE else SampleStep.FINE, self._now_ms()
+            SampleStep.COARSE if step >= SampleStep.COARSE else SampleStep.FINE, self._store.now_ms()
         )
         samples = [one for one in kept if begin <= one.at and (end is None or one.at <= end)]
         if tube:
@@ -265,11 +261,11 @@ class FigureReader:
 
     async def outcomes(self) -> Sequence[OutcomeCount]:
         """Return the outcomes of the last hour, the most frequent first; it costs less than `read`."""
-        return _outcomes_of(await self._samples.kept(SampleStep.FINE, self._now_ms()))
+        return _outcomes_of(await self._samples.kept(SampleStep.FINE, self._store.now_ms()))
 
     async def rates(self) -> dict[str, float]:
         """Return tube → tasks ended per second in the last minute; {} if it was not recorded."""
-        samples = await self._samples.newest(_MINUTE, self._now_ms())
+        samples = await self._samples.newest(_MINUTE, self._store.now_ms())
         if len(samples) < 2:
             return {}
         first, last = samples[0], samples[-1]
@@ -279,9 +275,6 @@ class FigureReader:
             for name, one in last.tubes.items()
             if name in first.tubes
         }
-
-    def _now_ms(self) -> int:
-        return int(time.time() * 1000) + self._store.clock_offset_ms
 
 
 def figures_of(samples: Sequence[Sample], step: int) -> Figures:

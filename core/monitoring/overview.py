@@ -2,7 +2,6 @@
 (W-11).
 """
 
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from enum import StrEnum
@@ -119,7 +118,7 @@ class Overviews:
 
     async def show(self, tenant: str = "") -> Overview:
         """Return what needs attention, the most urgent first; of jobs those of a tenant."""
-        now = int(time.time() * 1000) + self._store.clock_offset_ms
+        now = self._store.now_ms()
         found = (self._work(now), self._processes(), self._server(), self._outcomes(), self._failed_webhooks())
         sources = (*found, self._tubes(), self._jobs(tenant), self._failed_syncs(tenant), self._unread_office(tenant))
         matters = [one for source in sources async for one in source]

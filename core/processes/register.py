@@ -10,7 +10,6 @@ process, and the parts of `./ada up` that should run and do not.
 
 import re
 import secrets
-import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
@@ -256,7 +255,7 @@ class ProcessOverview(Struct, frozen=True):
 
 async def overview(store: Store, queue: Queue, channels: Channels) -> ProcessOverview:
     """Return the processes, and what is missing. Raises StoreError."""
-    processes = await ProcessRegister(store).list(int(time.time() * 1000) + store.clock_offset_ms)
+    processes = await ProcessRegister(store).list(store.now_ms())
     views = [await _view(store, queue, process) for process in processes]
     served = {tube for process in processes if process.is_there for tube in process.tubes}
     ready = {

@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Unpack
 
 from core.errors import AdaError, Invalid, NotFound, StoreError
@@ -238,11 +238,8 @@ class QueueClient:
         last error: a task that is buried has not ended.
         """
         _check_timeout(timeout)
-        options["expires"] = options.get("expires") or self._now() + timeout
+        options["expires"] = options.get("expires") or self.store.now() + timeout
         return await self.answer(await self.ask(tube, body, **options), timeout)
-
-    def _now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(milliseconds=self.store.clock_offset_ms)
 
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
         """Wait until a task ends, whichever process put it (K-36), or return how it has ended: what a client has put is

@@ -8,6 +8,7 @@ flushed or the connection breaks meanwhile. The function may have run more than 
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -164,6 +165,10 @@ class Store:
     def now(self) -> datetime:
         """Return the time by which the functions work, aware."""
         return datetime.now(UTC) + timedelta(milliseconds=self.clock_offset_ms)
+
+    def now_ms(self) -> int:
+        """Return the time by which the functions work, in Unix ms."""
+        return int(time.time() * 1000) + self.clock_offset_ms
 
     def shard_of(self, name: str) -> int:
         """Return the shard of everything that belongs to this name: a lane, a sender, an Idempotency-Key, a tenant."""

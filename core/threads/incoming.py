@@ -1,6 +1,5 @@
 """Reads an event as what somebody has written to a thread: who, what it quotes, and the delivery that it belongs to."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -181,7 +180,7 @@ def asked_in(event: Event) -> ReceivedMessage | None:
 
 def a_week_before(store: Store) -> int:
     """Return the ms of the store's clock a week ago."""
-    return int(time.time() * 1000) + store.clock_offset_ms - _WEEK_MS
+    return store.now_ms() - _WEEK_MS
 
 
 def guest_id(way: ReplyRoute) -> str:

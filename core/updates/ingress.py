@@ -90,7 +90,7 @@ class Gathering:
         """
         encode({**part, "gathered_as": name})
         key, field = self._key(source, name), str(part["id"])
-        due = datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms) + WINDOW
+        due = self._store.now() + WINDOW
         stored = msgspec.json.encode(_Part(to_ms(due), dict(part))).decode()
         is_new = await self._store.command("HSETNX", key, field, stored)
         await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))

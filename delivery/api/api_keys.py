@@ -11,7 +11,7 @@ from core.errors import Forbidden, NotFound
 from core.model.field_types import PRINTABLE, whole
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
-from delivery.http.route import NoParameters, Repeats, Route, Routes
+from delivery.http.route import NoParameters, PlainRequest, Repeats, Route, Routes
 
 Scope = Literal["send", "read", "manage", "urgent", "updates", "scim", "inspect", "admin", "operator"]
 Tenant = Annotated[
@@ -55,7 +55,7 @@ class ApiKeyCreated(Struct):
     secret: str
 
 
-async def list_all(request: Request[None, NoParameters]) -> Response:
+async def list_all(request: PlainRequest) -> Response:
     """Return the keys of the caller's tenant; an operator's request gets those of all tenants."""
     keys = [key for key in await request.services.api_keys.list() if _is_in_reach(key, request)]
     return Response(ApiKeyList([ApiKeyView.of(key) for key in keys]))
@@ -73,7 +73,7 @@ async def create(request: Request[ApiKeyRequest, NoParameters]) -> Response:
     return Response(ApiKeyCreated(ApiKeyView.of(key), secret), 201, {"Cache-Control": "no-store"})
 
 
-async def revoke(request: Request[None, NoParameters]) -> Response:
+async def revoke(request: PlainRequest) -> Response:
     """Revoke a key; its sessions end with it. Raises NotFound KEY_NOT_FOUND, Forbidden SCOPE_MISSING."""
     key_id = request.part("id")
     keys = [key for key in await request.services.api_keys.list() if key.id == key_id and _is_in_reach(key, request)]

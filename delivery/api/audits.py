@@ -11,7 +11,7 @@ from core.model.clock import from_ms
 from core.redis.library import function
 from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
-from delivery.http.route import NoParameters, Repeats, Route, Routes
+from delivery.http.route import NoParameters, PlainRequest, Repeats, Route, Routes
 
 
 class AuditRunView(Struct, frozen=True, kw_only=True):
@@ -80,13 +80,13 @@ class RepairRequest(RequestModel, frozen=True):
     number: Annotated[int, Meta(ge=0, le=999)]
 
 
-async def start(request: Request[None, NoParameters]) -> Response:
+async def start(request: PlainRequest) -> Response:
     """Start an audit, unless one runs."""
     run = await _audits(request).start(request.key.name or request.key.id)
     return Response(AuditRunView.of(run), 202)
 
 
-async def show(request: Request[None, NoParameters]) -> Response:
+async def show(request: PlainRequest) -> Response:
     """Return the last audit and what it has found so far."""
     audits = _audits(request)
     run, findings = await audits.last(), await audits.findings()

@@ -20,7 +20,7 @@ from delivery.api.deliveries.preview import PreviewShown
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, Time, optional
 from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
-from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, PlainRequest, Repeats, Route, Routes
 from scenarios.inspection.bots import BotReader, BotView, DryRunAction, ListedBot
 from scenarios.inspection.run_listing import RunFilter, RunSummary
 from scenarios.inspection.runs import RunReader, RunView
@@ -78,12 +78,12 @@ class DryRunResult(Struct):
     translations: Mapping[str, Mapping[str, Sequence[str]]]
 
 
-async def show_bot(request: Request[None, NoParameters]) -> Response:
+async def show_bot(request: PlainRequest) -> Response:
     """Show the bot in force. Raises NotFound BOT_NOT_LOADED."""
     return Response(await _bots(request).show(request.tenant, request.timezone))
 
 
-async def list_bots(request: Request[None, NoParameters]) -> Response:
+async def list_bots(request: PlainRequest) -> Response:
     """List the bots that the key may see: an operator's those of all tenants, another one that of its own."""
     reader = request.services.bots
     found = await reader.list(None if request.reaches_all_tenants else request.tenant) if reader else ()
@@ -148,9 +148,6 @@ class RunPage(Struct):
 
     runs: Sequence[RunSummary]
     next: str | None
-
-
-PlainRequest = Request[None, NoParameters]
 
 
 async def show_run(request: PlainRequest) -> Response:
@@ -222,7 +219,7 @@ class FormList(Struct):
 _PAGE = 1000
 
 
-async def list_forms(request: Request[None, NoParameters]) -> Response:
+async def list_forms(request: PlainRequest) -> Response:
     """Return the names of the forms with answers."""
     return Response(FormList(await _forms(request).names(request.tenant)))
 

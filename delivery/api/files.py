@@ -15,7 +15,7 @@ from delivery.http.context import ApiRequest, Request, Response
 from delivery.http.fields import RequestModel
 from delivery.http.receiving import receive_file
 from delivery.http.responses.downloads import IN_MEMORY, OCTETS
-from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NEW_OBJECT, People, PlainRequest, Repeats, Route, Routes
 
 
 class FileQuery(RequestModel, frozen=True):
@@ -48,9 +48,6 @@ class FileResponse(Struct):
         return cls(upload.id, upload.name, upload.type, upload.bytes, write_time(upload.expires_at))
 
 
-FileRequest = Request[None, NoParameters]
-
-
 async def upload(request: Request[None, FileQuery]) -> Response:
     """Store a file; the body is its content, of any type. A repeat returns the same id."""
     options = request.options
@@ -60,12 +57,12 @@ async def upload(request: Request[None, FileQuery]) -> Response:
     return Response(FileResponse.of(stored), 201, {"Location": f"/v1/files/{stored.id}"})
 
 
-async def show(request: FileRequest) -> Response:
+async def show(request: PlainRequest) -> Response:
     """Return the name, the size and the end of a file."""
     return Response(FileResponse.of(await request.services.uploads.find(request.tenant, _id(request))))
 
 
-async def delete(request: FileRequest) -> Response:
+async def delete(request: PlainRequest) -> Response:
     """Remove a file at once."""
     await request.services.uploads.delete(request.tenant, _id(request))
     return Response(None, 204)

@@ -19,7 +19,7 @@ from delivery.http.context import ApiRequest, Request, Response, encode, next_pa
 from delivery.http.fields import Limit, RequestModel, Time, optional
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
-from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
+from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, PlainRequest, Repeats, Route, Routes
 
 Kind = Annotated[str, Meta(pattern=whole("[a-z][a-z0-9_-]{0,63}"))]
 By = Literal["user", "admin"]
@@ -138,7 +138,6 @@ class JobPage(Struct):
     next: str | None
 
 
-PlainRequest = Request[None, NoParameters]
 ChangeRequest = Request[JobChange | None, NoParameters]
 _PAGE = 100
 

@@ -17,7 +17,7 @@ from delivery.api.deliveries.sender import OwnedGroup, QuotaResponse, with_sizes
 from delivery.http.context import ApiRequest, ApiServices, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.options import Options
-from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 Right = Literal["write", "read", "people", "operate", "inspect", "keys", "author"]
 
@@ -60,7 +60,7 @@ _SCOPES_OF_RIGHTS: dict[Right, tuple[str, bool]] = {
 changes."""
 
 
-async def show(request: Request[None, NoParameters]) -> Response:
+async def show(request: PlainRequest) -> Response:
     """Return who makes the request."""
     return Response(await describe(request.identity, request.services, request.options))
 
@@ -154,7 +154,7 @@ class PersonalKeyCreated(Struct):
     secret: str
 
 
-async def list_own_keys(request: Request[None, NoParameters]) -> Response:
+async def list_own_keys(request: PlainRequest) -> Response:
     keys = await request.services.personal_keys.list(check_signed_in(request.identity))
     return Response(PersonalKeyList([PersonalKeyView.of(key) for key in keys]))
 
@@ -166,18 +166,18 @@ async def create_key(request: Request[PersonalKeyRequest, NoParameters]) -> Resp
     return Response(PersonalKeyCreated(PersonalKeyView.of(key), secret), 201, {"Cache-Control": "no-store"})
 
 
-async def revoke_key(request: Request[None, NoParameters]) -> Response:
+async def revoke_key(request: PlainRequest) -> Response:
     await request.services.personal_keys.revoke(check_signed_in(request.identity), request.part("id"))
     return no_content()
 
 
-async def list_keys_of_person(request: Request[None, NoParameters]) -> Response:
+async def list_keys_of_person(request: PlainRequest) -> Response:
     """Raises NotFound USER_NOT_FOUND."""
     keys = await request.services.personal_keys.list(await _of_person(request))
     return Response(PersonalKeyList([PersonalKeyView.of(key) for key in keys]))
 
 
-async def revoke_key_of_person(request: Request[None, NoParameters]) -> Response:
+async def revoke_key_of_person(request: PlainRequest) -> Response:
     """Revoke a key that its person has lost. Raises NotFound USER_NOT_FOUND, KEY_NOT_FOUND."""
     await request.services.personal_keys.revoke(await _of_person(request), request.part("key"))
     return no_content()

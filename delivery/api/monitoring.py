@@ -10,7 +10,7 @@ from core.model.field_types import Name
 from core.monitoring import FigureReader, Figures, Overview, Overviews, SampleStep
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel, Time
-from delivery.http.route import NoParameters, Route, Routes
+from delivery.http.route import PlainRequest, Route, Routes
 
 
 class FigureQuery(RequestModel, frozen=True):
@@ -55,7 +55,7 @@ def _step_since(begin: datetime | None) -> SampleStep:
     return SampleStep.COARSE if begin and begin.timestamp() < time.time() - _HOUR else SampleStep.FINE
 
 
-async def show_overview(request: Request[None, NoParameters]) -> Response:
+async def show_overview(request: PlainRequest) -> Response:
     """Return the health of the installation, and what needs attention."""
     core, options = request.services.core, request.options
     office = options.office, options.bot_tenant

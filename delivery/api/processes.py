@@ -4,7 +4,6 @@ which the couriers send: what is set up and from where, as whom it sends, what i
 Settings of accounts are written and never read: no answer contains one.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -22,7 +21,7 @@ from couriers.channel import Channel, channels, receiving
 from delivery.http.action_log import ABOUT
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
-from delivery.http.route import NoParameters, Route, Routes
+from delivery.http.route import NoParameters, PlainRequest, Route, Routes
 
 
 class ProcessThrottle(Struct, frozen=True):
@@ -118,11 +117,11 @@ class ProcessList(Struct, frozen=True):
     now: datetime
 
 
-async def list_processes(request: Request[None, NoParameters]) -> Response:
+async def list_processes(request: PlainRequest) -> Response:
     """Return all processes by kind and name."""
     core = request.services.core
     found = await overview(core.store, core.queue, core.channels)
-    now = from_ms(int(time.time() * 1000) + core.store.clock_offset_ms)
+    now = from_ms(core.store.now_ms())
     processes = [ListedProcess.of(view) for view in found.processes]
     faulty = [FaultyPartView.of(part) for part in found.faulty]
     return Response(ProcessList(processes, found.unserved, found.unanswered, faulty, now))
@@ -157,7 +156,7 @@ async def ask_process(request: Request[ProcessQuestion, NoParameters]) -> Respon
     """
     core, id = request.services.core, request.part("process_id")  # noqa: A001 - the name of the field
     register = ProcessRegister(core.store)
-    known = await register.list(int(time.time() * 1000) + core.store.clock_offset_ms)
+    known = await register.list(core.store.now_ms())
     process = next((one for one in known if one.id == id), None)
     if process is None:
         raise NotFound("PROCESS_NOT_FOUND", "There is no such process, or it has ended long ago.")
@@ -226,7 +225,7 @@ class ChangedAccount(Struct, frozen=True):
     version: int
 
 
-async def list_accounts(request: Request[None, NoParameters]) -> Response:
+async def list_accounts(request: PlainRequest) -> Response:
     """Return the account of each channel."""
     core = request.services.core
     found = (await overview(core.store, core.queue, core.channels)).processes
@@ -237,7 +236,7 @@ async def list_accounts(request: Request[None, NoParameters]) -> Response:
         for name, channel in channels().items()
         if channel.settings_of_account
     ]
-    return Response(AccountList(views, from_ms(int(time.time() * 1000) + core.store.clock_offset_ms)))
+    return Response(AccountList(views, from_ms(core.store.now_ms())))
 
 
 def _couriers(found: Sequence[ProcessView], name: str) -> Sequence[ProcessView]:

@@ -2,7 +2,6 @@
 own tenant; others do not exist for it.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from core.queue.task_ids import put_ms, split_id
 from core.updates.events import TUBE as EVENTS
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, TaskCursor
-from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, PlainRequest, Repeats, Route, Routes
 
 
 class TaskCountQuery(RequestModel, frozen=True):
@@ -65,7 +64,6 @@ class TaskChangeRequest(TaskCancellationRequest, frozen=True, kw_only=True):
 
 # Reads of the queue for one page. Beyond it the page ends early, with a cursor.
 _MOST_READS = 1000
-PlainRequest = Request[None, NoParameters]
 ChangeRequest = Request[TaskChangeRequest, NoParameters]
 Selection = TaskCountQuery
 
@@ -140,7 +138,7 @@ async def count(request: Request[None, TaskCountQuery]) -> Response:
     """Count the tasks that a filter selects."""
     check_selection(_chosen(request.query, request.query.tenant or ""))
     store = request.services.core.store
-    now = int(time.time() * 1000) + store.clock_offset_ms
+    now = store.now_ms()
     return Response(await BulkChanges(request.services.core.queue).count(_filter(request.query, request), now))
 
 

@@ -1,6 +1,5 @@
 """The tubes of the queue and their dead letters, for operators."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -14,7 +13,7 @@ from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.tubes import TubePause
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import RequestModel, TaskCursor
-from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, PlainRequest, Repeats, Route, Routes
 
 
 class TubeView(Struct, frozen=True):
@@ -81,7 +80,6 @@ class DeadLetterChange(RequestModel, frozen=True):
     expected: Annotated[int, Meta(ge=1, le=2**40)]
 
 
-PlainRequest = Request[None, NoParameters]
 GroupRequest = Request[DeadLetterChange, NoParameters]
 
 
@@ -146,7 +144,7 @@ async def list_dead_letters(request: PlainRequest) -> Response:
     """Return the groups of buried tasks, the largest first."""
     store = request.services.core.store
     groups = await DeadLetters(store).groups()
-    return Response(DeadLetterList(groups, int(time.time() * 1000) + store.clock_offset_ms))
+    return Response(DeadLetterList(groups, store.now_ms()))
 
 
 async def kick_dead_letters(request: GroupRequest) -> Response:

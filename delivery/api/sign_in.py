@@ -25,7 +25,7 @@ from delivery.http.context import ApiContext, ApiServices, Request, Response, no
 from delivery.http.fields import RequestModel
 from delivery.http.receiving import receive
 from delivery.http.responses.problems import problem_of_refusal
-from delivery.http.route import NoParameters, OpenRoute, Repeats, Route, Routes
+from delivery.http.route import NoParameters, OpenRoute, PlainRequest, Repeats, Route, Routes
 from providers.sign_in import Invitation, SignIn
 from providers.sign_in.sign_in import LIFETIME
 from providers.sign_in.sign_in import sign_out as sign_user_out
@@ -103,7 +103,6 @@ class SignInCallbackQuery(Struct, frozen=True):
     error: ShortText | UnsetType = UNSET
 
 
-PlainRequest = Request[None, NoParameters]
 COOKIE = "ada_sign_in"
 """A secret of the browser. A sign-in is finished only in the browser that has begun it."""
 _COOKIE_PATH = "/v1/sign-in"

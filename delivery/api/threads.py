@@ -33,7 +33,7 @@ from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.idempotency import IDEMPOTENCY_KEY
 from delivery.http.responses.downloads import OCTETS, send_content
-from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NEXT_PAGE, NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 InboxName = Annotated[
     str,
@@ -289,7 +289,7 @@ async def note_answering(request: Request[ThreadAnswering, NoParameters]) -> Res
     return Response(AnsweringNow(await _reader(request, colleague.id) if colleague else None))
 
 
-async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
+async def show_file(request: PlainRequest) -> web.StreamResponse:
     """Return a file of a message."""
     thread, place = await _thread(request), request.http.match_info
     number = int(place["message"]) if place["message"].isdecimal() else 0
@@ -300,7 +300,7 @@ async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
     return await send_content(request, file.id, file.name)
 
 
-async def mark_read(request: Request[None, NoParameters]) -> Response:
+async def mark_read(request: PlainRequest) -> Response:
     """Mark all messages of a thread as read."""
     thread = await _thread(request)
     return Response(ThreadRead(await request.services.core.threads.mark_read(thread, thread.messages)))
@@ -313,7 +313,7 @@ async def mute(request: Request[ThreadMute, NoParameters]) -> Response:
     return Response(None, 204)
 
 
-async def hide(request: Request[None, NoParameters]) -> Response:
+async def hide(request: PlainRequest) -> Response:
     """Hide a thread until its person writes again."""
     await request.services.core.threads.mark(await _thread(request), "hide")
     return Response(None, 204)

@@ -9,7 +9,7 @@ from core.webhooks import webhook
 from core.webhooks.webhook import EventType
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
-from delivery.http.route import NoParameters, Repeats, Route, Routes
+from delivery.http.route import NoParameters, PlainRequest, Repeats, Route, Routes
 
 
 class WebhookRequest(RequestModel, frozen=True):
@@ -115,9 +115,6 @@ class WebhookReplayed(Struct):
     """The number of messages that are sent again."""
 
     replayed: int
-
-
-PlainRequest = Request[None, NoParameters]
 
 
 async def create(request: Request[WebhookRequest, NoParameters]) -> Response:

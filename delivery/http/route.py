@@ -10,7 +10,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
-from delivery.http.context import AnyRequest, ApiContext, Response
+from delivery.http.context import AnyRequest, ApiContext, Request, Response
 from delivery.http.responses import downloads, ndjson, sse
 
 _QUESTIONS = frozenset(
@@ -41,6 +41,10 @@ class People(Enum):
 
 class NoParameters(Struct, forbid_unknown_fields=True):
     """The query of a route without parameters."""
+
+
+PlainRequest = Request[None, NoParameters]
+"""A request without a body and parameters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -47,6 +46,7 @@ from couriers.email.receive import (
     MailboxRefused,
     MailboxUntrusted,
 )
+from couriers.sending.interface import HasBalance
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from scenarios.inspection.bots import BotReader
 
@@ -215,7 +215,7 @@ async def check_bots(store: Store) -> AsyncIterator[Finding]:
     answers what is received.
     """
     bots = await BotReader(store).list(None)
-    now = int(time.time() * 1000) + store.clock_offset_ms
+    now = store.now_ms()
     for name in unanswered_bots(await ProcessRegister(store).list(now)):
         detail = "receives what people write, and no process of the scenarios answers"
         yield Finding(f"bot {name}", False, detail, ANSWERS)
@@ -248,11 +248,12 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
     except SetupError as error:
         return Finding(channel, False, str(error))
     await courier.close()
-    balance, least = getattr(courier, "balance", None), getattr(settings, "low_balance", 0.0)
-    if balance is None:
-        return Finding(channel, True, f"signed in as {courier.account}{also}")
-    detail = f"signed in as {courier.account}, balance {balance:.2f}"
-    return Finding(channel, balance >= least or None, detail, "" if balance >= least else "the money is running out")
+    account = courier.account
+    if not isinstance(courier, HasBalance) or courier.balance is None:
+        return Finding(channel, True, f"signed in as {account}{also}")
+    detail = f"signed in as {account}, balance {courier.balance:.2f}"
+    is_low = courier.balance < courier.low_balance
+    return Finding(channel, None if is_low else True, detail, "the money is running out" if is_low else "")
 
 
 def _unused(configuration: Configuration, channel: Channel) -> str:

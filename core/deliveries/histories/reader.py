@@ -5,7 +5,6 @@ No rules here: what follows from the stored fields is in `core.deliveries.histor
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from core.deliveries.histories import projection
@@ -103,11 +102,8 @@ class HistoryReader:
             return await self.page(key, tenant, start, limit)
         end = start + len(recipients)
         cursor = str(end) if recipients and end < int(fields["recipients"] or 0) else None
-        records = recipient_records(recipients, fields, outcomes, self._now(), under_way)
+        records = recipient_records(recipients, fields, outcomes, self._store.now(), under_way)
         return projection.assemble(key, fields, fields, records, cursor)
-
-    def _now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
 
     async def _immutable_fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
         """Return the fields that show which other fields exist. Of the plan only the channels are used; they never
@@ -196,7 +192,7 @@ class HistoryReader:
         under_way = await self._under_way(key, fields)
         answers = await self.answers(key, fields, recipients)
         outcomes = await self.outcomes(key, names)
-        return recipient_records(recipients, {**fields, **answers}, outcomes, self._now(), under_way)
+        return recipient_records(recipients, {**fields, **answers}, outcomes, self._store.now(), under_way)
 
     async def answers(
         self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]

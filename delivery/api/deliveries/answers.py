@@ -47,9 +47,7 @@ from delivery.http.responses.downloads import (
     respond_csv,
     send_content,
 )
-from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
-
-PlainRequest = Request[None, NoParameters]
+from delivery.http.route import NEXT_PAGE, NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 
 class AnsweredRecipient(Struct):

@@ -20,17 +20,18 @@ from typing import Annotated
 
 from aiohttp import hdrs, web
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
+from msgspec.structs import astuple
 
 from core.errors import Refused, StoreRefuses, StoreUnavailable
 from core.model import delivery
-from core.model.clock import write_optional_time, write_time
 from core.model.delivery import Accepted, Repeat
 from core.model.states import DeliveryState
 from core.orders import Order
 from delivery.api.deliveries.sending import (
+    DeliveryAccepted,
     DeliveryRequest,
 )
-from delivery.http.context import Request, encode
+from delivery.http.context import encode
 from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
 from delivery.http.receiving import Unpacker, check_content_length, chunks, unpacker_of
@@ -43,7 +44,7 @@ from delivery.http.responses.problems import (
     problem_of_refusal,
     problem_of_refused_write,
 )
-from delivery.http.route import NoParameters, Repeats, Route, Routes
+from delivery.http.route import PlainRequest, Repeats, Route, Routes
 
 BATCH = 100
 """Lines that are enqueued together."""
@@ -77,13 +78,9 @@ class LineAccepted(Struct):
 
     @classmethod
     def of(cls, number: int, accepted: delivery.Accepted) -> "LineAccepted":
-        key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
-        at, state, recipients = write_time(accepted.deliver_at), accepted.state, accepted.recipients
-        named = accepted.uninformed or UNSET, accepted.unfilled or UNSET, accepted.empty_office or UNSET
-        return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients, *named)
+        return cls(number, 202, accepted.repeated, *astuple(DeliveryAccepted.of(accepted)))
 
 
-BulkRequest = Request[None, NoParameters]
 Ordered = tuple[Order, Repeat | None] | Refused
 Failure = Refused | StoreRefuses | StoreUnavailable
 Result = Accepted | Failure
@@ -92,7 +89,7 @@ Numbered = Sequence[tuple[int, Ordered]]
 _reader = BodyReader(BulkLine)
 
 
-async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
+async def enqueue_many(request: PlainRequest) -> web.StreamResponse:
     """Accept deliveries as their lines arrive."""
     check_content_type(request.http, NDJSON_TYPES)
     check_content_length(request.http, request.options.bulk_limit)
@@ -105,7 +102,7 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
     return response
 
 
-async def _idempotency_key(request: BulkRequest) -> str | None:
+async def _idempotency_key(request: PlainRequest) -> str | None:
     """Return the key of the request. Each line has a key of its own made of it, so a repeat may have other lines."""
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     if key is not None:
@@ -170,7 +167,7 @@ async def _write(buffer: ResponseBuffer, response: web.StreamResponse) -> None:
 class BulkWork:
     """Turns lines into orders, and orders into results."""
 
-    request: BulkRequest
+    request: PlainRequest
     idempotency_key: str | None
     unpacker: Unpacker | None
 

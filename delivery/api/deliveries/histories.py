@@ -29,7 +29,7 @@ from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import ApiRequest, Request, Response, next_page_link
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, write_duration
 from delivery.http.responses.downloads import OCTETS, send_content
-from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
+from delivery.http.route import NEXT_PAGE, People, PlainRequest, Route, Routes
 
 
 class OutcomeView(Struct):
@@ -319,7 +319,7 @@ async def show(request: Request[None, HistoryQuery]) -> Response:
     return Response(shown, headers=next_page_link(request.http, history.next))
 
 
-async def show_file(request: Request[None, NoParameters]) -> web.StreamResponse:
+async def show_file(request: PlainRequest) -> web.StreamResponse:
     """Return an uploaded file that the delivery attaches. An administrator sees that of somebody else only with a
     reason.
     """

@@ -46,7 +46,7 @@ from delivery.http.responses.downloads import (
     local_time,
     respond_csv,
 )
-from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
+from delivery.http.route import NEXT_PAGE, People, PlainRequest, Route, Routes
 
 _OUTCOME_COLUMNS = (
     "recipient",
@@ -177,7 +177,7 @@ async def list_recipients(request: Request[None, RecipientQuery]) -> Response:
     return Response(ListedRecipients.of(page, is_hidden=hidden), headers=next_page_link(request.http, page.next))
 
 
-async def show_reasons(request: Request[None, NoParameters]) -> Response:
+async def show_reasons(request: PlainRequest) -> Response:
     """Return why people were not reached, and how many."""
     reasons = await request.services.core.deliveries.recipients.reasons(request.history_key, request.tenant)
     return Response(Reasons(sum(reasons.values()), dict(reasons)))

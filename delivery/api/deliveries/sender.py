@@ -20,7 +20,7 @@ from core.monitoring.halts import Halt, halt_of
 from core.queue.tubes import Tubes
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel
-from delivery.http.route import NoParameters, People, Route, Routes
+from delivery.http.route import People, PlainRequest, Route, Routes
 
 
 class ChannelThrottle(Struct):
@@ -86,7 +86,7 @@ class ChannelList(Struct):
     channels: list[ListedChannel]
 
 
-async def list_all(request: Request[None, NoParameters]) -> Response:
+async def list_all(request: PlainRequest) -> Response:
     """Return all known channels, in the order in which a delivery without `channels` uses them."""
     core = request.services.core
     found, pauses = [], await Tubes(core.store).pauses()
@@ -97,7 +97,7 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
     return Response(ChannelList(found))
 
 
-async def _halt(request: Request[None, NoParameters], channel: str) -> Halt | None:
+async def _halt(request: PlainRequest, channel: str) -> Halt | None:
     """Return the stop of the account by which the tenant sends; None while it works."""
     stops = [await halt_of(request.services.core.store, channel, tenant) for tenant in ("", request.tenant)]
     return next((one for one in stops if one and not one.is_over), None)

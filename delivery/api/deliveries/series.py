@@ -19,7 +19,7 @@ from delivery.api.deliveries.sending import DeliveryRequest
 from delivery.http.context import ApiRequest, Request, Response, next_page_link, no_content
 from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
 from delivery.http.options import Options
-from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 SHOWN_MOMENTS = 3
 When = Annotated[
@@ -168,7 +168,7 @@ async def create(request: Request[NewSeries, NoParameters]) -> Response:
     return Response(SeriesView.of(made, unfilled), 201, {"Location": f"/v1/series/{made.id}"})
 
 
-async def read(request: Request[None, NoParameters]) -> Response:
+async def read(request: PlainRequest) -> Response:
     """Return one series."""
     return Response(SeriesView.of(await _store(request).read(request.tenant, _id(request), _person(request))))
 
@@ -206,7 +206,7 @@ def _changes(request: Request[SeriesChange, NoParameters]) -> dict[str, Json]:
     return changes
 
 
-async def delete(request: Request[None, NoParameters]) -> Response:
+async def delete(request: PlainRequest) -> Response:
     """Stop a series and remove it; its deliveries stay."""
     await _store(request).change(request.tenant, _id(request), lambda _: None, _person(request))
     return no_content()

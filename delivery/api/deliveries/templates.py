@@ -13,7 +13,7 @@ from delivery.api.deliveries.questions import ChannelNames, QuestionRequest
 from delivery.api.deliveries.sending import Strategy, Text, Texts
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
-from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 
 class TemplateMessage(RequestModel, frozen=True):
@@ -53,7 +53,7 @@ class TemplateList(Struct, frozen=True):
     templates: Sequence[TemplateView]
 
 
-async def list_all(request: Request[None, NoParameters]) -> Response:
+async def list_all(request: PlainRequest) -> Response:
     """Return all templates that the caller may use."""
     found = await _templates(request).list(request.tenant, _owner(request))
     return Response(TemplateList([TemplateView.of(one) for one in found]))
@@ -66,7 +66,7 @@ async def save(request: Request[TemplateRequest, NoParameters]) -> Response:
     return Response(TemplateView.of(saved), 201)
 
 
-async def delete(request: Request[None, NoParameters]) -> Response:
+async def delete(request: PlainRequest) -> Response:
     """Delete a template of the caller."""
     await _templates(request).delete(request.tenant, _owner(request), request.part("id"))
     return no_content()

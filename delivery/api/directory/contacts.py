@@ -16,7 +16,7 @@ from core.model.people import faults_of_contacts, faults_of_email
 from delivery.http.context import Request, Response, no_content
 from delivery.http.decoding import check_faults
 from delivery.http.fields import Email, RequestModel
-from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 
 class OfUserQuery(RequestModel, frozen=True):
@@ -71,7 +71,7 @@ async def list_all(request: Request[None, OfUserQuery]) -> Response:
     return Response(ContactList(list(ContactResponse.all_of(user))))
 
 
-async def remove(request: Request[None, NoParameters]) -> Response:
+async def remove(request: PlainRequest) -> Response:
     """Remove this one contact of a person."""
     names = (request.part(name) for name in ("user", "channel", "address"))
     await request.services.core.directory.users.remove_contact(request.tenant, *names)

@@ -5,7 +5,6 @@ They are in other parts of the store than the person, so they are ended before t
 after it: what was begun in between ends, too. A repeat after a crash does the rest.
 """
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -34,7 +33,7 @@ _OVERLAP_MS = 60_000
 
 async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     """Delete a person with all that belongs to it. Raises NotFound USER_NOT_FOUND if another call was faster."""
-    began = int(time.time() * 1000) + services.core.store.clock_offset_ms - _OVERLAP_MS
+    began = services.core.store.now_ms() - _OVERLAP_MS
 
     async def delete_file(file: str) -> None:
         with suppress(NotFound):  # it is gone already

@@ -21,7 +21,7 @@ from delivery.http.context import ApiRequest, Request, Response, location, next_
 from delivery.http.decoding import check_faults
 from delivery.http.fields import PAGE, PageQuery, RequestModel, optional, sent_fields
 from delivery.http.responses.problems import invalid_field
-from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 
 class GroupRequest(RequestModel, frozen=True):
@@ -94,7 +94,6 @@ class SupergroupPage(Struct):
     next: str | None
 
 
-PlainRequest = Request[None, NoParameters]
 NewRequest = Request[GroupRequest, NoParameters] | Request[SupergroupRequest, NoParameters]
 PatchRequest = Request[GroupPatch, NoParameters] | Request[SupergroupPatch, NoParameters]
 PageRequest = Request[None, PageQuery]
@@ -215,7 +214,7 @@ async def list_members(request: Request[None, MembersQuery]) -> Response:
     return Response(UserPage.of(page.items, page.next), headers=next_page_link(request.http, page.next))
 
 
-async def list_groups(request: Request[None, NoParameters]) -> Response:
+async def list_groups(request: PlainRequest) -> Response:
     """Return the groups of a person."""
     directory, user = request.services.core.directory, request.part("id")
     await directory.users.find(request.tenant, user)

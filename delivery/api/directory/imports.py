@@ -31,7 +31,7 @@ from delivery.http.idempotency import respond_once
 from delivery.http.receiving import receive_file
 from delivery.http.responses.downloads import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.responses.problems import invalid_field
-from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import People, PlainRequest, Repeats, Route, Routes
 
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
 
@@ -228,7 +228,7 @@ async def _as_csv(file: IO[bytes], sheet: str) -> IO[bytes]:
     return io.BytesIO(written_records(found.rows).encode())
 
 
-async def show_progress(request: Request[None, NoParameters]) -> Response:
+async def show_progress(request: PlainRequest) -> Response:
     """Return how far the running import of the tenant is."""
     found = await request.services.importing.progress(request.tenant)
     return Response(ImportState(found.state, found.kind, found.rows, found.done))

@@ -29,7 +29,7 @@ from delivery.http.context import ApiRequest, Request, Response, encode, next_pa
 from delivery.http.fields import Limit, RequestModel, optional
 from delivery.http.responses import ndjson
 from delivery.http.responses.downloads import download_headers
-from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
+from delivery.http.route import NEXT_PAGE, People, PlainRequest, Route, Routes
 from scenarios.stores.forms import Forms, Remembered
 
 
@@ -133,7 +133,7 @@ class PersonExportLine(Struct):
         return cls(delivery=view, answer=answer, for_children=given or UNSET)
 
 
-async def export(request: Request[None, NoParameters]) -> web.StreamResponse:
+async def export(request: PlainRequest) -> web.StreamResponse:
     """Send all that is stored of a person as lines of JSON. A fault in the middle breaks the response off."""
     user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     if not reason_of(request.http):

@@ -20,7 +20,7 @@ from core.model.people import is_source
 from delivery.http.context import AnyRequest, Request, Response, no_content
 from delivery.http.fields import RequestModel
 from delivery.http.responses.problems import invalid_field
-from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 
 class SyncChangeModel(SyncChange, RequestModel, frozen=True):
@@ -96,7 +96,7 @@ class SyncList(Struct, frozen=True):
     sources: Sequence[SyncSourceView]
 
 
-async def list_all(request: Request[None, NoParameters]) -> Response:
+async def list_all(request: PlainRequest) -> Response:
     """Return the sources with their last runs."""
     syncs = request.services.core.directory.syncs
     found = await syncs.all(request.tenant)
@@ -121,7 +121,7 @@ async def ask(request: Request[SyncRunRequest, NoParameters]) -> Response:
     return no_content()
 
 
-async def forget(request: Request[None, NoParameters]) -> Response:
+async def forget(request: PlainRequest) -> Response:
     """Forget a source; its people stay."""
     await request.services.core.directory.syncs.forget(request.tenant, _source(request))
     return no_content()

@@ -18,7 +18,7 @@ from delivery.http.context import ApiRequest, Request, Response, location, next_
 from delivery.http.decoding import check_faults
 from delivery.http.fields import PAGE, Cursor, Limit, RequestModel, optional, sent_fields
 from delivery.http.responses.problems import invalid_field
-from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, PlainRequest, Repeats, Route, Routes
 
 Email = Annotated[str, Meta(min_length=3, max_length=254, description="name@example.org; kept in lower case")]
 Channels = Annotated[list[ShortText], Meta(max_length=32)]
@@ -231,13 +231,13 @@ async def _checked_fields(request: ApiRequest, body: UserRequest | UserPatch) ->
     return fields
 
 
-async def show(request: Request[None, NoParameters]) -> Response:
+async def show(request: PlainRequest) -> Response:
     """Show one person."""
     user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     return Response(UserResponse.of(user))
 
 
-async def delete(request: Request[None, NoParameters]) -> Response:
+async def delete(request: PlainRequest) -> Response:
     """Delete a person with its contacts, memberships, ownerships and sign-ins; its jobs are stopped."""
     user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     await delete_person(request.services, request.tenant, user)
@@ -315,7 +315,7 @@ class OwnFieldList(Struct, frozen=True):
     fields: Sequence[OwnFieldView]
 
 
-async def list_fields(request: Request[None, NoParameters]) -> Response:
+async def list_fields(request: PlainRequest) -> Response:
     """Return all own fields that have a type."""
     found = await request.services.core.directory.own_fields.all(request.tenant)
     return Response(OwnFieldList([OwnFieldView.of(one) for one in found.values()]))
@@ -328,7 +328,7 @@ async def define_field(request: Request[OwnFieldRequest, NoParameters]) -> Respo
     return Response(OwnFieldView.of(defined))
 
 
-async def undefine_field(request: Request[None, NoParameters]) -> Response:
+async def undefine_field(request: PlainRequest) -> Response:
     """Make an own field text again; the values of people stay."""
     await request.services.core.directory.own_fields.undefine(request.tenant, request.part("name"))
     return no_content()
