@@ -5,7 +5,7 @@ from pathlib import Path
 from cli.settings.bot_folders import is_bot
 from scenarios.bot import Bot
 from scenarios.bot.new_bot import TEACHER
-from scenarios.engine.beside import answered_commands, has_teacher_beside
+from scenarios.engine.triggers import answered_commands, has_teacher_beside
 from scenarios.loader import load
 
 

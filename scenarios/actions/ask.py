@@ -12,7 +12,16 @@ from core.model.clock import from_ms, in_ms
 from core.model.history_key import HistoryKey
 from core.orders.question_rules import locale_of
 from scenarios.bot import Bot
-from scenarios.bot.button_data import PageTurn, list_id, normalise, option_data, page_rows, turn_of
+from scenarios.bot.button_data import (
+    Button,
+    InlineRows,
+    PageTurn,
+    list_id,
+    normalise,
+    option_data,
+    page_rows,
+    turn_of,
+)
 from scenarios.bot.data import Data
 from scenarios.bot.model import Variable
 from scenarios.context import Asking, Context
@@ -38,14 +47,11 @@ from scenarios.schema.rules import RULE_LIST
 from scenarios.schema.variables import VARIABLE
 from scenarios.sending.message import (
     BotMessage,
-    Button,
     Files,
     Inline,
-    InlineRows,
     MessageAttributes,
     MessageId,
     Reply,
-    inline_rows,
     message,
 )
 from scenarios.sending.orders import say
@@ -162,12 +168,10 @@ def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTur
     has_buttons = written.inline or (written.reply and written.reply.rows)
     if has_buttons or not question.options:
         return structs.replace(written, inline=_told_apart(written.inline, question.options))
-    size = question.page or len(question.options) or 1
-    words = in_language(
-        sentence("choose_page", page="{page}", pages="{pages}"), locale_of(written.text or written.own_text)
-    )
-    rows = page_rows(question.options, size, shown, words, question.columns)
-    return structs.replace(written, inline=_told_apart(inline_rows(rows), question.options))
+    locale = locale_of(written.text or written.own_text)
+    words = in_language(sentence("choose_page", page="{page}", pages="{pages}"), locale)
+    size = question.page or len(question.options)
+    return structs.replace(written, inline=page_rows(question.options, size, shown, words, question.columns))
 
 
 def _told_apart(rows: InlineRows, options: Sequence[str]) -> InlineRows:

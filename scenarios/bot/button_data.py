@@ -17,6 +17,10 @@ from scenarios.bot.data import Data
 
 LONGEST = 60
 
+Button = Mapping[str, str]
+"""`text`, and either `data` (what the callback event has) or `url`."""
+InlineRows = tuple[tuple[Button, ...], ...]
+
 # GOST 7.79, system B, without its apostrophes and double letters for signs.
 _CYRILLIC = {
     **dict(zip("абвгдезийклмнопрстуфыэ", "abvgdeziyklmnoprstufye", strict=True)),
@@ -96,20 +100,23 @@ def list_id(identity: str) -> str:
     return blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
-def page_rows(options: Sequence[str], size: int, shown: PageTurn, words: str, columns: int = 1) -> list[list[Data]]:
-    """Return the rows of a page as authors write rows: `columns` options in each, and one that turns the pages.
-    `words`: of a page, `Page {page} of {pages}`.
+def page_rows(options: Sequence[str], size: int, shown: PageTurn, words: str, columns: int = 1) -> InlineRows:
+    """Return the buttons of a page: `columns` options in each row, no two of which send the same, and a row that turns
+    the pages. `words`: of a page, `Page {page} of {pages}`.
     """
-    pages = -(-len(options) // size)
+    own, pages = option_data(options), -(-len(options) // size)
     page = min(shown.page, pages - 1)
-    turns: list[Data] = [
-        {mark.format(words.format(page=goal + 1, pages=pages)): f"page:{shown.list_id}:{goal}"}
+    turns = tuple(
+        {"text": mark.format(words.format(page=goal + 1, pages=pages)), "data": f"page:{shown.list_id}:{goal}"}
         for goal, mark in ((page - 1, "‹ {}"), (page + 1, "{} ›"))
         if 0 <= goal < pages
+    )
+    of_page = [
+        {"text": one, "data": own[one] if one in own else normalise(one)}
+        for one in options[page * size : (page + 1) * size]
     ]
-    of_page: list[Data] = list(options[page * size : (page + 1) * size])
-    rows = [of_page[n : n + columns] for n in range(0, len(of_page), columns)]
-    return [*rows, turns] if turns else rows
+    rows = tuple(tuple(of_page[n : n + columns]) for n in range(0, len(of_page), columns))
+    return (*rows, turns) if turns else rows
 
 
 def is_turn(data: str) -> bool:

@@ -10,7 +10,7 @@ from scenarios.bot.model import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.visible import CheckedStep
-from scenarios.engine.beside import TEACHER_SECTION
+from scenarios.engine.triggers import TEACHER_SECTION
 from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
 from scenarios.loader.reading import Problems, Reader
 from scenarios.plugins import installed_plugins

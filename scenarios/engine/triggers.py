@@ -3,17 +3,30 @@
 Guarantees: kinds are tried in the order exact, state, regex, starts_with, contains, `"*"`, and within a kind the order
 of the file decides; case is ignored. A broken pattern is reported and skipped, the others work. Authors' patterns run
 with a time limit. The first entry that matches ends the search, unless one of its scenarios says `continue`.
+
+Two bots may answer in one chat: one of a school's own, and the dialog of teachers beside it (W-44).
+
+    an event ─▶ a trigger of the own bot other than `*` ─▶ a trigger of the dialog other than `*` ─▶ `*` of the own bot
+
+So the commands of teachers work beside every bot. A bot that has one of them itself answers it; one whose settings.yaml
+says `teacher: {enabled: false}`, as a copy of the dialog does, has no dialog beside it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from core.model.text.characters import nfc
 from scenarios import bot
+from scenarios.bot import Bot, BotCommand
 from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
+from scenarios.bot.new_bot import TEACHER
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
 from scenarios.words import Text, placed, sentence
 
@@ -66,7 +79,7 @@ class TriggerEntry:
 class CompiledTriggers:
     """The compiled triggers of a bot. `complaints`: the entries that were skipped, and why."""
 
-    def __init__(self, source: bot.Bot) -> None:
+    def __init__(self, source: Bot) -> None:
         self.complaints: list[Text] = []
         self._bot = source
         names = {jump_data(name): name for name in (*source.scenarios, *source.short_names)}
@@ -148,7 +161,7 @@ SCHEDULED = "schedule"
 """The kind of the events of schedule.yaml; no provider and no API key can send one."""
 
 
-def scheduled(source: bot.Bot, event: Event) -> tuple[str, ...]:
+def scheduled(source: Bot, event: Event) -> tuple[str, ...]:
     """Return the scenario of the schedule that an event names; nothing if the bot has none any more."""
     found = source.schedules.get(_text(event.get("schedule")))
     return (found.scenario,) if found else ()
@@ -293,3 +306,63 @@ def _folded(value: Data) -> str:
 
 def _text(value: Data) -> str:
     return "" if value is None else nfc(str(value))
+
+
+TEACHER_SECTION = "teacher"
+"""The section of settings.yaml that switches the dialog off."""
+
+_MOST_COMMANDS = 100
+"""Of one menu. Source: core.telegram.org/bots/api#setmycommands."""
+
+_PRIVATE, _GENERAL = "all_private_chats", "default"
+
+
+class AnsweredCommands(Struct, frozen=True):
+    """The commands of teachers: those that the dialog answers, and those that a bot beside it answers itself."""
+
+    by_dialog: tuple[str, ...]
+    by_bot: tuple[str, ...]
+
+
+def has_teacher_beside(folder: Path, own: Bot) -> bool:
+    """Return whether the dialog of teachers answers beside the bot of this folder."""
+    section = own.settings.get(TEACHER_SECTION)
+    is_off = isinstance(section, Mapping) and section.get("enabled") is False
+    return folder.absolute() != TEACHER and not is_off
+
+
+def select_beside(
+    own: CompiledTriggers, teacher: CompiledTriggers, event: Mapping[str, Data], state: str = ""
+) -> tuple[Selection, bool]:
+    """Return the scenarios for an event, and whether they are those of the dialog."""
+    by_own = own.select(event, state)
+    if by_own.is_specific:
+        return by_own, False
+    by_teacher = teacher.select(event, state)
+    return (by_teacher, True) if by_teacher.is_specific else (by_own, False)
+
+
+def menu_beside(own: Bot, teacher: Bot) -> Sequence[BotCommand]:
+    """Return the commands for the menus of Telegram: those of the own bot, and in private chats behind them those of
+    the dialog that it answers. Telegram shows of two menus only that of private chats, so this one then has the
+    general commands of the own bot, too.
+    """
+    answered = answered_commands(own, teacher).by_dialog
+    private = [one for one in own.commands if one.scope == _PRIVATE]
+    shown = private or [replace(one, scope=_PRIVATE) for one in own.commands if one.scope == _GENERAL]
+    names = {one.command for one in shown}
+    added = [one for one in teacher.commands if f"/{one.command}" in answered and one.command not in names]
+    added = added[: max(0, _MOST_COMMANDS - len(shown))]
+    others = [one for one in own.commands if one.scope != _PRIVATE]
+    return [*others, *shown, *added] if added else own.commands
+
+
+def answered_commands(own: Bot, teacher: Bot) -> AnsweredCommands:
+    """Return who answers each command of teachers in a private chat."""
+    commands = [one.key for one in teacher.triggers.section("text").get("exact", ()) if one.key.startswith("/")]
+    triggers, beside = CompiledTriggers(own), CompiledTriggers(teacher)
+    events = {one: {"kind": "text", "event_text": one} for one in commands}
+    is_by_dialog = {one: select_beside(triggers, beside, event)[1] for one, event in events.items()}
+    return AnsweredCommands(
+        tuple(one for one in commands if is_by_dialog[one]), tuple(one for one in commands if not is_by_dialog[one])
+    )

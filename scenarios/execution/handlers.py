@@ -23,9 +23,8 @@ from core.updates.bot_calls import BotCalls
 from core.updates.events import Event
 from couriers.inbound import longest_answer
 from scenarios.context import Asking, Waiting
-from scenarios.engine.beside import has_teacher_beside, select_beside
 from scenarios.engine.run import unknown_scenario
-from scenarios.engine.triggers import SCHEDULED, Selection, scheduled
+from scenarios.engine.triggers import SCHEDULED, Selection, has_teacher_beside, scheduled, select_beside
 from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver

@@ -20,7 +20,7 @@ from couriers.telegram_bot import BotCallFailed, BotCallRefused
 from scenarios.bot import BotCommand
 from scenarios.bot.data import Data
 from scenarios.context import Telegram
-from scenarios.engine.beside import has_teacher_beside, menu_beside
+from scenarios.engine.triggers import has_teacher_beside, menu_beside
 from scenarios.execution.active_bot import ActiveBot
 
 log = logging.getLogger(__name__)

@@ -21,8 +21,7 @@ from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
-from scenarios.engine.beside import has_teacher_beside
-from scenarios.engine.triggers import CompiledTriggers
+from scenarios.engine.triggers import CompiledTriggers, has_teacher_beside
 from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader import Problem
 from scenarios.schema.questions import ASKING

@@ -22,7 +22,7 @@ from scenarios.bot.data import Data
 from scenarios.bot.new_bot import TEACHER
 from scenarios.bot.times import Schedule
 from scenarios.check.dry_run import Row, dry_run
-from scenarios.engine.beside import AnsweredCommands, answered_commands, select_beside
+from scenarios.engine.triggers import AnsweredCommands, answered_commands, select_beside
 from scenarios.execution.secrets import Secrets
 from scenarios.execution.versions import ActiveVersion, Version, Versions
 from scenarios.inspection.scenario_graph import ScenarioGraph, graph_view, place_text

@@ -14,7 +14,7 @@ from core.model.content import KeyboardLimits, ParseMode
 from core.model.text.characters import folded
 from core.model.text.text_entities import escaped
 from core.orders.choices import PERSON, Choice
-from scenarios.sending.message import Button, InlineRows
+from scenarios.bot.button_data import Button, InlineRows
 from scenarios.words import in_language, sentence
 
 PAGE = 8

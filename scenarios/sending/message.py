@@ -20,7 +20,7 @@ from core.model.delivery import NewDelivery, Sender
 from core.model.text.text_marks import cut_text
 from core.model.user_files import inner_path
 from core.orders.check import check_content
-from scenarios.bot.button_data import is_turn, jump_data, normalise
+from scenarios.bot.button_data import Button, InlineRows, is_turn, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.engine.triggers import chat_kind, source_of
@@ -32,10 +32,6 @@ from scenarios.words import Sentence, SentenceError, sentence
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
 """The longest caption, in UTF-16 code units, that Telegram's Bot API shows; longer texts are cut (C-46)."""
-
-Button = Mapping[str, str]
-"""`text`, and either `data` (what the callback event has) or `url`."""
-InlineRows = tuple[tuple[Button, ...], ...]
 
 LARGEST_FILE = 2_000_000_000
 """Bytes; a file of this size or more is left out. No provider takes it."""

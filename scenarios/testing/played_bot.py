@@ -6,14 +6,17 @@ Guarantee: engine, actions, stores, queue and pipeline are those of the running 
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import structs
+
 from core.deliveries.received import Choices
+from core.model.clock import from_ms
 from core.model.content import Button, Content, Limits, ParseMode
 from core.queue import Worker
 from core.queue.workers.stepping import SteppedQueue, server_url
@@ -29,7 +32,7 @@ from scenarios.bot import Place
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.context import Asking, Context, Waiting
-from scenarios.engine import Ending
+from scenarios.engine import Ending, Values, completed
 from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.process import Process, ProcessOptions
@@ -38,12 +41,11 @@ from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
 from scenarios.placeholders.values import as_list
 from scenarios.plugins import Platform, started
-from scenarios.rehearsal import Outcomes, node_of
-from scenarios.schema import Attributes
+from scenarios.rehearsal import Outcomes, RehearsedStep, node_of, play
+from scenarios.schema import ActionType, Attributes
 from scenarios.schema.conversion import elements
 from scenarios.sending.addressees import people_of
 from scenarios.sending.message import BotMessage
-from scenarios.testing.played_actions import PlayedTypes
 from scenarios.testing.played_directory import PlayedDirectory
 from scenarios.words import Text, sentence
 
@@ -121,6 +123,63 @@ class PlayedCourier:
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
+
+
+class PlayedTypes(Mapping[str, ActionType]):
+    """The action types, as a played bot executes them. `added`: those of packages and files, which really run. What
+    asks a service outside of Ada gets what the test says that it returns, otherwise a sample, which is noted; and a
+    test may let actions fail.
+    """
+
+    def __init__(self, player: "PlayedBot", added: Mapping[str, ActionType]) -> None:
+        self._own = own_actions()
+        self._added = added
+        self._player = player
+
+    def __getitem__(self, name: str) -> ActionType:
+        kind = self._own[name] if name in self._own else self._added[name]
+        if kind.execute is None:
+            return kind
+
+        async def execute(context: Context, written: Attributes) -> Ending | Waiting | Asking:
+            return await self._execute(kind, context, written)
+
+        return structs.replace(kind, execute=execute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._added, **self._own})
+
+    def __len__(self) -> int:
+        return len({**self._added, **self._own})
+
+    async def _execute(self, kind: ActionType, context: Context, written: Attributes) -> Ending | Waiting | Asking:
+        outcomes = self._player.outcomes
+        if (set_by_test := outcomes.of(context.step)) is not None:
+            return set_by_test
+        given = outcomes.returned(context.step)
+        is_outside = kind.name in self._own and kind.is_outside(written)
+        if given is None and is_outside:
+            self._player.note_sample(context)
+        if given is not None or is_outside:
+            return await _sample(kind, context, written, given)
+        await self._player.before_action(context, written)
+        assert kind.execute is not None
+        found: Ending | Waiting | Asking = await kind.execute(context, written)
+        await self._player.after_action(context, written, found)
+        return replace(found, is_new=False) if isinstance(found, Waiting) else found
+
+
+async def _sample(kind: ActionType, context: Context, written: Attributes, given: Mapping[str, Data] | None) -> Ending:
+    if kind.simulate:
+        ending: Ending = await kind.simulate(context, written, given)
+        return ending
+    now, zone = from_ms(context.services.now_ms()), context.services.timezone
+    step = RehearsedStep(context.bot, kind, context.step, context.event, context.prepared, now, zone)
+    ending = play(step) or completed()
+    if not given:
+        return ending
+    from_person = ending.returned.from_person & given.keys()
+    return replace(ending, returned=ending.returned.and_then(Values(given, from_person=from_person)))
 
 
 class PlayedBot:
