@@ -45,6 +45,8 @@ class Addressing:
         belongs to a person is that person's, and the name of a channel begins an address.
         """
         named = {number: _external(one, channels) for number, one in enumerate(addressees)}
+        if not any(named.values()):
+            return addressees
         owns = await self._directory.users.own_ids(tenant, [one for one in named.values() if one])
         return [
             replace(one, id=owns[named[number]], contacts=UNSET) if named[number] in owns else one

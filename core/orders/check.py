@@ -38,6 +38,7 @@ MAX_ATTACHMENTS = 50
 PAST = timedelta(minutes=5)
 """The greatest age of a time: clocks differ, and a call takes a while."""
 FAR = timedelta(days=366)
+_NO_CONTENT = Content()
 _CLOCK = r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
 _DATE = r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})(?:\.(?P<year>\d{4}))?"
 _TYPED = re.compile(rf"(?:(?:{_DATE}|(?P<tomorrow>завтра|tomorrow))\s+(?:в\s+|at\s+)?)?{_CLOCK}", re.IGNORECASE)
@@ -86,8 +87,9 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
     if delivery.history_key and delivery.history_key.sender != str(delivery.sender.id):
         detail = f"The key was made for the sender {delivery.history_key.sender!r}."
         yield Invalid("HISTORY_KEY_OF_ANOTHER_SENDER", detail, "history_key")
+    is_personal = order.is_personal
     for of_language in (delivery, *(replace(delivery, text=text, texts={}) for text in delivery.texts.values())):
-        yield from faults_of_content(_neutral(of_language) if order.is_personal else of_language)
+        yield from faults_of_content(_neutral(of_language) if is_personal else of_language)
 
 
 def _faults_of_follow_up(order: Order) -> Iterator[Invalid]:
@@ -201,11 +203,12 @@ def check_content(delivery: NewDelivery) -> None:
 
 def faults_of_content(delivery: NewDelivery) -> Iterator[Invalid]:
     """Emit the faults of the content of a delivery."""
-    content = delivery.content or Content()
-    yield from _button_errors(content)
-    yield from _attachment_errors(content)
-    if len(compact_json(content).encode()) > MAX_SIZE:
-        yield Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
+    content = delivery.content or _NO_CONTENT
+    if delivery.content:
+        yield from _button_errors(content)
+        yield from _attachment_errors(content)
+        if len(compact_json(content).encode()) > MAX_SIZE:
+            yield Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
     if not (_shows_text(delivery.text, content.parse_mode) or content.attachments or (content.edit and content.inline)):
         yield Invalid("TEXT_EMPTY", "A text without attachments shows at least one character.", "text")
     if broken := broken_mark(delivery.text, content.parse_mode):

@@ -123,7 +123,8 @@ class Preparation:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         channels = (await self._channels.current()).names
         named = await self._addressing.by_own_ids(caller.tenant, order.addressees, channels)
-        order = replace(order, addressees=named)
+        if named is not order.addressees:
+            order = replace(order, addressees=named)
         refuse(check(order, channels, self._clock()))
         followed = await self._follow_ups.people(order, caller)
         addressees = followed.addressees if followed else await self._rows.expanded(order.addressees, caller)
@@ -152,11 +153,12 @@ class Preparation:
             empty_office=empty_office,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
-        if order.is_personal:
+        is_personal = order.is_personal
+        if is_personal:
             check_files(content)
-        if order.is_personal or delivery.texts:
-            titles = await self._titles_of_groups(delivery) if order.is_personal else {}
-            delivery = make_personal(delivery if order.is_personal else as_typed(delivery), titles)
+        if is_personal or delivery.texts:
+            titles = await self._titles_of_groups(delivery) if is_personal else {}
+            delivery = make_personal(delivery if is_personal else as_typed(delivery), titles)
         return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
 
     async def _titles_of_groups(self, delivery: NewDelivery) -> Mapping[str, str]:

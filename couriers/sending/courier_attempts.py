@@ -59,6 +59,7 @@ class CourierAttempts:
         self._writer = writer
         self._notes: dict[int, ExchangeNote] = {}  # by place
         self.are_announced = self._courier.remembers == NEVER or parcel.asks_again
+        self._courier_announces = isinstance(self._courier, Announces)
 
     def note_of(self, pending: PendingEntry) -> ExchangeNote:
         """Return what the provider said at the last attempt of an entry."""
@@ -106,7 +107,7 @@ class CourierAttempts:
         if not (self.are_announced or is_of_day):
             return messages
         announcements = [_Announcement(self._announce, pending) for pending in batch]
-        if isinstance(self._courier, Announces) and not is_of_day:
+        if self._courier_announces and not is_of_day:
             return [replace(one, announce=announce) for one, announce in zip(messages, announcements, strict=True)]
         await asyncio.gather(*(announce() for announce in announcements))
         return messages

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from functools import lru_cache
 
 MAX_LENGTH = 4096
 _SEARCHED = 400  # characters before the limit that are searched for a better place to cut
@@ -107,11 +108,13 @@ SINGLE = {Coding.GSM: 160, Coding.UCS2: 70}
 CONCATENATED = {Coding.GSM: 153, Coding.UCS2: 67}  # six octets of each part are its header
 
 
+@lru_cache(maxsize=64)  # a delivery has one text for many recipients
 def coding_of(text: str) -> Coding:
     """Return UCS2 if any character is not in GSM 03.38 (Cyrillic, “quotes”, №), else GSM."""
     return Coding.GSM if all(character in BASIC or character in EXTENSION for character in text) else Coding.UCS2
 
 
+@lru_cache(maxsize=64)
 def sms_parts(text: str) -> int:
     """Return how many SMS the text takes.
 
