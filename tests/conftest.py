@@ -180,8 +180,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """With `-n auto`, which `./ada test` gives."""
+    return distribution.number_of_workers(config.args)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByFile | None:
-    """With `--dist loadfile`, which `./ada test` gives: whole folders too."""
+    """With `--dist loadfile`, which `./ada test` gives: whole folders and single tests too."""
     return distribution.ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 

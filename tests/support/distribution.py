@@ -1,27 +1,53 @@
-"""Which tests run on the same pytest worker, and which begin first."""
+"""Which tests run on the same pytest worker, which begin first, and on how many workers."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-TOGETHER = ("tests/cli", "tests/delivery/console")
-"""The tests of each of these folders share an installation that is up. Its start takes as long as hundreds of tests."""
+TOGETHER = ("tests/delivery/console/test_[a-k]*", "tests/delivery/console/test_[l-z]*", "tests/cli/*")
+"""The tests of each of these share an installation that is up. Its start takes as long as hundreds of tests. Those of
+the console would take longer on one worker than all others on seven.
+"""
 
-FIRST = (*TOGETHER, "tests/system", "tests/scenarios/teacher")
+ONE_BY_ONE = ("tests/system/guides/test_guides.py::*",)
+"""A file whose tests take minutes together and share nothing but a sandbox, which starts quickly."""
+
+FIRST = (*TOGETHER, *ONE_BY_ONE, "tests/system/*", "tests/scenarios/teacher/*")
 """The longest: at the end all workers have short tests left, so that none runs alone."""
+
+MOST_WORKERS = 8
+"""Four for each core of a small machine: most tests wait for something half of their time."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Gives a free worker the next file, or the next folder of `TOGETHER`: its fixtures are made once."""
+    """Gives a free worker the next file, all tests of the next entry of `TOGETHER`, or one of `ONE_BY_ONE`."""
 
     def _split_scope(self, nodeid: str) -> str:  # xdist's own schedulers differ in this method alone
-        return folder_of(nodeid, TOGETHER) or super()._split_scope(nodeid)
+        return unit_of(nodeid) or super()._split_scope(nodeid)
 
 
-def folder_of(nodeid: str, folders: tuple[str, ...]) -> str | None:
-    return next((folder for folder in folders if nodeid.startswith(f"{folder}/")), None)
+def unit_of(nodeid: str) -> str | None:
+    """Return the name of the unit that is not a file; None if the test belongs to its file."""
+    return nodeid if pattern_of(nodeid, ONE_BY_ONE) else pattern_of(nodeid, TOGETHER)
+
+
+def pattern_of(nodeid: str, patterns: Iterable[str]) -> str | None:
+    return next((pattern for pattern in patterns if fnmatchcase(nodeid, pattern)), None)
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sorts tests in place; those of one folder keep their order."""
-    order = {folder: place for place, folder in enumerate(FIRST)}
-    items.sort(key=lambda item: order.get(folder_of(item.nodeid, FIRST) or "", len(FIRST)))
+    """Sorts tests in place; those of one entry of `FIRST` keep their order."""
+    order = {pattern: place for place, pattern in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(pattern_of(item.nodeid, FIRST) or "", len(FIRST)))
+
+
+def number_of_workers(chosen: Iterable[str]) -> int:
+    """Return as many workers as there are files with tests, up to `MOST_WORKERS`: a worker takes two seconds of
+    processor time to start. `chosen`: files, folders and ids of tests.
+    """
+    paths = [Path(one.partition("::")[0]) for one in chosen]
+    files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))}
+    return max(1, min(len(files), MOST_WORKERS))

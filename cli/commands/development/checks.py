@@ -24,9 +24,8 @@ ROOT = Path(__file__).resolve().parents[3]
 CORES = 2
 """Steps that run at once. The types take as long as the others together."""
 
-WORKERS = ("-n", "8", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Four for each core of a small machine: most tests wait for something half of their time. The tests of a file share
-what they start; the longest begin first (`tests.support.distribution`)."""
+WORKERS = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""`tests.support.distribution` says how many, which tests run on the same one, and which begin first."""
 
 STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
@@ -36,7 +35,7 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("lua", ("-m", "tools.lua_linter")),
     ("collection", ("-m", "pytest", "--collect-only", "-qq")),
 )
-"""The last compiles the tests once: eight workers would each do it at the same time."""
+"""The last compiles the tests once: the workers would all do it at the same time."""
 
 FURTHER_TESTS = ("tests/couriers/sending", "tests/core/queue", "-k", "not redis")
 """Run also on the newest further Python. The whole suite, with the tests on Debian's Redis, runs on one."""
