@@ -3,7 +3,7 @@ Idempotency-Key and responds. `cli` builds the application, runs it (`delivery.h
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 
 from aiohttp import hdrs, web
@@ -96,12 +96,14 @@ def _parameter(name: re.Match[str]) -> str:
 
 
 def make_handler(route: Route, context: ApiContext) -> Handler:
-    decode_body, decode_query = _body_decoder(route), _query_decoder(route)
+    body_reader = BodyReader(route.body) if route.body else None
+    query_reader = _query_reader(route.query)
 
     async def handle(http: web.Request) -> web.StreamResponse:
         identity = await authenticate(http, route.scope, context, route.people, reads=route.reads)
         raw = await _raw_body(http, route, context.options)
-        request = Request(http, context, identity, await decode_body(raw), decode_query(http))
+        body = await body_reader.read(raw) if body_reader and (raw or not route.body_is_optional) else None
+        request = Request(http, context, identity, body, query_reader.read(http.rel_url.query.items()))
         response = await _respond(route, request, raw)
         if not response.prepared:
             add_rate_limit(response.headers, context.rate_limiter.headers(identity.key.id))
@@ -117,26 +119,10 @@ async def _raw_body(http: web.Request, route: Route, options: Options) -> bytes:
     return await read_body(http, options.body_limit, options.body_timeout)
 
 
-def _body_decoder(route: Route) -> Callable[[bytes], Awaitable[Struct | None]]:
-    reader = BodyReader(route.body) if route.body else None
-
-    async def decode(raw: bytes) -> Struct | None:
-        if reader is None or (route.body_is_optional and not raw):
-            return None
-        return await reader.read(raw)
-
-    return decode
-
-
 @cache
 def _query_reader(shape: type[Struct]) -> QueryReader[Struct]:
     """Return the reader of one type; several routes share a type, and tests open many applications."""
     return QueryReader(shape)
-
-
-def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:
-    reader = _query_reader(route.query)
-    return lambda http: reader.read(http.rel_url.query.items())
 
 
 async def _respond(route: Route, request: AnyRequest, raw: bytes) -> web.StreamResponse:

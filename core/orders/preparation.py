@@ -21,7 +21,7 @@ from core.model.content import Attachment, Content
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
 from core.model.hours import is_once_a_day, next_opening
 from core.orders.addressing import Addressing
-from core.orders.check import check, check_time, refuse
+from core.orders.check import check, refuse
 from core.orders.follow_ups import FollowedPeople, FollowUps
 from core.orders.order import Caller, Order
 from core.orders.personal_values import as_typed, check_files, make_personal
@@ -239,10 +239,6 @@ class Preparation:
         if user and user.blocked:
             raise Forbidden("SENDER_BLOCKED", "The sender is blocked.", "sender.id")
         return (user.role if user else None) or sender.role
-
-    def check_time(self, requested: datetime | None, *, is_far: bool) -> None:
-        """Check a requested time. Raises Invalid DELIVER_AT_PAST, DELIVER_AT_FAR."""
-        check_time(requested, self._clock(), is_far=is_far)
 
     def moved(
         self, requested: datetime | None, caller: Caller, *, is_urgent: bool

@@ -23,6 +23,7 @@ from core.model.history_key import HistoryKey, Id
 from core.model.hours import QuietHours
 from core.model.people import User
 from core.model.states import Status
+from core.orders.check import check_time
 from core.orders.choices import Addressees, Choice
 from core.orders.follow_ups import FollowUps
 from core.orders.order import Addressee, AnyAddressee, Caller, Order
@@ -154,7 +155,7 @@ class Sending:
         Raises Invalid DELIVER_AT_PAST, DELIVER_AT_FAR, Forbidden URGENT_NOT_ALLOWED, Conflict FILE_GONE, and what
         `Deliveries.reschedule` raises.
         """
-        self._preparation.check_time(deliver_at, is_far=far)
+        check_time(deliver_at, self.clock(), is_far=far)
         moved, moved_from = self._preparation.moved(deliver_at, caller, is_urgent=urgent)
         await self._keep_files_of(key, caller.tenant, moved or deliver_at)
         return await self._deliveries.reschedule(key, caller.tenant, moved or deliver_at, moved_from)

@@ -25,7 +25,7 @@ from scenarios.bot.button_data import (
 from scenarios.bot.data import Data
 from scenarios.bot.model import Variable
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State, Step, failed
+from scenarios.engine import Ending, Step, failed
 from scenarios.placeholders.values import as_list
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
@@ -56,7 +56,7 @@ from scenarios.sending.message import (
 )
 from scenarios.sending.orders import say
 from scenarios.stores.questions import AskedBy, Questions
-from scenarios.words import in_language, placed, sentence
+from scenarios.words import in_language, sentence
 
 _NOTHING = failed(sentence("nothing_ask_no_text"))
 
@@ -260,17 +260,6 @@ async def remind(context: Context, asking: Asking) -> Asking:
         return replace(asking, remind=later)
     delivery = await repeat(context, f"remind:{asking.reminders + 1}")
     return Asking(asking.until, later, asking.reminders + 1, delivery)
-
-
-def arrived(context: Context, asking: Asking, sent: Ending) -> Asking | Ending:
-    """Return what follows from the end of a question's delivery: the step waits for the answer, or ends as the delivery
-    did. A reminder that did not arrive ends nothing: the person has the question.
-    """
-    if sent.state is State.COMPLETED or asking.reminders:
-        if sent.state is not State.COMPLETED:
-            context.warn(placed("the reminder did not arrive", sent.error))
-        return replace(asking, verdict=str(sent.returned.results.get("verdict") or sent.state))
-    return sent
 
 
 ACTION = ActionType(

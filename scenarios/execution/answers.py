@@ -30,7 +30,7 @@ from scenarios.execution.step_executor import StepExecutor
 from scenarios.placeholders.values import as_text
 from scenarios.schema.conversion import texts
 from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, read_answer
-from scenarios.sending.results import ended
+from scenarios.sending.results import arrived, ended
 from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.questions import AskedBy, Questions
 from scenarios.words import Text, placed, sentence
@@ -151,7 +151,7 @@ class QuestionAnswers:
         if not isinstance(asking, Asking) or not (key := asking.under_way):
             return None
         sent = await ended(context.services.core.deliveries, key, stored.tenant)
-        found = ask.arrived(context, asking, sent) if sent else None
+        found = arrived(context, asking, sent) if sent else None
         return found if isinstance(found, Ending) else None
 
     async def _refuse(

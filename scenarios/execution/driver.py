@@ -19,7 +19,7 @@ from scenarios.engine import Ending, Path, State, Step, failed
 from scenarios.execution.parking import DeliveryEnds, Parking
 from scenarios.execution.runs import Runs, StoredRun, Waits, WaitsFor
 from scenarios.execution.step_executor import SlowSteps, StepExecutor
-from scenarios.sending.results import ended, ending_of_one, of_parts
+from scenarios.sending.results import arrived, ended, ending_of_one, of_parts
 from scenarios.words import sentence
 
 PATIENCE = 1.0
@@ -192,7 +192,7 @@ class _Drive:
         """End a step by the end of its delivery; a question that has arrived waits for its answer."""
         if path in self._asking:
             context = self._driver.executor.context(self.stored, self.stored.run.steps[path], warns=False)
-            found = ask.arrived(context, self._asking.pop(path), ending)
+            found = arrived(context, self._asking.pop(path), ending)
             if isinstance(found, Asking):
                 self._asking[path] = found
                 return

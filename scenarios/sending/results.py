@@ -9,8 +9,9 @@ from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
 from scenarios.bot.data import Data
+from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Values, completed, unknown
-from scenarios.words import Text, sentence
+from scenarios.words import Text, placed, sentence
 
 
 def stored(key: HistoryKey, people: int) -> Ending:
@@ -45,6 +46,17 @@ def of_parts(endings: Sequence[Ending]) -> Ending:
         (one for state in (State.COMPLETED, State.UNKNOWN) for one in endings if one.state is state), endings[0]
     )
     return replace(worst, returned=Values({**results[0], **sums, "verdict": verdict}))
+
+
+def arrived(context: Context, asking: Asking, sent: Ending) -> Asking | Ending:
+    """Return what follows from the end of a question's delivery: the step waits for the answer, or ends as the delivery
+    did. A reminder that did not arrive ends nothing: the person has the question.
+    """
+    if sent.state is State.COMPLETED or asking.reminders:
+        if sent.state is not State.COMPLETED:
+            context.warn(placed("the reminder did not arrive", sent.error))
+        return replace(asking, verdict=str(sent.returned.results.get("verdict") or sent.state))
+    return sent
 
 
 def ending_of(history: History) -> Ending:
