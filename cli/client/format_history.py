@@ -159,12 +159,14 @@ def format_answer(answer: Mapping[str, Any]) -> str:
     text = f": {shorten(said)}" if said else ""
     note = f" ({shorten(answer['note'])})" if answer.get("note") else ""
     entered = f", entered by {answer['who']}" if answer.get("by") == "on_behalf" else ""
-    changes = len(answer.get("revisions") or ())
-    changed = f", changed {'once' if changes == 1 else f'{changes} times'}" if changes else ""
+    voices = answer.get("voices") or ()  # of the guardians of a child: the first word of each changes no other
+    changes = len(answer.get("revisions") or ()) - max(0, len(voices) - 1)
+    changed = f", changed {'once' if changes == 1 else f'{changes} times'}" if changes > 0 else ""
     waiting = ", waits for a place" if answer.get("waiting") else ""
-    said_by = ", ".join(f"{one['name'] or one['who']}: {one['text']}" for one in answer.get("voices", ()))
-    conflict = f", conflict ({said_by})" if answer.get("conflict") else ""
-    return f"{answer['state'].replace('_', ' ')}{text}{note}{entered}{waiting}{changed}{conflict}"
+    said_by = ", ".join(f"{one['name'] or one['who']}: {one['text']}" for one in voices)
+    conflict = ", conflict" if answer.get("conflict") else ""
+    guardians = f" ({said_by})" if len(voices) > 1 or conflict else ""
+    return f"{answer['state'].replace('_', ' ')}{text}{note}{entered}{waiting}{changed}{conflict}{guardians}"
 
 
 def recipient_lines(history: History) -> Iterator[str]:

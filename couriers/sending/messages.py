@@ -59,9 +59,8 @@ class Messages:
 
     def _usual_ways(self, question: Question | None) -> AnswerWays:
         takes_numbers = question and self.limits.numbers
-        return AnswerWays(
-            self._services.options.answer_url, widest_numbers(question) if question and takes_numbers else ()
-        )
+        options, numbers = self._services.options, widest_numbers(question) if question and takes_numbers else ()
+        return AnswerWays(options.answer_url, numbers, is_mailed=bool(options.mailbox))
 
     def _ways(self, entry: Entry) -> AnswerWays:
         """Return how the address of an entry may answer."""

@@ -166,13 +166,15 @@ def _escaped(line: str, mode: ParseMode) -> str:
 class AnswerWays(NamedTuple):
     """The ways in which an address may answer beside buttons. `url`: of the page, without the token of a link, "" if
     there is none. `numbers`: of the options in a text that comes back, none if no text does. `quotes`: a text can quote
-    the message. `presses`: a press comes from the address to which the message goes.
+    the message. `presses`: a press comes from the address to which the message goes. `is_mailed`: a reply to the mail
+    answers, too.
     """
 
     url: str = ""
     numbers: Sequence[int] = ()
     quotes: bool = True
     presses: bool = True
+    is_mailed: bool = False
 
 
 def ways_of(usual: AnswerWays, channel: str, address: str) -> AnswerWays:
@@ -234,16 +236,24 @@ def ask(
     if not ways.url:
         return Asked("", text, content)
     content, url = content or Content(), f"{ways.url}{LINK_PLACE}"
+    by_reply = _by_reply(question) if ways.is_mailed else []
     for rows in _linked_buttons(question, url):
         linked = replace(content, inline=[*content.inline, *rows])
         if Feature.INLINE in shows and Feature.INLINE not in as_text(linked):
-            return Asked(LINK, text, linked)
-    return _in_text(LINK, text, content, f"{say('ask_by_link', question.locale)}: {url}")
+            return _in_text(LINK, text, linked, *by_reply)
+    return _in_text(LINK, text, content, f"{say('ask_by_link', question.locale)}: {url}", *by_reply)
 
 
-def _in_text(by: str, text: str, content: Content | None, line: str) -> Asked:
+def _by_reply(question: Question) -> Sequence[str]:
+    """Return the line that a reply to the mail answers; none for a question that it cannot answer."""
+    if question.is_anonymous or question.kind is AnswerKind.FILE:
+        return []
+    return [say("ask_by_mail_option" if question.has_options else f"ask_in_reply_{question.kind}", question.locale)]
+
+
+def _in_text(by: str, text: str, content: Content | None, *lines: str) -> Asked:
     content = content or Content()
-    text, was_cut = with_lines(text, content.parse_mode, [line])
+    text, was_cut = with_lines(text, content.parse_mode, lines)
     return Asked(by, text, None if content == Content() else content, was_cut)
 
 

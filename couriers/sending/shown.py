@@ -111,7 +111,8 @@ def _usual_ways(
     display: Display, question: Question | None, numbers: Callable[[Question], Sequence[int]]
 ) -> AnswerWays:
     """Return how private addresses answer. `numbers`: returns those of the options, where people can answer by them."""
-    return AnswerWays(display.answer_url, numbers(question) if question and display.limits.numbers else ())
+    found = numbers(question) if question and display.limits.numbers else ()
+    return AnswerWays(display.answer_url, found, is_mailed=display.is_mailed)
 
 
 def people_who_cannot_answer(preview: Preview, displays: Mapping[str, Display]) -> int:

@@ -59,7 +59,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
 
-OPTIONAL = ("left_member", "changed_member", "join_request", "edited", "inline_query", "answer", "reply")
+OPTIONAL = ("new_member", "left_member", "changed_member", "join_request", "edited", "inline_query", "answer", "reply")
 """Kinds of events that a bot without triggers for them does not receive."""
 
 OF_GROUPS = ("new_member", "left_member", "changed_member", "join_request")

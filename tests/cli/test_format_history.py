@@ -1,9 +1,12 @@
 """How the command line shows histories."""
 
+from typing import Any
+
 import pytest
 
 from cli.client.format_history import (
     answer_totals,
+    format_answer,
     format_content,
     format_event,
     format_exchanges,
@@ -32,6 +35,22 @@ def test_totals_of_a_question_have_the_texts_of_its_options() -> None:
         "open 3  answered 2  anonymous: totals after the closing, from five answers on"
     )
     assert format_outcome("sms", {"status": "sent", "not_shown": ["answer"]}) == "sms sent without the question"
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({"revisions": [{}]}, "answered: Yes, changed once"),
+        ({"revisions": [{}], "voices": [("Olga", "Yes"), ("Pavel", "Yes")]}, "answered: Yes (Olga: Yes, Pavel: Yes)"),
+        (
+            {"revisions": [{}, {}], "voices": [("Olga", "No"), ("Pavel", "Yes")], "conflict": True},
+            "answered: Yes, changed once, conflict (Olga: No, Pavel: Yes)",
+        ),
+    ],
+)
+def test_the_answer_of_a_second_guardian_is_no_change_of_the_first(more: dict[str, Any], shown: str) -> None:
+    voices = [{"name": name, "who": "x", "text": text} for name, text in more.get("voices", ())]
+    assert format_answer({"state": "answered", "text": "Yes", **more, "voices": voices}) == shown
 
 
 def test_a_history_names_the_question_who_answered_for_whom_and_who_replied_in_vain() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from cli.client.http_client import HttpClient
+from cli.commands.messages.deliveries import declare_series, run_series
 from core.model.clock import from_ms, to_ms
 from core.orders.series import Series, SeriesSender
 from core.redis.store import Store
@@ -82,6 +85,13 @@ async def test_each_moment_makes_one_delivery_that_is_linked_to_the_series(
         assert len(sent) == number
         assert after["last_delivery"] == sent[0]["id"]
         assert after["problem"] is None
+
+
+async def test_the_verb_shows_one_series(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    one, parser = await made(api), ArgumentParser()
+    declare_series(parser)
+    assert await run_series(HttpClient(api.url, api.secret), parser.parse_args([one["id"]], Namespace(json=False))) == 0
+    assert one["id"] in capsys.readouterr().out
 
 
 async def test_a_series_is_listed_changed_stopped_and_removed(api: Api, sender: SeriesSender, store: Store) -> None:

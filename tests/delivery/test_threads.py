@@ -210,9 +210,16 @@ async def test_who_names_an_office_without_members_hears_that_no_person_reads_it
         said = await api.call("POST", path, {**body, "replies": "helpdesk"})
         assert (said.status, said.json["empty_office"]) == (status, True)
         assert empty_office(said.json) == "the office has no members, so replies are read only over HTTP"
-        read = (await api.call("POST", path, {**body, "replies": "mine"})).json
+        read = (await api.call("POST", path, {**body, "replies": "sender"})).json
+        assert "recipients" in read
         assert "empty_office" not in read
         assert not empty_office(read)
+    for office, named in (("helpdesk", True), ("sender", None)):
+        series = {"message": {**body, "replies": office}, "when": "every Monday 8:00"}
+        made = (await api.call("POST", "/v1/series", series)).json
+        assert made.get("empty_office") is named
+        changed = await api.call("PATCH", f"/v1/series/{made['id']}", {"message": series["message"]})
+        assert changed.json.get("empty_office") is named
 
 
 @pytest.mark.parametrize(

@@ -249,10 +249,11 @@ def test_an_event_without_a_match_is_a_warning_and_starts_nothing(tmp_path: Path
     )
 
 
-def test_an_edit_is_a_warning_only_for_a_bot_with_triggers_for_edits(tmp_path: Path) -> None:
-    event = {"kind": "edited", "event_text": "nonsense"}
-    assert select_from(tmp_path, 'text: {"*": star}', event) == Selection()
-    assert select_from(tmp_path, "edited: {exact: {x: a}}", event).warnings != ()
+def test_what_few_bots_look_at_is_a_warning_only_for_a_bot_with_triggers_for_it(tmp_path: Path) -> None:
+    edit = {"kind": "edited", "event_text": "nonsense"}
+    for event in (edit, {"kind": "new_member", "joined_user_ids": [5], "chat_type": "group"}):
+        assert select_from(tmp_path, 'text: {"*": star}', event) == Selection()
+    assert select_from(tmp_path, "edited: {exact: {x: a}}", edit).warnings != ()
 
 
 def test_an_event_of_an_unknown_kind_starts_nothing(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) ->
     given = {"when": arguments.every, "zone": arguments.zone, "until": arguments.last}
     new = {"message": body, **{name: value for name, value in given.items() if value is not None}}
     made = await api.call("POST", "/v1/series", new, idempotency_key=arguments.repeat_key)
-    warn(unfilled_marks(made))
+    warn(unfilled_marks(made), empty_office(made))
     return print_result(arguments, made, format_series(in_zone(made, await zone_of(api, arguments))))
 
 
@@ -275,7 +275,7 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
 
 def declare_series(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("series", metavar="ID", nargs="?", help="one run_series; without it all are listed")
+    add("series", metavar="ID", nargs="?", help="one series; without it all are listed")
     add("--every", metavar="TIMES", help="change its times, for example 'every Monday 8:00'")
     add("--zone", help="change the time zone of its times")
     add("--last", metavar="TIME", help="send nothing after this time")
@@ -287,19 +287,19 @@ def declare_series(parser: ArgumentParser) -> None:
 
 
 async def run_series(api: HttpClient, arguments: Namespace) -> int:
-    """List the run_series, or show, change, stop or remove one."""
+    """List the series, or show, change, stop or remove one."""
     zone = await zone_of(api, arguments)
     await read_times(api, arguments, "last")
     if not arguments.series:
         listed = items(api, "/v1/series", "series", {})
         return await print_stream(arguments, listed, lambda one: format_series(in_zone(one, zone)))
-    path = f"/v1/run_series/{quoted(arguments.series)}"
+    path = f"/v1/series/{quoted(arguments.series)}"
     if arguments.remove:
         await api.call("DELETE", path)
         return print_result(arguments, {"removed": arguments.series}, f"removed {arguments.series}")
     changes = await series_changes(api, path, arguments)
     found = await (api.call("PATCH", path, changes) if changes else api.call("GET", path))
-    warn(unfilled_marks(found))
+    warn(unfilled_marks(found), empty_office(found))
     return print_result(arguments, found, format_series(in_zone(found, zone)))
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from core.errors import Invalid
 from core.model.clock import from_ms, to_ms, write_time
 from core.model.cron import cron_of
+from core.model.delivery import NewDelivery
 from core.model.history_key import Id
 from core.model.json_form import Json, JsonObject
 from core.model.people import canonical_id, id_text
@@ -67,8 +68,8 @@ class MomentProblem(Struct, frozen=True):
 class SeriesView(Struct, frozen=True):
     """A series. `when`: as it was written; `cron`: what it means. `next`: its next moments, at most three, before quiet
     hours move them. `sent`: moments at which it was; `missed`: those at which no process was there. `problem`: of the
-    last moment; null if it was sent. Its deliveries have the tag `tag`. `unfilled`: after a change of the message, its
-    marks that nothing fills; otherwise absent.
+    last moment; null if it was sent. Its deliveries have the tag `tag`. Absent except after a change of the message:
+    `unfilled`, its marks that nothing fills; `empty_office`, true if replies go to an office without members.
     """
 
     id: str
@@ -88,9 +89,10 @@ class SeriesView(Struct, frozen=True):
     sender: Id
     message: JsonObject
     unfilled: Sequence[str] | UnsetType = UNSET
+    empty_office: bool | UnsetType = UNSET
 
     @classmethod
-    def of(cls, one: Series, unfilled: Sequence[str] = ()) -> "SeriesView":
+    def of(cls, one: Series, checked: NewDelivery | None = None) -> "SeriesView":
         failed = one.problem
         problem = MomentProblem(failed.code, failed.detail, write_time(from_ms(failed.at))) if failed else None
         return cls(
@@ -110,7 +112,8 @@ class SeriesView(Struct, frozen=True):
             write_time(from_ms(one.created)),
             one.sender,
             dict(one.message),
-            unfilled or UNSET,
+            (checked.unfilled if checked else ()) or UNSET,
+            (checked.empty_office if checked else False) or UNSET,
         )
 
 
@@ -149,7 +152,7 @@ async def list_all(request: Request[None, SeriesQuery]) -> Response:
 async def create(request: Request[NewSeries, NoParameters]) -> Response:
     """Keep a series, after its message was checked as a send would be."""
     body, now = request.body, request.services.core.sending.clock()
-    unfilled = await _check(request, body.message)
+    checked = await _check(request, body.message)
     person, caller = _person(request), request.caller
     series = Series(
         tenant=request.tenant,
@@ -165,7 +168,7 @@ async def create(request: Request[NewSeries, NoParameters]) -> Response:
     )
     _refuse_without_moment(series.begun(now))
     made = await _store(request).create(series, now)
-    return Response(SeriesView.of(made, unfilled), 201, {"Location": f"/v1/series/{made.id}"})
+    return Response(SeriesView.of(made, checked), 201, {"Location": f"/v1/series/{made.id}"})
 
 
 async def read(request: PlainRequest) -> Response:
@@ -176,7 +179,7 @@ async def read(request: PlainRequest) -> Response:
 async def change(request: Request[SeriesChange, NoParameters]) -> Response:
     """Change, stop or go on with a series."""
     body, now = request.body, request.services.core.sending.clock()
-    unfilled = await _check(request, body.message) if body.message else ()
+    checked = await _check(request, body.message) if body.message else None
     changes = _changes(request)
 
     def changed(one: Series) -> Series:
@@ -189,7 +192,7 @@ async def change(request: Request[SeriesChange, NoParameters]) -> Response:
         return new
 
     series = await _store(request).change(request.tenant, _id(request), changed, _person(request))
-    return Response(SeriesView.of(series, unfilled))
+    return Response(SeriesView.of(series, checked))
 
 
 def _changes(request: Request[SeriesChange, NoParameters]) -> dict[str, Json]:
@@ -212,10 +215,8 @@ async def delete(request: PlainRequest) -> Response:
     return no_content()
 
 
-async def _check(request: ApiRequest, message: DeliveryRequest) -> Sequence[str]:
-    """Refuse what a send would refuse, and what holds for one moment only. Return its marks that nothing fills. Raises
-    Refused.
-    """
+async def _check(request: ApiRequest, message: DeliveryRequest) -> NewDelivery:
+    """Refuse what a send would refuse, and what holds for one moment only; return its delivery. Raises Refused."""
     for name in ("history_key", "deliver_at", "expires_at"):
         if getattr(message, name):
             raise _not_for_series(f"message.{name}")
@@ -229,7 +230,7 @@ async def _check(request: ApiRequest, message: DeliveryRequest) -> Sequence[str]
     for number, attached in enumerate(attachments):
         if attached.file:
             raise _not_for_series(f"message.content.attachments.{number}.file")
-    return (await request.services.core.sending.preview(order, request.caller)).delivery.unfilled
+    return (await request.services.core.sending.preview(order, request.caller)).delivery
 
 
 def _not_for_series(path: str) -> Invalid:

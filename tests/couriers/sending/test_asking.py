@@ -4,10 +4,11 @@ from typing import Any, cast
 
 import pytest
 from aiohttp import ClientSession
+from msgspec.structs import replace
 
 from core.model.contacts.addresses import is_group
 from core.model.content import Display, KeyboardLimits, Limits
-from core.model.question import AnswerKind, Option, Question
+from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from couriers.email.channel import CHANNEL as MAIL
 from couriers.sending import Content, Feature, ParseMode, plain_text
 from couriers.sending.presentation import LINK_PLACE, AnswerWays, ask, with_link
@@ -66,6 +67,21 @@ def test_a_mail_has_a_button_with_a_link_for_each_of_few_options(options: int, b
     shown = seen(mail, question(*(f"o{n}" for n in range(options))))
     assert [one.url for row in shown.buttons for one in row] == buttons
     assert (shown.answer_by, shown.not_shown, shown.messages[0].text) == ("link", (), "Придёте?")
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        (COMING, "\nИли ответьте на это письмо: в первой строке один из этих ответов."),
+        (Question(AnswerKind.NUMBER, [], "ru"), "\nОтветьте на это сообщение: числом."),
+        (Question(AnswerKind.FILE, [], "ru"), ""),
+        (replace(COMING, visible=AnswerVisibility.ANONYMOUS), ""),
+    ],
+)
+def test_a_mail_whose_replies_are_read_says_that_one_may_reply(asked: Question, line: str) -> None:
+    mail = Display(frozenset({Feature.INLINE}), frozenset({Feature.REPLY}), Limits(keyboard=MAIL.keyboard), URL, True)
+    shown = seen(mail, asked)
+    assert (shown.answer_by, shown.messages[0].text) == ("link", f"Придёте?{line}")
 
 
 def test_a_keyboard_without_room_for_the_options_has_a_button_with_the_link() -> None:
