@@ -111,6 +111,7 @@ class Channel:
     `library`: the module of an extra that its courier needs, `pip install 'ada[<name>]'`.
     `shows`: what it shows besides a plain text; `as_text`: what becomes lines of the text, with the buttons if
     `keyboard`, unless it is None, cannot have them.
+    `shares_bot_with`: a channel that may have the same bot; its process then gets what people write to the bot.
     `outcomes`: a module with `answer_tables`, which returns what the page of answers shows of the provider's, title →
     rows; "" if they are not documented.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
@@ -139,6 +140,7 @@ class Channel:
     column_names: Sequence[str] = ()
     samples: Mapping[int, str] = field(default_factory=dict)
     library: str = ""
+    shares_bot_with: str = ""
     outcomes: str = ""
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None

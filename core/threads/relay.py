@@ -167,10 +167,10 @@ class Relay:
         text, repeat = [say("reply_unedited", author.locale)], f"unedited.{author.id}.{way.channel}.{message}"
         await self._notify(tenant, "", author.id, way, text, repeat)
 
-    async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey) -> None:
-        """Tell a person that nobody reads replies to a delivery: once for each."""
-        text = [say("reply_off", person.locale)]
-        repeat = f"off.{about.id}.{person.id}"
+    async def refuse(self, tenant: str, person: Correspondent, way: ReplyRoute, about: HistoryKey | None) -> None:
+        """Tell a person that nobody reads replies to a delivery: once for each; of what belongs to none once a day."""
+        text = [say("reply_off" if about else "reply_unread", person.locale)]
+        repeat = f"off.{about.id if about else f'{datetime.now(UTC):%d}'}.{person.id}"
         await self._notify(tenant, "", person.id, way, text, repeat)
 
     async def hold_back(

@@ -237,12 +237,12 @@ class ReplyWorker:
             await self._pass_on(reply, inbox, person, about)
 
     async def _refuse(self, reply: Incoming, person: Correspondent) -> None:
-        """Notify a person that its reply has no reader, and count it for the sender."""
-        if reply.source:
-            key = reply.source.key
+        """Notify a person that its reply has no reader, and count it for the sender if it belongs to a delivery."""
+        key = reply.source.key if reply.source else None
+        if key and reply.source:
             await self._store.run("count_refused_reply", key.shard, key.suffix, reply.source.number)
-            await self._relay.refuse(reply.tenant, person, reply.way, key)
-            await self._note_refused(reply.tenant, reply.event)
+        await self._relay.refuse(reply.tenant, person, reply.way, key)
+        await self._note_refused(reply.tenant, reply.event)
 
     async def _to_thread(self, reply: Incoming, about: RepliedDelivery) -> None:
         """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
@@ -334,7 +334,7 @@ class ReplyWorker:
         self, reply: Incoming, about: RepliedDelivery | None = None, person: Correspondent | None = None
     ) -> None:
         """Pass on to the office a reply whose inbox nobody reads. Without an office that somebody reads the author gets
-        a notice; what belongs to no message at all stays with the bots.
+        a notice.
         """
         way = reply.way
         person = person or person_of(reply.author, guest_id(way), None)

@@ -23,6 +23,7 @@ from core.queue.checks import error_text, storable
 from core.redis.cancel_and_wait import is_cancelled_from_outside
 from core.sentence import Sentence, Text
 from couriers.provider_calls import noting_calls
+from couriers.sending.bot_replies import SignsInAsBot
 from couriers.sending.day_messages import DayPart
 from couriers.sending.exchange_notes import ExchangeNote
 from couriers.sending.interface import (
@@ -162,7 +163,8 @@ class CourierAttempts:
 
     async def _note_received(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
         """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
-        key, channel = self._parcel.history_key, self._courier.channel
+        key, courier = self._parcel.history_key, self._courier
+        channel = courier.replies_in if isinstance(courier, SignsInAsBot) else courier.channel
         received = [
             (
                 pending.entry.address,

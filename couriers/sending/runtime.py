@@ -38,6 +38,7 @@ from core.sentence import Text
 from core.uploads import Uploads
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
+from couriers.sending.bot_replies import BotReplies
 from couriers.sending.day_messages import DayMessages
 from couriers.sending.exchange_notes import ExchangeNotes
 from couriers.sending.files import UploadedFiles
@@ -133,7 +134,10 @@ class Runtime:
         services = self._services(courier, options or self._options, halt)
         whose = (options or self._options).tenant if tenant == EVERY_TENANT else tenant
         texts = ReceivedTexts(self._store, courier, whose)
-        listening = asyncio.create_task(_listen(services.read_marks, texts), name=f"what comes in {self.channel}")
+        replies = BotReplies(self._store, courier, whose, (options or self._options).files_limit)
+        listening = asyncio.create_task(
+            _listen(services.read_marks, texts, replies), name=f"what comes in {self.channel}"
+        )
         self._accounts[tenant] = _Account(services, listening)
         self._missing.pop(tenant, None)
 
@@ -275,5 +279,5 @@ class Runtime:
         await account.services.courier.close()
 
 
-async def _listen(marks: ReadMarks, texts: ReceivedTexts) -> None:
-    await asyncio.gather(marks.run(), texts.run())
+async def _listen(marks: ReadMarks, texts: ReceivedTexts, replies: BotReplies) -> None:
+    await asyncio.gather(marks.run(), texts.run(), replies.run())

@@ -17,6 +17,7 @@ from core.model.clock import Backoff
 from core.model.history_key import DEFAULT_TENANT
 from core.queue import Queue, Task
 from core.sentence import Text
+from core.uploads import MiB
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
 from couriers.sending.day_messages import DayMessages
@@ -35,7 +36,7 @@ class CourierOptions:
     `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the page on which
     recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they choose what they
     receive. `tenant`: to which people write who reply to an account that sends for all tenants. `secrets`: of the
-    account; they are hidden in what the provider says.
+    account; they are hidden in what the provider says. `files_limit`: bytes of all files of a tenant.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -48,6 +49,7 @@ class CourierOptions:
     concurrency: int = 32
     tenant: str = DEFAULT_TENANT
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    files_limit: int = 256 * MiB
 
 
 MOST_ANNOUNCED = 8

@@ -30,6 +30,7 @@ CHANNEL = Channel(
     is_simulated=True,
     address=ACCOUNT,
     bot_place=4,
+    shares_bot_with="telegram-bot",
     is_known_at_start=True,
     column_names=("telegram", "телеграм", "телеграмм"),
     samples={1: "100001", 2: "100002"},

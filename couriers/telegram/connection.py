@@ -30,21 +30,29 @@ from couriers.sending import ReadMark, ReceivedText, SetupError
 from couriers.telegram.outcomes import full_name
 
 MAX_PROCESSES = 64  # of one bot on one machine
+_MOST_PRESSES = 1000  # that wait; if another channel gets them, none is taken out
 _DATA_CENTRE = 2  # Telethon's default for a session without one
-_SERVICE = frozenset({777000, 42777})
+SERVICE_ACCOUNTS = frozenset({777000, 42777})
 """Telegram's own accounts: what they write, such as codes of sign-ins, is no message of a person."""
 
 
 class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no types
-    """A TelegramClient that keeps only read marks and messages of private chats and discards all other updates."""
+    """A TelegramClient that keeps only read marks and messages of private chats and discards all other updates.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    `is_bot`: it keeps presses of buttons, and of messages only the signal `news`: `couriers.telegram.receive` reads
+    them.
+    """
+
+    def __init__(self, *args: Any, is_bot: bool, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._is_bot = is_bot
+        self.news = asyncio.Event()
+        self.presses: asyncio.Queue[Any] = asyncio.Queue(_MOST_PRESSES)
         self.read_marks: asyncio.Queue[ReadMark] = asyncio.Queue()
         self.received: asyncio.Queue[ReceivedText] = asyncio.Queue()
 
     async def _update_loop(self) -> None:
-        """Keep read marks and what people write, discard the rest.
+        """Keep read marks, presses and what people write, discard the rest.
 
         Telethon treats each message that it sends as an update and looks for gaps in their numbers. If another process
         of the same bot sends as well, there are gaps, and each process then downloads through updates.getDifference
@@ -54,10 +62,23 @@ class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no typ
         """
         while True:
             for update in _updates_in(await self._updates_queue.get()):
-                if isinstance(update, types.UpdateReadHistoryOutbox) and isinstance(update.peer, types.PeerUser):
+                if self._is_bot:
+                    self._signal(update)
+                elif isinstance(update, types.UpdateReadHistoryOutbox) and isinstance(update.peer, types.PeerUser):
                     self.read_marks.put_nowait(ReadMark(str(update.peer.user_id), update.max_id))
                 elif text := _received(update):
                     self.received.put_nowait(text)
+
+    def _signal(self, update: Any) -> None:
+        if isinstance(update, types.UpdateBotCallbackQuery):
+            if self.presses.full():
+                self.presses.get_nowait()
+            self.presses.put_nowait(update)
+        elif isinstance(update, types.UpdatesTooLong) or (
+            isinstance(update, types.UpdateShortMessage | types.UpdateNewMessage | types.UpdateEditMessage)
+            and not getattr(getattr(update, "message", None), "out", getattr(update, "out", False))
+        ):
+            self.news.set()
 
 
 def _received(update: Any) -> ReceivedText | None:
@@ -68,7 +89,7 @@ def _received(update: Any) -> ReceivedText | None:
         user, message = getattr(update.message.peer_id, "user_id", None), update.message
     else:
         return None
-    if user is None or user in _SERVICE or message.out:
+    if user is None or user in SERVICE_ACCOUNTS or message.out:
         return None
     media = getattr(message, "media", None)
     files = int(media is not None and not isinstance(media, types.MessageMediaWebPage))
@@ -131,13 +152,15 @@ class TelegramConnection:
         with _noted(type(request).__name__.removesuffix("Request")):
             return await self.call(self._client(request))
 
-    async def call(self, call: Awaitable[Any]) -> Any:
-        """Call a method of Telethon that makes requests itself, in the same way."""
+    async def call(self, call: Awaitable[Any], timeout: float | None = None) -> Any:
+        """Call a method of Telethon that makes requests itself, in the same way. `timeout`: seconds, None for those of
+        one request.
+        """
         answers = self._answers
         if self._connecting is not None:  # one that breaks each connection would break this one before it is usable
             await self.connect()
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(timeout or self._timeout):
                 answer = await _raising_connection_errors(self._while_connected(call))
         except TimeoutError:
             self._is_dead = answers == self._answers

@@ -47,6 +47,7 @@ from couriers.telegram.content import (
     text_requests,
 )
 from couriers.telegram.peers import Peers
+from couriers.telegram.receive import TelegramBot
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)
@@ -70,18 +71,28 @@ class Telegram:
         marks: asyncio.Queue[ReadMark] | None = None,
         texts: asyncio.Queue[ReceivedText] | None = None,
         *,
-        is_bot: bool,
+        bot: TelegramBot | None = None,
     ) -> None:
         self.account = account
+        self.bot = bot
+        self.replies_in = self.channel
         self._connection, self._peers, self._session = connection, peers, session
         self._marks, self._texts = marks, texts
         self._uploads = TelegramUploads(connection.request)
-        self.shows = EVERY_FEATURE if is_bot else CHANNEL.shows
-        keyboard = KEYBOARD if is_bot else None
+        self.shows = EVERY_FEATURE | {Feature.ANSWER} if bot else CHANNEL.shows
+        keyboard = KEYBOARD if bot else None
         self.limits = Limits(
             text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=keyboard, follows_group=True
         )
         self._is_closed = False
+
+    def is_account_of(self, token: str) -> bool:
+        """Return whether a token is of the same bot."""
+        return self.bot is not None and token.partition(":")[0] == self.account
+
+    def leave_replies_to(self, channel: str) -> None:
+        """Let another channel with the same bot get what people write, and what they press."""
+        self.bot, self.replies_in, self.shows = None, channel, EVERY_FEATURE
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         is_question = any(one.data.startswith(SEND_REPLY) for row in content.inline for one in row)

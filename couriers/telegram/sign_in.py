@@ -20,6 +20,7 @@ from couriers.telegram.connection import (
 )
 from couriers.telegram.courier import Telegram
 from couriers.telegram.peers import Peers, PhoneCache
+from couriers.telegram.receive import TelegramBot
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,6 @@ class Settings:
             raise SetupError("Telegram needs an account: set ADA_TELEGRAM_BOT_TOKEN or ADA_TELEGRAM_SESSION, not both")
         if (self.server is None) != (self.server_key is None):
             raise SetupError("a test server of Telegram needs both ADA_TELEGRAM_SERVER and ADA_TELEGRAM_SERVER_KEY")
-
-    @property
-    def unread(self) -> str:
-        """A sentence for the operator if messages to the account are not read; "" if they are."""
-        return "what people write to this bot is not read (docs/replies.md)" if self.bot_token else ""
 
     def address(self) -> tuple[str, int] | None:
         """Return host and port of the test server, None for Telegram itself. Raises SetupError."""
@@ -119,8 +115,11 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         session.session.save()
         phones = PhoneCache(session.path.with_suffix(".phones"))
         peers = Peers(client, connection.request, phones, bot=bool(account.bot))
-        queues = (None, None) if account.bot else (client.read_marks, client.received)
-        return Telegram(str(account.id), connection, peers, session, *queues, is_bot=bool(account.bot))
+        name = str(account.id)
+        if account.bot:
+            bot = TelegramBot(name, client, connection, peers)
+            return Telegram(name, connection, peers, session, bot=bot)
+        return Telegram(name, connection, peers, session, client.read_marks, client.received)
     except BaseException as error:  # whatever it is, also a cancellation: the connection is closed
         await connection.close()
         if isinstance(error, RPCError | OSError) and not isinstance(error, AuthKeyError):
@@ -142,7 +141,7 @@ def _client(settings: Settings, session: LockedSession) -> AccountClient:
         auto_reconnect=False,  # see connection.py
         flood_sleep_threshold=0,  # otherwise Telethon sleeps up to a minute inside the call
         raise_last_call_error=True,  # otherwise a bare ValueError
-        receive_updates=settings.session is not None,  # a bot gets no read marks
+        is_bot=settings.bot_token is not None,
     )
 
 

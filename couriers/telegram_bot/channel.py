@@ -20,7 +20,7 @@ CHANNEL = Channel(
     has_topics=True,
     address=BOT_CHAT,
     readers={
-        "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
+        "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios", "telegram"}),
         "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     },
     bot_place=1,

@@ -4,18 +4,19 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from telethon.crypto import rsa
 from telethon.sessions.abstract import Session
 
 from sandbox.state import SandboxState
 from sandbox.telegram.connection import Connection
-from sandbox.telegram.methods import updates
+from sandbox.telegram.methods import media, updates
 from sandbox.telegram.methods.config import DC
 from sandbox.telegram.protocol.handshake import public_key_pem
 from sandbox.telegram.protocol.key_store import KeyStore
-from sandbox.telegram.state.accounts import Accounts
-from sandbox.telegram.state.dialogs import DialogMessage
+from sandbox.telegram.state.accounts import Account, Accounts
+from sandbox.telegram.state.dialogs import DialogMessage, StoredFile
 from sandbox.telegram.state.hub import Hub
 
 
@@ -68,12 +69,45 @@ class TelegramServer:
         self._hub.state.mark_read("telegram", address)
         return updates.mark_read(self._hub, int(address))
 
-    def write(self, address: str, text: str, account: int | None = None, *, reply_to: int = 0) -> None:
-        """Simulate that a user writes to one account, or to all accounts. `reply_to`: the id of a message."""
+    def write(
+        self,
+        address: str,
+        text: str,
+        account: int | None = None,
+        *,
+        reply_to: int = 0,
+        file: StoredFile | None = None,
+        **more: Any,
+    ) -> list[int]:
+        """Simulate that a user writes to one account, or to all accounts; return the ids of the messages. `reply_to`:
+        the id of a message. `more`: further fields of the message, such as `grouped_id` of an album.
+        """
         self._hub.state.write("telegram", address, text)
-        for each in self._hub.accounts.all():
-            if account in (None, each.id):
-                updates.write_message(self._hub, int(address), text, each, reply_to)
+        ids = []
+        for each in self._accounts(account):
+            if file:
+                more["media"] = media.media_of(each.uploads, file)
+            ids.append(updates.write_message(self._hub, int(address), text, each, reply_to=reply_to, **more))
+        return ids
+
+    def edit(self, address: str, message: int, text: str, account: int | None = None) -> None:
+        """Simulate that a user edits a message to one account, or to the only one. Raises LookupError."""
+        for each in self._accounts(account):
+            updates.edit_message(self._hub, int(address), message, text, each)
+
+    def press(self, address: str, message: int, label: str, account: int | None = None) -> int:
+        """Simulate that a user presses a button; return the id of the query. Raises LookupError."""
+        return next(
+            updates.press_button(self._hub, int(address), message, label, each) for each in self._accounts(account)
+        )
+
+    def press_answer(self, query: int) -> str | None:
+        """Return the answer to a press; None if there is none yet."""
+        found = (one.press_answers.get(query) for one in self._hub.accounts.all())
+        return next((one for one in found if one is not None), None)
+
+    def _accounts(self, account: int | None) -> list[Account]:
+        return [one for one in self._hub.accounts.all() if account in (None, one.id)]
 
 
 def trust_server_key(public_key_pem: str) -> None:

@@ -20,8 +20,17 @@ from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
 from sandbox.vk import VkServer
 from sandbox.web.bot_routes import BotRoutes
+from sandbox.web.chat_fields import found
 from sandbox.web.chats import Chats
-from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
+from sandbox.web.input import (
+    MAX_INTEGER,
+    Fields,
+    InboxQuery,
+    normalized_address,
+    read_body,
+    read_inbox_query,
+    read_rule,
+)
 from sandbox.web.mail_routes import MailRoutes
 from sandbox.web.max_routes import MaxRoutes
 from sandbox.web.people import People
@@ -82,6 +91,7 @@ class WebServer(HttpListener):
             web.delete("/rules", self._clear_rules),
             web.post("/write/telegram", self._write_telegram),
             web.post("/write/sms", self._write_sms),
+            web.post("/press/telegram", self._press_telegram),
             web.post("/read/telegram", self._read_telegram),
         ]
 
@@ -151,10 +161,16 @@ class WebServer(HttpListener):
 
     async def _write_telegram(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, text = _user(fields), fields.text("text")
+        user, text, quoted = _user(fields), fields.text("text"), fields.integer("reply_to", 1, MAX_INTEGER)
         fields.check()
-        self._telegram.write(user, text)
+        self._telegram.write(user, text, reply_to=quoted or 0)
         return web.Response(status=204)
+
+    async def _press_telegram(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, message, button = _user(fields), fields.integer("message", 1, MAX_INTEGER), fields.text("button")
+        fields.check()
+        return web.json_response({"query": found(self._telegram.press, user, message or 0, button)})
 
     async def _read_telegram(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

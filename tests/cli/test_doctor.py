@@ -40,18 +40,6 @@ async def test_the_doctor_shows_the_balance_and_warns_below_a_limit(
     await server.stop()
 
 
-@pytest.mark.parametrize(
-    ("account", "is_read"), [({"ADA_TELEGRAM_BOT_TOKEN": "1:a"}, False), ({"ADA_TELEGRAM_SESSION": "user"}, True)]
-)
-async def test_the_doctor_says_whether_messages_to_an_account_of_telegram_are_read(
-    tmp_path: Path, account: dict[str, str], is_read: bool
-) -> None:
-    given = {"ADA_TELEGRAM_API_ID": "1", "ADA_TELEGRAM_API_HASH": "hash", "ADA_DATA": str(tmp_path), **account}
-    finding = await check_channel(load(given, tmp_path), "telegram", sign_in=False)
-    assert finding.is_good
-    assert ("is not read" in finding.detail) is not is_read
-
-
 async def test_the_doctor_names_the_library_of_an_extra_that_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

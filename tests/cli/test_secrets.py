@@ -28,7 +28,7 @@ CHANNEL_SECRETS = {
     "ADA_TELEGRAM_API_HASH": {"telegram"},
     "ADA_VK_TOKEN": {"vk", "bot vk"},
     "ADA_SMS_PASSWORD": {"sms"},
-    "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
+    "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram", "telegram"},
     "ADA_SMTP_URL": {"serve", "email"},
     "ADA_API_KEY": {"serve", "sync"},
     "ADA_INBOUND_MAIL_SECRET": {"serve"},

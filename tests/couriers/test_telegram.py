@@ -149,7 +149,7 @@ async def test_a_request_waits_while_the_connection_is_made_so_that_it_cannot_br
     provider: TelegramProvider,
 ) -> None:
     session = StringSession(await provider.sign_in())
-    client = AccountClient(session, 1, "hash", auto_reconnect=False)
+    client = AccountClient(session, 1, "hash", is_bot=False, auto_reconnect=False)
     connection = TelegramConnection(client, provider.timeout)
     provider.inject_fault("disconnect_before")
     connecting = asyncio.create_task(connection.connect())

@@ -99,7 +99,7 @@ async def test_a_persons_account_shows_no_buttons(provider: TelegramProvider) ->
     bot = await provider.open()
     await provider.use_user_account()
     user = await provider.open()
-    assert bot.shows - user.shows == {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT}
+    assert bot.shows - user.shows == {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT, Feature.ANSWER}
     await user.attempt([as_shown(user, replace(message("+79990000001"), content=Content(HTML, MENU)), "<b>x</b>")])
     shown = [found for number in range(100_000, 100_010) for found in messages(provider, str(number))]
     assert all(found.markup is None for found in shown)

@@ -37,7 +37,7 @@ from cli.processes.startup import (
 from cli.processes.supervisor import announce
 from cli.services.accounts import ConsoleAccounts, sources_of
 from cli.services.store import open_store
-from cli.settings.bot_folders import BotFolder, read_senders
+from cli.settings.bot_folders import BotFolder, read_bots, read_senders
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, courier_module, load
 from core.deliveries.channels import Channels
@@ -48,8 +48,10 @@ from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.sentence import Text
+from core.uploads import MiB
 from couriers.channel import channels
 from couriers.provider_calls import secrets_of
+from couriers.sending.bot_replies import SignsInAsBot
 from couriers.sending.interface import Courier, HasBalance, HasTest
 from couriers.sending.runtime import EVERY_TENANT, Runtime
 from couriers.sending.services import CourierOptions
@@ -161,10 +163,25 @@ class Couriers:
     async def _open(self, tenant: str, settings: Any, directory: Path) -> None:
         """Sign in at the provider. Raises SetupError, StoreError."""
         courier: Courier = await courier_module(self._channel).open(settings, directory)
+        self._leave_replies_of_shared_bot(courier)
         options = self._linking(courier_options(self._channel, settings, self._lease))
-        options = replace(options, tenant=self._configuration.settings.bot_tenant)
+        common = self._configuration.settings
+        options = replace(options, tenant=common.bot_tenant, files_limit=common.files_total_mb * MiB)
         await self.runtime.add(courier, tenant, options)
         await self._halts.works(self._channel, tenant)
+
+    def _leave_replies_of_shared_bot(self, courier: Courier) -> None:
+        """Let the process of another channel get what people write to a bot that both have: each message comes to
+        both.
+        """
+        other = channels()[self._channel].shares_bot_with
+        if not other or not isinstance(courier, SignsInAsBot):
+            return
+        account, folders = channels()[other].account, read_bots(self._configuration, receiver(self._channel))
+        settings = [self._configuration.raw, *(one.own for one in folders.values())]
+        if any(courier.is_account_of(one[account].text) for one in settings if account in one):
+            log.info("what people write to this bot is read by the process of %s", other)
+            courier.leave_replies_to(other)
 
     async def _note_halt(self, tenant: str, reason: Text) -> None:
         await self.folders.note(tenant, str(reason))

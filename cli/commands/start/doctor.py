@@ -238,10 +238,8 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
         return Finding(channel, False, f"the library {library} is missing", f"pip install 'ada[{channel}]'")
     try:
         settings = configuration.channel(channel)
-        unread = getattr(settings, "unread", "")
-        also = f"; {unread}" if unread else ""
         if not sign_in:
-            return Finding(channel, True, f"settings are complete (use --sign-in to try them){also}")
+            return Finding(channel, True, "settings are complete (use --sign-in to try them)")
         directory = configuration.settings.data.absolute() / "couriers" / channel
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         courier = await courier_module(channel).open(settings, directory)
@@ -250,7 +248,7 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
     await courier.close()
     account = courier.account
     if not isinstance(courier, HasBalance) or courier.balance is None:
-        return Finding(channel, True, f"signed in as {account}{also}")
+        return Finding(channel, True, f"signed in as {account}")
     detail = f"signed in as {account}, balance {courier.balance:.2f}"
     is_low = courier.balance < courier.low_balance
     return Finding(channel, None if is_low else True, detail, "the money is running out" if is_low else "")

@@ -38,13 +38,32 @@ def upload_media(call: Call) -> Reply:
     file = stored_file(call, call.request.media)
     if isinstance(file, Refusal):
         return file
-    file_id, reference = call.account.uploads.keep(file), token_bytes(8)
+    return media_of(call.account.uploads, file)
+
+
+def media_of(uploads: Uploads, file: StoredFile) -> Any:
+    """Keep a file; return it as part of a message."""
+    file_id, reference = uploads.keep(file), token_bytes(8)
     size = len(file.content)
     if file.kind == "photo":
         sizes = [types.PhotoSize("x", 640, 480, size)]
-        return types.MessageMediaPhoto(photo=types.Photo(file_id, 1, reference, None, sizes, config.DC))
-    document = types.Document(file_id, 1, reference, None, "application/octet-stream", size, config.DC, [])
+        return types.MessageMediaPhoto(photo=types.Photo(file_id, 1, reference, now(), sizes, config.DC))
+    attributes = [types.DocumentAttributeFilename(file.name)] if file.name else []
+    if file.kind in ("voice", "audio"):
+        attributes.append(types.DocumentAttributeAudio(duration=1, voice=file.kind == "voice"))
+    kind = "application/octet-stream"
+    document = types.Document(file_id, 1, reference, now(), kind, size, config.DC, attributes)
     return types.MessageMediaDocument(document=document)
+
+
+def get_file(call: Call) -> Reply:
+    """Handle upload.getFile: return a part of a file."""
+    request = call.request
+    file = call.account.uploads.files.get(getattr(request.location, "id", 0))
+    if file is None:
+        return Refusal(400, "LOCATION_INVALID")
+    part = file.content[request.offset : request.offset + request.limit]
+    return types.upload.File(types.storage.FileUnknown(), now(), part)
 
 
 def stored_file(call: Call, media: Any) -> StoredFile | Refusal:

@@ -46,6 +46,7 @@ class Account:
     rate_limit: RateLimit = field(default_factory=RateLimit)
     uploads: Uploads = field(default_factory=Uploads)
     dialogs: Dialogs = field(default_factory=Dialogs)
+    press_answers: dict[int, str] = field(default_factory=dict)  # by the id of the query
     pushed: deque[PushedUpdate] = field(default_factory=lambda: deque(maxlen=MAX_UPDATES))
 
     @property

@@ -49,6 +49,10 @@ class Hub:
     def push(self, account: Account, update: Any, users: list[Any]) -> None:
         """Send an update to the account's connected clients and keep it for updates.getDifference."""
         account.pushed.append(PushedUpdate(update.pts, update, users))
+        self.push_unkept(account, update, users)
+
+    def push_unkept(self, account: Account, update: Any, users: list[Any]) -> None:
+        """Send an update to the account's connected clients."""
         updates = types.Updates([update], users=users, chats=[], date=now(), seq=0)
         for client in self.clients:
             if client.wants_updates and client.key.account == account.id:
