@@ -47,7 +47,7 @@ from couriers.telegram.content import (
     text_requests,
 )
 from couriers.telegram.peers import Peers
-from couriers.telegram.receive import TelegramBot
+from couriers.telegram.receive import MtprotoBot
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)
@@ -71,7 +71,7 @@ class Telegram:
         marks: asyncio.Queue[ReadMark] | None = None,
         texts: asyncio.Queue[ReceivedText] | None = None,
         *,
-        bot: TelegramBot | None = None,
+        bot: MtprotoBot | None = None,
     ) -> None:
         self.account = account
         self.bot = bot

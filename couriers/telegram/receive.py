@@ -37,7 +37,7 @@ _LONGEST_ANSWER = 200
 """Characters of the answer to a press."""
 
 
-class TelegramBot:
+class MtprotoBot:
     """Implements `couriers.sending.bot_replies.BotAccount` and `couriers.receiving.poller.Source`."""
 
     faults = FAILURES

@@ -20,7 +20,7 @@ from couriers.telegram.connection import (
 )
 from couriers.telegram.courier import Telegram
 from couriers.telegram.peers import Peers, PhoneCache
-from couriers.telegram.receive import TelegramBot
+from couriers.telegram.receive import MtprotoBot
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         peers = Peers(client, connection.request, phones, bot=bool(account.bot))
         name = str(account.id)
         if account.bot:
-            bot = TelegramBot(name, client, connection, peers)
+            bot = MtprotoBot(name, client, connection, peers)
             return Telegram(name, connection, peers, session, bot=bot)
         return Telegram(name, connection, peers, session, client.read_marks, client.received)
     except BaseException as error:  # whatever it is, also a cancellation: the connection is closed

@@ -37,7 +37,7 @@ PHOTO = bytes.fromhex(
 
 
 @dataclass
-class School:
+class BotSchool:
     stack: Stack
     core: Services
     provider: TelegramProvider
@@ -83,7 +83,7 @@ def office() -> str:
 
 
 @pytest.fixture
-async def school(stack: Stack, provider: TelegramProvider, office: str) -> AsyncIterator[School]:
+async def school(stack: Stack, provider: TelegramProvider, office: str) -> AsyncIterator[BotSchool]:
     core = Services.on(stack.store)
     for user in (User(7, "Anna", role="trainer"), User(1, "Maria", role="student", contacts={"telegram": [MARIA]})):
         await core.directory.users.create(TENANT, user)
@@ -91,7 +91,7 @@ async def school(stack: Stack, provider: TelegramProvider, office: str) -> Async
     replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay, office)
     answers = AnswerWorker(stack.store, core.client)
     async with _working(replies), _working(answers):
-        yield School(stack, core, provider)
+        yield BotSchool(stack, core, provider)
     await core.client.close()
 
 
@@ -105,7 +105,7 @@ async def _working(of: ReplyWorker | AnswerWorker) -> AsyncIterator[None]:
     await working
 
 
-async def test_a_reply_to_a_bot_reaches_the_sender_once_and_the_answer_comes_back(school: School) -> None:
+async def test_a_reply_to_a_bot_reaches_the_sender_once_and_the_answer_comes_back(school: BotSchool) -> None:
     """Two processes of the bot: Telegram pushes each message to both."""
     for _ in range(2):
         await school.open_courier()
@@ -126,7 +126,7 @@ async def test_a_reply_to_a_bot_reaches_the_sender_once_and_the_answer_comes_bac
     await until(lambda: "Больше не пишем вам сюда. Вернуть: СТАРТ" in school.provider.received(MARIA))
 
 
-async def test_what_belongs_to_no_message_goes_to_the_office_and_start_alone_does_not(school: School) -> None:
+async def test_what_belongs_to_no_message_goes_to_the_office_and_start_alone_does_not(school: BotSchool) -> None:
     await school.open_courier()
     school.provider.server.write("100555", "/start")
     school.provider.server.write("100555", "Is somebody here?")
@@ -135,7 +135,7 @@ async def test_what_belongs_to_no_message_goes_to_the_office_and_start_alone_doe
 
 
 @pytest.mark.parametrize("office", [""])
-async def test_who_writes_what_nobody_reads_gets_a_notice(school: School) -> None:
+async def test_who_writes_what_nobody_reads_gets_a_notice(school: BotSchool) -> None:
     await school.open_courier()
     for text in ("Is somebody here?", "Hello?"):
         school.provider.server.write("100555", text)
@@ -143,7 +143,7 @@ async def test_who_writes_what_nobody_reads_gets_a_notice(school: School) -> Non
     await until(lambda: school.provider.received("100555") == [notice])
 
 
-async def test_what_is_written_while_no_process_runs_is_read_at_the_next_start(school: School) -> None:
+async def test_what_is_written_while_no_process_runs_is_read_at_the_next_start(school: BotSchool) -> None:
     runtime = await school.open_courier()
     number = await school.send("No classes")
     await school.stack.stop(runtime)
@@ -153,7 +153,7 @@ async def test_what_is_written_while_no_process_runs_is_read_at_the_next_start(s
 
 
 async def test_a_process_that_ends_before_it_has_stored_its_position_doubles_nothing(
-    school: School, monkeypatch: pytest.MonkeyPatch
+    school: BotSchool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = await school.open_courier()
     number = await school.send("No classes")
@@ -172,7 +172,7 @@ async def test_a_process_that_ends_before_it_has_stored_its_position_doubles_not
     assert sorted(await school.texts()) == ["And tomorrow?", "Hello?"]
 
 
-async def test_an_album_is_one_message_with_its_files(school: School) -> None:
+async def test_an_album_is_one_message_with_its_files(school: BotSchool) -> None:
     await school.open_courier()
     number = await school.send("Your homework, please")
     for name in ("a.png", "b.png"):
@@ -186,7 +186,7 @@ async def test_an_album_is_one_message_with_its_files(school: School) -> None:
     assert ([one.name for one in message.attachments], message.files) == (["photo.png", "photo.png"], 0)
 
 
-async def test_a_press_answers_the_question_and_the_button_shows_it(school: School) -> None:
+async def test_a_press_answers_the_question_and_the_button_shows_it(school: BotSchool) -> None:
     for _ in range(2):
         await school.open_courier()
     number = await school.send("Will you come?", Question(AnswerKind.CONFIRM, [Option("yes", "I come")], "en"))
@@ -201,7 +201,7 @@ async def test_a_press_answers_the_question_and_the_button_shows_it(school: Scho
     await until(lambda: shown() == [[f"✓ {label}"]])
 
 
-async def test_a_bot_that_the_bot_api_receives_for_is_not_read_twice(school: School) -> None:
+async def test_a_bot_that_the_bot_api_receives_for_is_not_read_twice(school: BotSchool) -> None:
     """Its messages are noted for the channel whose process reads."""
     courier = await school.provider.open()
     courier.leave_replies_to("telegram-bot")

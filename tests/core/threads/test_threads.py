@@ -273,10 +273,11 @@ async def test_a_reply_without_a_quote_belongs_to_the_last_message_of_a_week_the
     assert [one.person.name for one in await school.threads(OFFICE)] == ["Maria", "Boris"]
 
 
-async def test_without_an_office_a_message_that_belongs_to_nothing_stays_with_the_bots(stack: Stack) -> None:
+async def test_without_an_office_the_author_of_what_belongs_to_nothing_gets_a_notice(stack: Stack) -> None:
     async with school_on(stack, office="") as school:
-        await school.write(BORIS, "Hello?")
-        assert (school.got(BORIS), await school.threads(OFFICE)) == ([], [])
+        for text in ("Hello?", "Is nobody there?"):
+            await school.write(BORIS, text)
+        assert (school.got(BORIS), await school.threads(OFFICE)) == (["Nobody reads what is written here."], [])
 
 
 async def test_the_delivery_of_a_reply_names_its_person_beyond_the_first_page_of_people(school: School) -> None:
