@@ -17,10 +17,11 @@ from core.orders.order import Addressee
 from core.redis.keys import KEYS
 from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
-from core.threads.relay import Written
+from core.threads.incoming import Written
 from core.threads.threads import ReplyRoute
 from core.updates.answer_worker import AnswerWorker
 from couriers.receiving.poller import Poller
+from couriers.sending.bot_replies import SignsInAsBot
 from couriers.sending.runtime import Runtime
 from sandbox.telegram.state.dialogs import StoredFile
 from tests.couriers.telegram_provider import TelegramProvider, provider
@@ -55,7 +56,7 @@ class BotSchool:
         delivery = NewDelivery(TENANT, Sender(7), text, (), ["telegram"], replies="sender", question=question)
         await self.core.sending.send(Order(delivery, [Addressee(1)]), Caller(TENANT, is_admin=True))
         await until(lambda: text in [one.text for one in self.messages()])
-        number = max(one.id for one in self.messages())
+        number = int(max(one.id for one in self.messages()))
         received = ReceivedMessages(self.stack.store)
         await until(lambda: received.quoted(TENANT, "telegram", MARIA, str(number)))
         return number
@@ -196,7 +197,7 @@ async def test_a_press_answers_the_question_and_the_button_shows_it(school: BotS
     await until(lambda: school.provider.server.press_answer(query) is not None)
 
     def shown() -> list[list[str]]:
-        return next(one for one in school.messages() if one.id == number).buttons
+        return [*next(one for one in school.messages() if one.id == number).buttons]
 
     await until(lambda: shown() == [[f"✓ {label}"]])
 
@@ -204,6 +205,7 @@ async def test_a_press_answers_the_question_and_the_button_shows_it(school: BotS
 async def test_a_bot_that_the_bot_api_receives_for_is_not_read_twice(school: BotSchool) -> None:
     """Its messages are noted for the channel whose process reads."""
     courier = await school.provider.open()
+    assert isinstance(courier, SignsInAsBot)
     courier.leave_replies_to("telegram-bot")
     await school.stack.courier(courier, replace(QUICK, tenant=TENANT))
     before = school.provider.state.counter("telegram", "getDifference")
