@@ -8,10 +8,10 @@ Called by `core.deliveries.deliveries`; calls `lua/delivery/functions/cancel.lua
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.deliveries.histories.parcels import parcel_task
+from core.deliveries.histories.parcels import Entry, parcel_task
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Invalid, NotFound, StoreError
@@ -31,7 +31,7 @@ _PAGE = 500
 # Scheduled deliveries of one function call, which keeps the server busy for a few milliseconds.
 _CANCELS = 50
 _SELECTORS = ("sender", "user", "lane", "kind_prefix", "tag")
-_SELECTED_BY = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags")
+_SELECTED_BY = ("tenant", "created", "state", "sender", "recipients", "lane", "kind", "tags")
 
 
 class Canceller:
@@ -77,13 +77,16 @@ class Canceller:
         recipients: set[str],
         status: Status = Status.CANCELLED,
         reason: str = "",
+        is_chosen: Callable[[str, Entry], bool] = lambda *_: True,
     ) -> list[list[object]]:
-        """Return [channel, parcel, item] of each entry of these recipients."""
+        """Return [channel, parcel, item] of each chosen entry of these recipients. `is_chosen`: of a channel and an
+        entry in it.
+        """
         return [
             [parcel.channel, parcel.number, entry.item(status, reason)]
             async for parcel in self._reader.parcels(key, fields)
             for entry in parcel.entries
-            if str(entry.id) in recipients
+            if str(entry.id) in recipients and is_chosen(parcel.channel, entry)
         ]
 
     async def _wait_for_attempts(self, key: HistoryKey, fields: HistoryFields) -> None:
@@ -123,27 +126,57 @@ class Canceller:
                 cancelled += await self._cancel_page(shard, tenant, chosen)
         return cancelled
 
-    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None, child: str = "") -> int:
-        """Skip, as `opted_out`, what has not been sent to a person over these channels, None for all; return in how
-        many deliveries. `child`: only what it gets as a guardian of this child. Raises StoreError.
+    async def leave_out(
+        self, tenant: str, person: str, channels: Collection[str] | None, before: int, child: str = ""
+    ) -> int:
+        """Skip, as `opted_out`, what was ordered before (Unix ms) and has not been sent to a person over these
+        channels, None for all; return in how many deliveries. `child`: only what it gets as a guardian of this child.
+        Raises StoreError.
         """
+
+        def is_unwanted(channel: str, _: Entry) -> bool:
+            return channels is None or channel in channels
+
+        return await self._end_unsent(tenant, {person}, before, is_unwanted, Status.SKIPPED, Reason.OPTED_OUT, child)
+
+    async def leave_out_contacts(self, tenant: str, contacts: Mapping[str, Collection[str]], before: int) -> int:
+        """Cancel, as `contact_removed`, what was ordered before (Unix ms) and has not been sent to these contacts, each
+        a `channel:address`, by person; return in how many deliveries. Raises StoreError.
+        """
+
+        def is_removed(channel: str, entry: Entry) -> bool:
+            return f"{channel}:{entry.address}" in contacts[str(entry.id)]
+
+        people = set(contacts)
+        return await self._end_unsent(tenant, people, before, is_removed, Status.CANCELLED, Reason.CONTACT_REMOVED)
+
+    async def _end_unsent(
+        self,
+        tenant: str,
+        people: set[str],
+        before: int,
+        is_chosen: Callable[[str, Entry], bool],
+        status: Status,
+        reason: Reason,
+        child: str = "",
+    ) -> int:
         found = 0
         for shard in range(self._store.shards):
             async for page in self._unfinished(shard, tenant):
-                for key in await self._matching(page, "user", person):
+                earlier = [(key, fields) for key, fields in page if int(fields["created"] or 0) <= before]
+                for key in await self._of_people(earlier, people):
                     fields = await self._reader.fields(key, tenant)
-                    if child and not await self._is_guardian(key, fields, person, child):
+                    if child and not await self._is_guardian(key, fields, people, child):
                         continue
-                    entries = await self._entries(key, fields, {person}, Status.SKIPPED, Reason.OPTED_OUT)
-                    if wanted := [entry for entry in entries if channels is None or entry[0] in channels]:
-                        await self._run(key, tenant, 0, compact_json(wanted))
+                    if entries := await self._entries(key, fields, people, status, reason, is_chosen):
+                        await self._run(key, tenant, 0, compact_json(entries))
                         found += 1
         return found
 
-    async def _is_guardian(self, key: HistoryKey, fields: HistoryFields, person: str, child: str) -> bool:
-        """Return whether a person gets a delivery about a child."""
+    async def _is_guardian(self, key: HistoryKey, fields: HistoryFields, people: set[str], child: str) -> bool:
+        """Return whether one of these people gets a delivery about a child."""
         recipients = await self._reader.recipients(key, fields)
-        own = [one for one in recipients if str(one.id) == person]
+        own = [one for one in recipients if str(one.id) in people]
         return any(str(about.id) == child for one in own for about in one.children)
 
     async def _cancel_page(self, shard: int, tenant: str, keys: Sequence[HistoryKey]) -> int:
@@ -189,11 +222,14 @@ class Canceller:
     ) -> list[HistoryKey]:
         if selector != "user":
             return [key for key, fields in page if _matches(fields, selector, value)]
+        return await self._of_people(page, {value})
+
+    async def _of_people(self, page: Sequence[tuple[HistoryKey, HistoryFields]], people: set[str]) -> list[HistoryKey]:
         recipients = await asyncio.gather(*(self._reader.recipients(key, fields) for key, fields in page))
         return [
             key
             for (key, _), stored in zip(page, recipients, strict=True)
-            if any(str(recipient.id) == value for recipient in stored)
+            if any(str(recipient.id) in people for recipient in stored)
         ]
 
 

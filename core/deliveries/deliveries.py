@@ -295,9 +295,15 @@ class Deliveries:
         """
         return await self._canceller.cancel(key, tenant, recipients)
 
-    async def leave_out(self, tenant: str, person: str, channels: Collection[str] | None, child: str = "") -> int:
+    async def leave_out(
+        self, tenant: str, person: str, channels: Collection[str] | None, before: int, child: str = ""
+    ) -> int:
         """Skip what has not been sent to a person over these channels (`Canceller.leave_out`)."""
-        return await self._canceller.leave_out(tenant, person, channels, child)
+        return await self._canceller.leave_out(tenant, person, channels, before, child)
+
+    async def leave_out_contacts(self, tenant: str, contacts: Mapping[str, Collection[str]], before: int) -> int:
+        """Cancel what has not been sent to contacts that people have no more (`Canceller.leave_out_contacts`)."""
+        return await self._canceller.leave_out_contacts(tenant, contacts, before)
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
         """Cancel all unfinished deliveries by `sender`, `user` (a recipient), `lane`, `kind_prefix` or `tag`; return

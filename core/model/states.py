@@ -52,6 +52,7 @@ class Reason(StrEnum):
     FAILED_ELSEWHERE = "failed_elsewhere"
     NO_RECEIPT = "no_receipt"
     OPTED_OUT = "opted_out"
+    CONTACT_REMOVED = "contact_removed"  # of `cancelled`: the address is the person's no more
     ANSWERED = "answered"  # of `read`: an answer of the person shows it; of `skipped`: no further message is needed
     QUESTION_CLOSED = "question_closed"
     ENOUGH_ANSWERS = "enough_answers"  # as many have confirmed as the question needs

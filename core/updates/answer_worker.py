@@ -31,6 +31,7 @@ from core.model.clock import Backoff, from_ms
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.hours import TenantQuietHours
+from core.model.people import id_text
 from core.model.question import AnswerVisibility
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
@@ -55,6 +56,7 @@ log = logging.getLogger(__name__)
 
 CLOSE, CLOSED, REOPENED, REMIND, WAVE = "close", "closed", "reopened", "remind", "wave"
 PLACE, COPIES, CHATS, ANSWERED, OPTED_OUT = "place", "copies", "chats", "answered", "opted_out"
+REMOVED_CONTACTS = "removed_contacts"
 """Kinds of tasks: close a question; what follows a closing or a reopening; remind; ask further people; notify a person
 of its place; show an answer in other messages; show the totals in group chats; put an answer as an event of a bot;
 leave out of what was not sent yet who has opted out.
@@ -109,8 +111,9 @@ class AnswerWorker:
             return await self._ask(task, attempt.body)
         elif task.kind in (COPIES, CHATS):
             await self._show_in_messages(task, attempt.body)
-        elif task.kind == OPTED_OUT:
-            await self._leave_out(task.tenant, attempt.body)
+        elif task.kind in (OPTED_OUT, REMOVED_CONTACTS):
+            leave_out = self._leave_out if task.kind == OPTED_OUT else self._leave_out_contacts
+            await leave_out(task.tenant, attempt.body)
         else:
             await self._answer(task.tenant, decode(attempt.body))
         return None
@@ -142,12 +145,26 @@ class AnswerWorker:
 
     async def _leave_out(self, tenant: str, body: str) -> None:
         """Leave out what was not sent yet to a person, or to a guardian about a child."""
-        person, _, child = body.partition("\n")
+        person, child, before = body.split("\n")
         (user,) = await self._directory.users.lookup(tenant, [person])
         if user is not None:
             channels = None if user.blocked or child else user.opt_out
-            count = await self._deliveries.leave_out(tenant, person, channels, child)
+            count = await self._deliveries.leave_out(tenant, person, channels, int(before), child)
             log.info("%s gets fewer messages from now on: left out of %d deliveries", person, count)
+
+    async def _leave_out_contacts(self, tenant: str, body: str) -> None:
+        """Leave out what was not sent yet to addresses that their people have no more."""
+        before, *lines = body.split("\n")
+        removed = [tuple(line.split("\t")) for line in lines]
+        found = await self._directory.users.lookup(tenant, [person for person, _ in removed])
+        users = {id_text(user.id): user for user in found if user}
+        contacts: dict[str, set[str]] = {}
+        for person, contact in removed:
+            channel, _, address = contact.partition(":")
+            if person in users and address not in users[person].contacts.get(channel, ()):
+                contacts.setdefault(person, set()).add(contact)
+        count = await self._deliveries.leave_out_contacts(tenant, contacts, int(before)) if contacts else 0
+        log.info("%d people have lost contacts: left out of %d deliveries", len(contacts), count)
 
     async def _notify(self, task: Task, body: str) -> None:
         suffix, _, number = body.rpartition(" ")

@@ -51,31 +51,45 @@ function People.names_of(user, id)
   return found
 end
 
-local function is_new(names, before)
-  local known = {}
-  for _, name in ipairs(before or {}) do known[name] = true end
+-- Returns the names that are not in the other list.
+local function without(names, others)
+  local known, found = {}, {}
+  for _, name in ipairs(others or {}) do known[name] = true end
   for _, name in ipairs(names or {}) do
-    if not known[name] then return true end
+    if not known[name] then found[#found + 1] = name end
   end
-  return false
+  return found
 end
 
--- Has what was not sent yet left out for people who become blocked guardians of a child.
-local function note_blocked_guardians(tenant, child, old, user)
-  for n, guardian in ipairs(user.blocked_guardians or {}) do
-    if is_new({ guardian }, old.blocked_guardians) then
-      local name = 'guardian.' .. user.version .. '.' .. n
-      NewTasks.add('answers', { name, tenant, '', 5, '', '', 'opted_out', '', '', '', '', guardian .. '\n' .. child })
-    end
-  end
+-- Has core/updates/answer_worker.py leave out what was ordered before now and is not sent to a person. `child`: only what it gets as a
+-- guardian of this child, '' for all.
+local function leave_out(tenant, name, person, child)
+  local body = table.concat({ person, child, now }, '\n')
+  NewTasks.add('answers', { name, tenant, '', 5, '', '', 'opted_out', '', '', '', '', body })
 end
 
--- Has what was not sent yet left out if a person opts out of a channel, or is blocked, also as a guardian
--- (core/updates/answer_worker.py).
+-- Has what was not sent yet left out if a person opts out of a channel, or is blocked, also as a guardian.
 function People.note_opt_outs(tenant, id, old, user)
-  note_blocked_guardians(tenant, id, old, user)
-  if not (is_new(user.opt_out, old.opt_out) or user.blocked and not old.blocked) then return end
-  NewTasks.add('answers', { 'opted-out.' .. user.version, tenant, '', 5, '', '', 'opted_out', '', '', '', '', id })
+  for n, guardian in ipairs(without(user.blocked_guardians, old.blocked_guardians)) do
+    leave_out(tenant, 'guardian.' .. user.version .. '.' .. n, guardian, id)
+  end
+  if #without(user.opt_out, old.opt_out) > 0 or user.blocked and not old.blocked then
+    leave_out(tenant, 'opted-out.' .. user.version, id, '')
+  end
+end
+
+-- Returns the contacts that a person has no more, each a line behind its id.
+function People.removed_contacts(id, old, user)
+  local lines = without(People.contacts_of(old), People.contacts_of(user))
+  for n, contact in ipairs(lines) do lines[n] = id .. '\t' .. contact end
+  return lines
+end
+
+-- Has what was ordered before now and is not sent left out for removed contacts, which may be another person's by now.
+function People.note_removed_contacts(tenant, name, lines)
+  if #lines == 0 then return end
+  local body = now .. '\n' .. table.concat(lines, '\n')
+  NewTasks.add('answers', { 'contacts.' .. name, tenant, '', 5, '', '', 'removed_contacts', '', '', '', '', body })
 end
 
 function People.index_user(tenant, id, user)

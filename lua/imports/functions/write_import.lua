@@ -16,8 +16,10 @@ return function(tenant, idle_ms)
 
   local page = redis_call('HGET', pages, number)
   if page then
+    local removed = {}
     WriteBuffer.gather()
-    for _, step in ipairs(cmsgpack.unpack(page)) do ImportSteps.write(tenant, step) end
+    for _, step in ipairs(cmsgpack.unpack(page)) do ImportSteps.write(tenant, step, removed) end
+    People.note_removed_contacts(tenant, token .. '.' .. number, removed)
     WriteBuffer.write_gathered()
     redis_call('HDEL', pages, number)
   end

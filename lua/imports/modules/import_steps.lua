@@ -58,7 +58,8 @@ end
 
 local STEPS = {}
 
-function STEPS.user(tenant, id, record)
+-- Adds to `removed` the contacts that the person has no more.
+function STEPS.user(tenant, id, record, removed)
   local stored = redis_call('HGET', Key.users(tenant), id)
   local old, new = readable(stored), cjson.decode(record)
   WriteBuffer.write('HSET', Key.users(tenant), id, record)
@@ -71,6 +72,7 @@ function STEPS.user(tenant, id, record)
   write_names(tenant, id, old, new)
   write_guardians(tenant, id, old, new)
   if stored then People.note_opt_outs(tenant, id, old, new) end
+  for _, line in ipairs(People.removed_contacts(id, old, new)) do removed[#removed + 1] = line end
 end
 
 function STEPS.group(tenant, id, record) Collections.store(tenant, 'group', id, record) end
@@ -88,5 +90,5 @@ function STEPS.own(tenant, user, object)
   WriteBuffer.write('ZADD', Key.owners(tenant, object), 0, user)
 end
 
--- `step`: its name and two values: a record and its id, or the two ends of a relation.
-function ImportSteps.write(tenant, step) STEPS[step[1]](tenant, step[2], step[3]) end
+-- `step`: its name and two values: a record and its id, or the two ends of a relation. `removed`: gets contacts that people have no more.
+function ImportSteps.write(tenant, step, removed) STEPS[step[1]](tenant, step[2], step[3], removed) end

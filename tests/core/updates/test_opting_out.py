@@ -1,12 +1,17 @@
-"""Who opts out, or is blocked, gets nothing more: also not what was ordered before and is still to be sent."""
+"""Who opts out, or is blocked, gets nothing more: also not what was ordered before and is still to be sent. An address
+that a person has no more gets nothing either: it may be another person's.
+"""
 
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
 import pytest
 
 from core.answers import OpenQuestions
 from core.directory import Directory
+from core.directory.csv_cells import FileKind
+from core.directory.importing import Importing
 from core.model.people import User, UserChange
 from core.model.question import AnswerKind, Question
 from core.model.states import Reason, Status, Verdict
@@ -14,6 +19,7 @@ from tests.core.answers.test_reminders import pass_time
 from tests.support.stack import TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
 
+REMOVED = (Status.CANCELLED, Reason.CONTACT_REMOVED)
 LEFT_OUT = (Status.SKIPPED, Reason.OPTED_OUT)
 SENT = (Status.SENT, None)
 
@@ -27,7 +33,7 @@ async def changes(stack: Stack, **change: Any) -> None:
 @pytest.fixture
 async def both(stack: Stack) -> dict[str, FakeCourier]:
     """Two couriers; the directory knows the first person."""
-    await Directory(stack.store).users.create(TENANT, User(1, "Anna"))
+    await Directory(stack.store).users.create(TENANT, User(1, "Anna", contacts={"echo": ["p1"]}))
     return {"echo": FakeCourier(), "sms": FakeCourier("sms")}
 
 
@@ -41,9 +47,11 @@ async def outcomes(stack: Stack, key: Any) -> list[tuple[Status, str | None]]:
     [
         ({"opt_out": ("sms",)}, [SENT, LEFT_OUT], Verdict.ALL_REACHED),
         ({"blocked": True}, [LEFT_OUT, LEFT_OUT], Verdict.NOTHING_WORKED),
+        ({"contacts": {"echo": ["p3"]}}, [REMOVED, SENT], Verdict.ALL_REACHED),
+        ({"contacts": {"echo": ["p3", "p1"]}}, [SENT, SENT], Verdict.ALL_REACHED),
     ],
 )
-async def test_who_opts_out_does_not_get_what_is_scheduled(
+async def test_who_opts_out_or_loses_a_contact_does_not_get_what_is_scheduled(
     stack: Stack, both: dict[str, FakeCourier], change: dict[str, Any], expected: Any, verdict: Verdict
 ) -> None:
     for courier in both.values():
@@ -82,3 +90,26 @@ async def test_who_opts_out_is_not_reminded_and_who_opts_in_is(stack: Stack, bot
     await changes(stack, opt_out=())
     assert await questions.remind(accepted.key, TENANT) == ("reminded", 2)
     await until(lambda: len(both["echo"].attempted) == 5)
+
+
+async def test_what_is_ordered_after_a_contact_was_removed_is_sent(stack: Stack, both: dict[str, FakeCourier]) -> None:
+    """Such as the reply of a bot to `/unlink`, or a request that names the address itself."""
+    await Directory(stack.store).users.update(TENANT, 1, UserChange(contacts={}))
+    stack.advance_clock(timedelta(seconds=1))
+    accepted = await stack.deliver(person(1))
+    await pass_time(stack, seconds=0)
+    await stack.courier(both["echo"])
+    assert await outcomes(stack, accepted.key) == [SENT]
+
+
+async def test_a_contact_that_an_import_removes_gets_nothing_that_is_scheduled(
+    stack: Stack, both: dict[str, FakeCourier]
+) -> None:
+    await stack.courier(both["echo"])
+    tomorrow = stack.now() + timedelta(days=1)
+    accepted = await stack.deliver(person(1), person(2), deliver_at=tomorrow)
+    importing = Importing(stack.store, Directory(stack.store))
+    await importing.run(TENANT, FileKind.USERS, BytesIO(b"id,contacts.echo\n1,p7\n"))
+    await pass_time(stack, seconds=0)
+    stack.advance_clock(timedelta(days=1, minutes=1))
+    assert await outcomes(stack, accepted.key) == [REMOVED, SENT]
