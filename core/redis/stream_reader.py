@@ -19,7 +19,7 @@ _BLOCK_MS = 5000
 _SILENCE = 10.0
 _COUNT = 500
 _PAUSE = 0.2
-_FROM_NOW = "$"
+FROM_NOW = "$"
 
 OnEntry = Callable[[str, str, Mapping[str, str]], None]
 """Gets the key of a stream, and the id and fields of its entry."""
@@ -30,7 +30,8 @@ def _ignore_gap() -> None:
 
 
 class StreamReader:
-    """`last`: stream → the id of the entry to read on from, "0-0" for all. `on_entry` gets a stream's entries in order.
+    """`last`: stream → the id of the entry to read on from, "0-0" for all, FROM_NOW for those to come. `on_entry` gets
+    the entries of a stream in order.
 
     After a lost connection the reader connects again, calls `on_gap` and goes on behind the last entry it read: entries
     are missed if the stream was trimmed meanwhile. A promoted server may lack that entry; the reader then goes on
@@ -60,8 +61,8 @@ class StreamReader:
         while True:
             try:
                 connection = await shard_map.of(home).open()
+                await self._find_places(connection, keys)
                 if not is_first:
-                    await self._return_to_streams(connection, keys)
                     self._on_gap()
                 await self._read(connection, keys, outage)
             except (RedisError, OSError, TimeoutError) as fault:
@@ -69,12 +70,14 @@ class StreamReader:
             is_first = False
             await shard_map.pause(shard_map.of(home), _PAUSE)
 
-    async def _return_to_streams(self, connection: StoreConnection, keys: Sequence[str]) -> None:
-        """Go back to the newest entry if the last one read is ahead of it: else nothing would be read up to there."""
+    async def _find_places(self, connection: StoreConnection, keys: Sequence[str]) -> None:
+        """Begin at the newest entry where only later ones are wanted: with "$" those between two commands would be
+        missed. Go back to it if the last entry read is ahead of it: else nothing would be read up to there.
+        """
         for key in keys:
             found = await connection.request("XREVRANGE", key, "+", "-", "COUNT", 1)
             newest = found[0][0] if found else "0-0"
-            if self._last[key] != _FROM_NOW and _numbers(newest) < _numbers(self._last[key]):
+            if self._last[key] == FROM_NOW or _numbers(newest) < _numbers(self._last[key]):
                 self._last[key] = newest
 
     async def _read(self, connection: StoreConnection, keys: Sequence[str], outage: OutageLog) -> None:

@@ -20,9 +20,8 @@ from core.queue import Attempt, Bury, Done, Queue, Result, Retry, Tubes, Worker,
 from core.queue.executor import Executor
 from core.queue.task_ids import put_ms
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.redis.stream_reader import StreamReader
+from core.redis.stream_reader import FROM_NOW, StreamReader
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -182,7 +181,7 @@ class WebhookRuntime:
 
     def _listener(self) -> StreamReader:
         """Wake the reader at each new event."""
-        streams = {KEYS["events"].at(shard): "$" for shard in range(self._store.shards)}
+        streams = dict.fromkeys(self._store.keys_of_shards("events"), FROM_NOW)
         return StreamReader(self._store, streams, lambda *_: self._news.set(), self._news.set)
 
     async def _read(self, readers: list[EventReader]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.stream_reader import StreamReader
+from core.redis.stream_reader import FROM_NOW, StreamReader
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack
 from tests.support.waiting import until
@@ -65,6 +65,21 @@ async def test_several_streams_are_read_by_one_connection(stack: Stack) -> None:
     await stack.redis.client_kill_filter(_type="normal", skipme=True)
     await stack.redis.xadd("second", {"n": "3"})
     assert await reading.has("1", "2", "gap", "3")
+    await cancel_and_wait(reading.task)
+    await stack.redis.delete("first", "second")
+
+
+async def test_a_stream_read_from_now_on_misses_nothing_that_comes_while_there_is_no_connection(stack: Stack) -> None:
+    await stack.redis.xadd("first", {"n": "old"})
+    reading = Reading(stack, FROM_NOW, ("first", "second"))
+
+    async def is_blocked() -> bool:
+        return bool((await stack.redis.info("clients"))["blocked_clients"])
+
+    await until(is_blocked)
+    await stack.redis.client_kill_filter(_type="normal", skipme=True)
+    await stack.redis.xadd("second", {"n": "1"})
+    assert await reading.has("gap", "1")
     await cancel_and_wait(reading.task)
     await stack.redis.delete("first", "second")
 
