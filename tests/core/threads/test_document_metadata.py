@@ -3,7 +3,7 @@
 import io
 import zipfile
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from openpyxl import Workbook, load_workbook
@@ -166,24 +166,27 @@ def test_the_names_in_an_archive_of_windows_stay_russian() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    "make",
     [
-        archive({"a.doc": b"\xd0\xcf\x11\xe0"}),
-        archive({**TYPES, "_xmlsignatures/sig1.xml": MASHA}),
-        archive({**TYPES, "word/document.xml": "<w:t/>".encode("utf-16")}),
-        archive({"META-INF/manifest.xml": b"<manifest:encryption-data/>"}, "application/vnd.oasis.opendocument.text"),
-        archive({"1": archive({"2": archive({"3": archive({"4": archive({"5": b"5"})})})})}),
-        archive({str(number): b"" for number in range(2001)}),
-        archive({"zeros": bytes(129 * 2**20)}),
-        archive({str(number): b"%PDF-1.7" for number in range(21)}),
-        archive({"a": b"a"})[:-30],
-        archive({"a": b"a" * 99}).replace(b"KL\xa4", b"KL\xa5"),
+        lambda: archive({"a.doc": b"\xd0\xcf\x11\xe0"}),
+        lambda: archive({**TYPES, "_xmlsignatures/sig1.xml": MASHA}),
+        lambda: archive({**TYPES, "word/document.xml": "<w:t/>".encode("utf-16")}),
+        lambda: archive(
+            {"META-INF/manifest.xml": b"<manifest:encryption-data/>"}, "application/vnd.oasis.opendocument.text"
+        ),
+        lambda: archive({"1": archive({"2": archive({"3": archive({"4": archive({"5": b"5"})})})})}),
+        lambda: archive({str(number): b"" for number in range(2001)}),
+        lambda: archive({"zeros": bytes(129 * 2**20)}),
+        lambda: archive({str(number): b"%PDF-1.7" for number in range(21)}),
+        lambda: archive({"a": b"a"})[:-30],
+        lambda: archive({"a": b"a" * 99}).replace(b"KL\xa4", b"KL\xa5"),
     ],
     ids=["doc", "signature", "utf-16", "encrypted", "deep", "many", "large", "pdfs", "broken", "damaged"],
 )
-def test_an_archive_in_which_something_cannot_be_cleaned_is_refused(data: bytes) -> None:
+def test_an_archive_in_which_something_cannot_be_cleaned_is_refused(make: Callable[[], bytes]) -> None:
+    """Made by the test: every worker collects all tests, and the large archive alone takes it half a second."""
     with pytest.raises(MetadataUnreadable):
-        without_metadata(data)
+        without_metadata(make())
 
 
 def test_a_drawing_keeps_what_is_shown() -> None:
@@ -238,7 +241,7 @@ def with_checksum(page: bytes) -> bytes:
     [(b"OpusHead\x01\x01", b"OpusTags", b""), (b"\x01vorbis\0\0", b"\x03vorbis", b"\x01")],
     ids=["opus", "vorbis"],
 )
-@pytest.mark.parametrize("size", [1, 300, 90_000])
+@pytest.mark.parametrize("size", [1, 300, 8_000])
 def test_a_voice_keeps_its_pages_and_loses_its_comments(head: bytes, mark: bytes, ending: bytes, size: int) -> None:
     comment = b"ARTIST=" + MASHA * size
     comments = mark + b"\x03\0\0\0lib" + b"\x01\0\0\0" + len(comment).to_bytes(4, "little") + comment + ending
