@@ -34,7 +34,7 @@ from core.processes import (
     overview,
 )
 from core.processes.installation_mark import LossKind
-from core.processes.register import command_of
+from core.processes.register import command_of, faulty_parts
 from core.queue import NewTask
 from core.redis.cluster import ClusterNodes
 from core.redis.store import Store
@@ -179,6 +179,17 @@ async def test_a_bot_that_receives_while_no_process_answers_is_a_fault_until_one
 )
 def test_each_tube_of_ada_has_the_command_that_works_on_it(tubes: Sequence[str], command: str) -> None:
     assert {command_of(tube, ["echo"]) for tube in tubes} == {command}
+
+
+def test_the_faulty_parts_of_a_machine_are_those_of_the_latest_beat_of_a_process_that_runs() -> None:
+    old, new = (UpPart(name=name, state=PartState.STOPPED, at=1, since=1) for name in ("old", "new"))
+
+    def record(beat: int, part: UpPart, state: ProcessState = ProcessState.RUNNING) -> ProcessRecord:
+        made = ProcessRecord(id=f"{beat}", kind="serve", host="here", pid=1, version="1", started=1, beat=beat, since=1)
+        return replace(made, state=state, faulty_parts=[part])
+
+    processes = [record(2, new), record(1, old), record(3, old, ProcessState.SILENT)]
+    assert [found.part for found in faulty_parts(processes)] == [new]
 
 
 async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:

@@ -307,7 +307,10 @@ async def test_an_anonymous_question_is_answered_by_nobody_else(api: Api, courie
     assert (page["answers"]["withheld"], page["answers"]["options"], page["question"]["change"]) == (True, {}, False)
 
 
-async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(api: Api, courier: Couriers) -> None:
+async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(
+    api: Api, courier: Couriers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.deliveries.histories.recipient_search._PAGE", 1)
     await courier("telegram")
     question = {"kind": "choice", "options": [OPTIONS[0] | {"places": 1}, OPTIONS[1]]}
     where = (await api.call("POST", "/v1/deliveries", asking(**question))).headers["Location"]

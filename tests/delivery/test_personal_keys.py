@@ -96,6 +96,8 @@ async def test_a_key_ends_when_it_is_revoked_expires_or_its_person_leaves(api: A
     assert (await expiring.call("GET", "/v1/me")).status == 200, "a use is noted, and does not prolong it"
     lifetimes = {name: await api.store.redis.pttl(name) for name in await api.keys() if name.startswith("session:")}
     (name,) = [name for name, left in lifetimes.items() if left <= 86_400_000]
+    (listed,) = [name for name in await api.keys() if name.startswith("sessions:") and name.endswith("user:1")]
+    assert await api.store.redis.pttl(listed) > 86_400_000, "the list lives as long as the last that it names"
     assert lifetimes[name] > 0
     await api.store.redis.pexpireat(name, 1)
     assert (await expiring.call("GET", "/v1/me")).code == "KEY_UNKNOWN"

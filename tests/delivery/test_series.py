@@ -227,7 +227,8 @@ async def test_a_killed_process_sends_nothing_twice_and_loses_no_moment(
     healthy.kill()
     await healthy.wait()
     assert len(await deliveries_of(api, series)) == 1
-    assert (await api.call("GET", f"/v1/series/{series['id']}")).json["last"] == series["next"][0]
+    noted = (await api.call("GET", f"/v1/series/{series['id']}")).json
+    assert (noted["last"], noted["sent"], noted["problem"]) == (series["next"][0], 1, None)
 
 
 def test_each_day_has_its_moment_over_the_change_of_the_clock() -> None:

@@ -2,11 +2,13 @@
 
 import re
 from http.cookies import SimpleCookie
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from core.admission.api_keys import ApiKeys
+from core.redis.connection import Word
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, ApiResponse
 from tests.delivery.test_authentication import a_key
@@ -142,6 +144,23 @@ async def test_signing_out_ends_this_session_or_all_of_the_key(api: Api) -> None
     assert (await first.call("GET", "/v1/me")).code == "SESSION_ENDED"
     names = [name for name in await api.keys() if name.startswith("session")]
     assert len(names) == 2, "that of the stranger and its list"
+
+
+async def test_a_session_that_begins_while_all_are_ended_ends_with_them(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, secret = await api.services.api_keys.create("office", ["read"])
+    first, command = Browser(api, await sign_in(api, {"key": secret})), api.store.command
+
+    async def ends_all_first(*words: Word) -> Any:
+        if words[0] == "SET" and str(words[1]).startswith("session:"):
+            monkeypatch.undo()
+            assert (await first.call("DELETE", "/v1/sessions?all")).status == 204
+        return await command(*words)
+
+    monkeypatch.setattr(api.store, "command", ends_all_first)
+    assert (await sign_in(api, {"key": secret})).code == "SESSION_ENDED"
+    assert [name for name in await api.keys() if name.startswith("session")] == []
 
 
 @pytest.mark.parametrize("secret", ["0.x", "4.x", "5.x", "99999.x", f"{'9' * 200}.x", "-1.x", "٣.x", ".x", "x"])

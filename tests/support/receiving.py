@@ -14,9 +14,8 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services
 from core.updates.bot_calls import BotCalls, Make
-from core.updates.ingress import Ingress
 from couriers.inbound import events_ingress
-from couriers.receiving.poller import Poller, PollerLease, Source
+from couriers.receiving.poller import Poller, PollerLease, Sink, Source
 from scenarios.bot.new_bot import TEACHER
 from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.opening import ScenarioOptions, bot_services
@@ -85,7 +84,7 @@ async def polled(store: Store, channel: str, source: Source, make: Make) -> Asyn
     await cancel_and_wait(*tasks)
 
 
-async def poll(store: Store, source: Source, ingress: Ingress) -> None:
+async def poll(store: Store, source: Source, ingress: Sink) -> None:
     """Poll until cancelled, as the only account of a process."""
     lease = PollerLease(store)
     holding = asyncio.create_task(lease.run())

@@ -13,6 +13,7 @@ _PAGES = {
     "core.deliveries.histories.listing._PAGE": 3,
     "core.deliveries.histories.reader._FIELDS_AT_ONCE": 3,
     "core.deliveries.histories.recipient_search._AT_ONCE": 3,
+    "core.deliveries.histories.recipient_search._PAGE": 3,
     "core.deliveries.of_person._AT_ONCE": 3,
     "core.deliveries.of_person._PAGES": 2,
     "core.deliveries.delivery_reports._PAGE": 3,

@@ -26,6 +26,7 @@ from core.redis.store import Store
 
 MOST_READ = 4000
 _AT_ONCE = 500
+_PAGE = 1000
 _WORD = 32
 
 TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Status.SKIPPED, Status.NO_CONTACT)
@@ -169,7 +170,7 @@ class RecipientSearch:
         """Emit all pages. Raises NotFound HISTORY_NOT_FOUND."""
         cursor: str | None = None
         while True:
-            page = await self.page(key, tenant, wanted, cursor, 1000)
+            page = await self.page(key, tenant, wanted, cursor, _PAGE)
             yield page
             cursor = page.next
             if cursor is None:

@@ -9,10 +9,11 @@ from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.errors import StoreUnavailable
 from core.model.history_key import HistoryKey
+from core.model.states import Status
 from core.redis.connection import Word
 from core.redis.store import Argument, Store
 from tests.support.delivery_progress import statuses
-from tests.support.stack import HOUR, TENANT, Stack, order, people, person
+from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, order, people, person
 
 
 class FailsOnce(Store):
@@ -56,6 +57,19 @@ async def test_many_deliveries_are_cancelled_in_few_calls(stack: Stack, monkeypa
     calls = (await stack.redis.info("commandstats"))["cmdstat_fcall"]["calls"] - calls_before
     assert calls < 30
     assert set(statuses(await stack.finished(released)).values()) == {"cancelled"}
+
+
+async def test_a_delivery_that_is_cancelled_in_several_calls_is_cancelled_whole(stack: Stack) -> None:
+    """Its workers were lost: what they may have sent is ended first, 500 entries in a call."""
+    await stack.stop(await stack.courier(FakeCourier(parcel=300)))
+    key = (await stack.deliver(*people(900), tags=("exam",))).key
+    assert all([await stack.take("echo") for _ in range(3)])
+    stack.advance_clock(HOUR)
+    await stack.tick()
+    assert await stack.deliveries.cancel_by(TENANT, "tag", "exam") == 1
+    history = await stack.history(key)
+    assert (history.state, history.finished_at is not None) == ("cancelled", True)
+    assert history.counts[Status.UNKNOWN] == 900
 
 
 async def test_a_repeat_after_a_fault_cancels_the_rest_and_counts_only_that(stack: Stack) -> None:

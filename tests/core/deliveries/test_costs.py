@@ -47,13 +47,15 @@ def answer_of(message: Message) -> Outcome:
     return Unknown() if message.address == "p3" else Sent("r")
 
 
+@pytest.mark.parametrize("shards", [1, 16])
 async def test_the_costs_of_each_sender_and_channel_are_those_of_the_histories(stack: Stack) -> None:
     await stack.courier(PaidCourier(respond=answer_of))
     await stack.courier(FakeCourier(respond=answer_of, remembers=NEVER))
     sent = []
     for number, (sender, text) in enumerate([("7", "Short"), ("7", TWO_PARTS), ("a:b", TWO_PARTS)]):
         recipients = people(4 - number, "echo", "sms")
-        accepted = await stack.deliver(*recipients, channels=("echo", "sms"), text=text, sender=Sender(sender))
+        options = {"text": text, "sender": Sender(sender), "lane": f"lane {number}"}  # each in its shard
+        accepted = await stack.deliver(*recipients, channels=("echo", "sms"), **options)
         sent.append((sender, accepted.key))
     said = await outcomes_by_channel(stack, *sent)
     found = await costs(stack)

@@ -360,3 +360,11 @@ async def test_guardians_exist_are_listed_with_their_children_and_survive_a_merg
     assert await directory.users.children(TENANT, 7) == []
     left_out = await Queue(store).cancel_by(TaskFilter(tenant=TENANT, tube="answers"))
     assert left_out.cancelled == 2, "what waits for guardians who were blocked is left out"
+
+
+async def test_people_are_found_by_any_number_of_external_ids(directory: Directory) -> None:
+    """Also by more than one read of the index names."""
+    for number in range(7):
+        await directory.users.create(TENANT, User(number + 1, f"P{number}", external_ids=[f"sis:{number}"]))
+    wanted = {f"sis:{number}": f"{number + 1}" for number in range(7)}
+    assert await directory.users.own_ids(TENANT, [*wanted, "sis:unknown", 1]) == wanted

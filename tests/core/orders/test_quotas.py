@@ -264,6 +264,11 @@ class TestSeveralShards:
         delivery = stack_order(person(1), sender=TRAINER, quota=Quota(1, DAY), lane=lane, deliver_at=LATER)
         first, again = [await stack.deliveries.enqueue(delivery, Repeat("key", "same")) for _ in range(2)]
         assert (again.key, again.repeated) == (first.key, True)
+        wider = replace(delivery, quota=Quota(2, DAY))
+        assert (await stack.deliveries.enqueue(wider, Repeat("key", "same"))).key == first.key
+        second = await stack.deliveries.enqueue(wider, Repeat("another", "other"))
+        assert second.quota
+        assert second.quota.used == 2, "the first is counted once"
 
     async def test_a_repeat_meets_the_first_request_also_if_the_role_has_changed(self, office: Office) -> None:
         for number in range(6):

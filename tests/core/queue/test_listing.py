@@ -3,6 +3,8 @@
 from collections import Counter
 from datetime import timedelta
 
+import pytest
+
 from core.queue import NewTask, SettleResult, TaskFilter, Tube, Tubes
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
@@ -56,10 +58,11 @@ async def test_each_state_is_listed_in_pages_that_neither_skip_nor_repeat_a_task
     assert everything == dict.fromkeys(("taken", "locked", "waiting", "buried", "ready", "done"), 23)
 
 
-async def test_tasks_of_one_moment_and_a_task_that_leaves_between_two_pages_do_not_hide_others(stack: Stack) -> None:
-    """Many tasks are due at one moment: a page ends between two of them, and its last one may leave."""
+@pytest.mark.parametrize("apart", [timedelta(0), timedelta(minutes=1)], ids=["one moment", "each its own"])
+async def test_a_task_that_leaves_between_two_pages_does_not_hide_others(stack: Stack, apart: timedelta) -> None:
+    """Also where many tasks are due at one moment: a page ends between two of them, and its last one leaves."""
     due = stack.now() + HOUR
-    ids = await stack.queue.put_many("t", [NewTask(str(n), due=due) for n in range(250)])
+    ids = await stack.queue.put_many("t", [NewTask(str(n), due=due + n * apart) for n in range(250)])
     page = await stack.queue.inspector.list(TaskFilter(state="waiting"), None, 120)
     await stack.queue.cancel(page.tasks[-1].id)
     rest = await stack.queue.inspector.list(TaskFilter(state="waiting"), page.cursor, 250)

@@ -187,6 +187,14 @@ async def test_statistics_kick_and_purge_cover_every_shard(stack: Stack) -> None
     assert (await stack.queue.inspector.stats()).finished == 0
 
 
+@pytest.mark.parametrize("shard", SHARDS)
+async def test_the_oldest_ready_task_is_looked_for_in_every_shard(stack: Stack, shard: int) -> None:
+    await stack.queue.put_many("t", [NewTask("old")], shard=shard)
+    stack.advance_clock(HOUR)
+    await put(stack)
+    assert (await stack.queue.inspector.stats()).tubes["t"].oldest_ms >= HOUR / timedelta(milliseconds=1)
+
+
 async def test_a_lane_is_strict_over_all_shards(stack: Stack) -> None:
     """Its tasks, and its deliveries whatever their senders and Idempotency-Keys, stand in one shard."""
     shard = stack.store.shard_of("chat 7")

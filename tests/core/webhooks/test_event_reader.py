@@ -13,7 +13,7 @@ from core.model.question import AnswerKind, Option, Question
 from core.queue import NewTask, TaskFilter
 from core.redis.constants import EVENTS_KEPT
 from core.redis.server_checks import configure
-from core.webhooks.event_reader import EventReader, ReadingLimits
+from core.webhooks.event_reader import EventReader, ReadingLimits, put_message
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
@@ -294,6 +294,33 @@ async def test_dead_letters_are_dropped_when_they_leave_no_room(installation: In
     found = await queue.inspector.select(TaskFilter(user=webhook.id), 100)
     assert [task.body for task in found if task.state == "buried"] == ["7", "8", "9"]
     assert len(found) == 3 + len(made)
+
+
+async def test_an_event_beside_the_stream_reaches_each_webhook_that_wants_it(
+    installation: Installation, receiver: Receiver
+) -> None:
+    """Also those behind one that is disabled, or wants other events."""
+    webhooks, queue = installation.webhooks, installation.stack.queue
+    await webhooks.disable(await installation.add(receiver, [EventType.REPLY]))
+    await installation.add(receiver, [EventType.FINISHED])
+    await installation.add(receiver, [EventType.REPLY], tenant="another")
+    wanting = [await installation.add(receiver, [EventType.REPLY]) for _ in range(2)]
+    await put_message(webhooks, queue, TENANT, EventType.REPLY, "thread 1", installation.stack.now(), {})
+    found = await queue.inspector.ready_tasks()
+    assert found == {"webhooks": 2}
+    assert [len(await waiting_ids(installation, one.id)) for one in wanting] == [1, 1]
+
+
+async def test_a_webhook_that_falls_behind_misses_no_event_of_the_page(
+    installation: Installation, receiver: Receiver
+) -> None:
+    webhook = await installation.add(receiver, [EventType.FINISHED])
+    await installation.courier()
+    made = await deliver(installation, 4)
+    await read_all(reader(installation, ReadingLimits(pending=3, kept_dead=1)))
+    found = await installation.stack.queue.inspector.select(TaskFilter(user=webhook.id), 10)
+    assert [one.key.id in str(found[0].body) for one in made] == [True, False, False, False]
+    assert await is_behind(installation, webhook.id)
 
 
 async def test_without_webhooks_nothing_is_written_and_no_worker_runs(installation: Installation) -> None:

@@ -17,9 +17,10 @@ from core.model.states import Reason, Status
 from core.queue import Bury, Retry, TaskFilter
 from core.redis.keys import KEYS
 from core.webhooks import runtime
+from core.webhooks.event_reader import task_of
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import RetryRules, WebhookFailure, decide
-from core.webhooks.webhook import EventType
+from core.webhooks.webhook import TUBE, EventType, WebhookMessage
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.core.webhooks.conftest import QUICK, Installation
 from tests.core.webhooks.receiver import Receiver, hang, status
@@ -326,6 +327,23 @@ async def test_a_message_that_is_replayed_counts_its_failures_from_then_on(
     received = len(receiver.calls)
     await installation.webhooks.replay(webhook.tenant, webhook.id)
     await until(lambda: len(receiver.calls) > received + 3)
+
+
+async def test_a_message_that_is_replayed_after_its_time_is_tried_as_long_again(
+    installation: Installation, receiver: Receiver
+) -> None:
+    webhook, queue = await installation.add(receiver), installation.stack.queue
+    await queue.bury(
+        await queue.put(
+            TUBE, task_of(webhook, WebhookMessage.make("msg_1", EventType.FINISHED, installation.stack.now(), {}))
+        )
+    )
+    installation.stack.advance_clock(QUICK.longest)
+    receiver.answer = status(503)
+    await installation.webhooks.replay(TENANT, webhook.id)
+    installation.start()
+    await until(lambda: len(receiver.calls) > 2)
+    assert not (await installation.webhooks.state(TENANT, webhook.id)).dead
 
 
 async def test_what_is_written_at_each_attempt_stands_in_the_shard_of_the_tenant(

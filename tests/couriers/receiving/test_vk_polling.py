@@ -24,7 +24,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from couriers import vk as vk_provider
 from couriers.inbound import events_ingress
-from couriers.receiving.poller import PollerLease
+from couriers.receiving.poller import Page, PollerLease
 from couriers.vk.client import TokenRefused, VkClient, VkLongPoll, VkUnavailable, find_community
 from couriers.vk.receive import VkCalls
 from sandbox.state import SandboxState
@@ -313,3 +313,53 @@ async def test_a_process_that_does_not_reach_the_provider_lets_another_one_poll(
     lease.give_up()
     await asyncio.wait_for(other.acquire(), 20)
     await cancel_and_wait(*holding)
+
+
+async def test_a_process_that_ends_leaves_the_right_to_poll_to_the_one_that_has_it_now(stack: Stack) -> None:
+    lease, other = PollerLease(stack.store), PollerLease(stack.store)
+    holding, holding_now = [asyncio.create_task(one.run()) for one in (lease, other)]
+    lease.want("vk.1")
+    await lease.acquire()
+    (key,) = [key async for key in stack.redis.scan_iter("dialog:*:poller:*")]
+    await stack.redis.delete(key)  # as if the process had been frozen
+    other.want("vk.1")
+    await asyncio.wait_for(other.acquire(), 20)
+    await cancel_and_wait(holding)
+    assert await stack.redis.exists(key)
+    await cancel_and_wait(holding_now)
+
+
+class OnePage:
+    """A provider with one event before the position 7."""
+
+    faults: tuple[type[Exception], ...] = ()
+
+    async def sign_in(self) -> str:
+        return "vk.1"
+
+    async def poll(self, position: str) -> Page:
+        if position:
+            await asyncio.Event().wait()
+        return Page([{"text": "Hello"}], "7")
+
+
+async def test_an_event_that_a_killed_process_was_putting_is_polled_again(stack: Stack) -> None:
+    begun, got = asyncio.Event(), asyncio.Queue[object]()
+
+    class Hangs:
+        async def put(self, raw: object) -> bool:
+            begun.set()
+            await asyncio.Event().wait()
+            return True
+
+    class Takes:
+        async def put(self, raw: object) -> bool:
+            got.put_nowait(raw)
+            return True
+
+    killed = asyncio.create_task(poll(stack.store, OnePage(), Hangs()))
+    await asyncio.wait_for(begun.wait(), 20)
+    await cancel_and_wait(killed)
+    following = asyncio.create_task(poll(stack.store, OnePage(), Takes()))
+    assert await asyncio.wait_for(got.get(), 20) == {"text": "Hello"}
+    await cancel_and_wait(following)

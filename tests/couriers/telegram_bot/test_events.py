@@ -189,6 +189,9 @@ def test_a_join_that_telegram_reports_twice_is_one_event_with_the_link() -> None
     assert (event["invite_link"], event["invite_link_creator_id"]) == ("https://t.me/+abc", 6)
     assert event["message_id"] == 3
     assert merge(notice.gathered_as, [notice.event])["id"] == event["id"], "a late one is a repeat"
+    later = {**changed.event, "event_date": "2036-01-01T00:00:00+00:00"}
+    for parts in ([changed.event, later], [later, changed.event]):
+        assert merge(notice.gathered_as, parts)["id"] == event["id"], "in whatever order they come"
 
 
 @pytest.mark.parametrize(

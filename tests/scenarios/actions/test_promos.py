@@ -224,3 +224,13 @@ async def test_a_lifetime_counts_hours_also_over_a_change_of_the_clock(bench: Be
 async def test_the_last_day_of_the_calendar_is_an_end_like_any_other(bench: Bench) -> None:
     results = await bench.results({**CREATE, "expired_at": "31.12.9999"}, PRIVATE)
     assert results["expired_at"] == "9999-12-31T00:00:00+03:00"
+
+
+async def test_a_person_that_is_deleted_is_taken_out_of_all_its_codes(
+    bench: Bench, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scenarios.stores.promo._PAGE", 2)
+    codes = [await code(bench, str(number)) for number in range(5)]
+    promos = Promos(store, TENANT)
+    await promos.forget(str(ANNA))
+    assert [promo.user_id for one in codes if (promo := await promos.find(one))] == ["deleted"] * 5

@@ -8,8 +8,11 @@ from functools import partial
 import pytest
 
 from core.model.delivery import Accepted
+from core.model.history_key import HistoryKey
+from core.model.states import Status
 from core.redis.cancel_and_wait import cancel_and_wait
 from scenarios.execution.parking import DeliveryEnds
+from tests.core.answers.test_reminders import REMIND, pass_time
 from tests.support.stack import TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
 
@@ -47,3 +50,18 @@ async def test_each_of_those_who_watch_is_called_until_it_stops_watching(stack: 
     await stack.deliveries.cancel(accepted.key, TENANT)
     await until(lambda: reported)
     assert reported == ["two", "three"]
+
+
+async def test_the_outcome_of_a_reminder_is_not_that_of_the_message(stack: Stack, ends: DeliveryEnds) -> None:
+    key = (await stack.deliver(person(1), question=REMIND)).key
+    await until(lambda: ends.outcome(key))
+    before = ends.outcome(key)
+    await pass_time(stack, hours=12)
+    await until(lambda: _is_reminded(stack, key))
+    await ended(stack, ends)
+    assert ends.outcome(key) == before
+
+
+async def _is_reminded(stack: Stack, key: HistoryKey) -> bool:
+    reminders = (await stack.history(key)).recipients[0].reminders
+    return any(one.outcome.status == Status.SENT for one in reminders)

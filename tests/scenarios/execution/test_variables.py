@@ -69,6 +69,7 @@ async def test_of_many_at_once_only_as_many_get_a_place_as_there_are_and_one_tha
     changes: list[tuple[str, Data]] = [
         ("append", {"x": [1, "]"]}), ("remove", 'a "b", [c]'), ("remove", 'a "b", [c]'), ("remove", "no"),
         ("remove", "1"), ("append", 100013), ("remove", "100013"), ("append", "2.5"), ("remove", 2.5),
+        ("append", 'a "b'), ("append", 7), ("remove", 'a "b'), ("remove", 7),
     ]  # fmt: skip
     steps = [Change("bot", "taken", verb, element, 0, [1]) for verb, element in changes]
     value: Data = [1, 'a "b", [c]', 'a "b", [c]']
