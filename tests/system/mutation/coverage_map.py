@@ -95,13 +95,14 @@ class CoverageMap:
 
     @classmethod
     def of(cls, package: str, folder: str, mutated: Collection[str], place: Path, keep: Path) -> "CoverageMap":
-        """The lines of `package` that the tests of this folder run, in the copy of the repository at `place`.
+        """The lines of `package` that the tests of this folder, and those named after a mutated file, run in the copy
+        of the repository at `place`.
 
         Measures the files of tests of which `keep` has nothing, or something older than the `mutated` files.
         """
         keep = keep / package.replace("/", ".")
         keep.mkdir(parents=True, exist_ok=True)
-        files = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("test_*.py"))
+        files = files_of_tests(folder, mutated)
         stored = {file: keep / f"{file.replace('/', '.')}.json" for file in files}
         known = {file: Measured.load(path) for file, path in stored.items() if path.exists()}
         missing = [file for file in files if file not in known or not known[file].is_current(mutated)]
@@ -121,6 +122,13 @@ class CoverageMap:
                 for line, ids in lines.items():
                     tests[file][line] += ids
         return cls(tests, seconds)
+
+
+def files_of_tests(folder: str, mutated: Collection[str]) -> list[str]:
+    """Return the files of tests of a folder, and those of any folder that are named after a mutated file."""
+    tests = ROOT / "tests"
+    named = [path for stem in {PurePath(file).stem for file in mutated} for path in tests.rglob(f"test_{stem}.py")]
+    return sorted({path.relative_to(ROOT).as_posix() for path in (*(ROOT / folder).rglob("test_*.py"), *named)})
 
 
 def _is_named_after(test: str, file: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.paths import ROOT
-from tests.system.mutation.coverage_map import CoverageMap
+from tests.system.mutation.coverage_map import CoverageMap, files_of_tests
 from tests.system.mutation.import_lines import lines_of_statement
 from tests.system.mutation.live_code import CannotChange, functions_below, replace_code
 from tests.system.mutation.mutants import PACKAGES, mutants_of, sample
@@ -135,6 +135,13 @@ def test_near_by_are_the_tests_of_the_folder_of_the_same_name_or_of_the_one_arou
     assert nearby_tests("core/queue") == "tests/core/queue"
     assert nearby_tests("delivery/api/deliveries") == "tests/delivery"
     assert all(nearby_tests(package) == f"tests/{package}" for package in PACKAGES)
+
+
+def test_near_by_are_also_the_tests_that_are_named_after_a_file() -> None:
+    assert "tests/delivery/test_sessions.py" in files_of_tests("tests/core/queue", ["core/sessions/sessions.py"])
+    assert all(
+        file.startswith("tests/core/queue/") for file in files_of_tests("tests/core/queue", ["core/queue/no.py"])
+    )
 
 
 @pytest.mark.parametrize(
