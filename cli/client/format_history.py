@@ -88,6 +88,10 @@ def format_preview(seen: Mapping[str, Any]) -> str:
     lines += align(rows)
     lines += align(_question_rows(seen))
     lines += map(format_uninformed, seen.get("uninformed", ()))
+    if fallback := seen.get("fallback"):
+        names = [str(one["name"] or one["id"]) for one in fallback["first"]]
+        more = [f"{fallback['people'] - len(names)} more"] if fallback["people"] > len(names) else []
+        lines.append(f"fallback text for {fallback['people']} of {seen['people']}: {', '.join([*names, *more])}")
     if seen["moved_from"]:
         lines.append(f"quiet hours: moved to {seen['deliver_at']}")
     if seen["quota"] and not seen["quota"]["allowed"]:

@@ -74,6 +74,15 @@ class Preview(Struct, frozen=True, dict=True):
         template = self._template
         return template.text(values), template.content(values)
 
+    @cached_property
+    def fallbacks(self) -> Sequence[Recipient]:
+        """Return those in whose text a default stands for a value that they do not have."""
+        personal = self.delivery.personal
+        if personal is None:
+            return []
+        rows = zip(self.delivery.recipients, personal.values, strict=True)
+        return [one for one, row in rows if self._template.has_fallback(values_in(personal.fields, row))]
+
     @property
     def languages(self) -> Mapping[str, int]:
         """Return how many people get each text by its language; `base`: those who get none of them."""

@@ -14,7 +14,13 @@ from delivery.http.context import AnyRequest, ApiContext, Request, Response
 from delivery.http.responses import downloads, ndjson, sse
 
 _QUESTIONS = frozenset(
-    {"/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run", "/v1/jobs/{job_id}/queries/{name}"}
+    {
+        "/v1/track",
+        "/v1/deliveries/preview",
+        "/v1/series/preview",
+        "/v1/scenarios:dry-run",
+        "/v1/jobs/{job_id}/queries/{name}",
+    }
 )
 """The paths to which a question is posted; they change nothing."""
 

@@ -162,6 +162,14 @@ def test_a_preview_names_a_quota_that_is_used_up() -> None:
     assert format_preview({**seen, "quota": {"limit": 4, "allowed": False}}) == used_up
 
 
+def test_a_preview_names_who_gets_a_fallback_text() -> None:
+    counts = dict.fromkeys(("no_contact", "opted_out", "duplicates", "cannot_answer"), 0)
+    seen = {"people": 9, **counts, "channels": {}, "shown": {}, "moved_from": None, "quota": None}
+    first = [{"id": 1, "name": "Anna"}, {"id": 2, "name": None}]
+    for people, line in ((2, "fallback text for 2 of 9: Anna, 2"), (3, "fallback text for 3 of 9: Anna, 2, 1 more")):
+        assert format_preview({**seen, "fallback": {"people": people, "first": first}}).splitlines()[1] == line
+
+
 def test_a_preview_says_how_each_channel_answers_a_question() -> None:
     counts = {**dict.fromkeys(("no_contact", "opted_out", "duplicates"), 0), "cannot_answer": 1}
     channels = {"telegram-bot": {"people": 9, "addresses": 9, "reminders": 27}, "sms": {"people": 1}}

@@ -67,6 +67,7 @@ RULES = [
     ("POST", "/v1/threads/{thread}:report", "send", "none"),
     ("GET", "/v1/series", "send", "none"),
     ("POST", "/v1/series", "send", "stored"),
+    ("POST", "/v1/series/preview", "send", "none"),
     ("GET", "/v1/series/{id}", "send", "none"),
     ("PATCH", "/v1/series/{id}", "send", "stored"),
     ("DELETE", "/v1/series/{id}", "send", "stored"),
@@ -235,7 +236,13 @@ def test_scope_and_repeats_of_every_operation_are_as_listed_by_hand() -> None:
     assert sorted(found) == sorted(RULES)
 
 
-QUESTIONS = ("/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run", "/v1/jobs/{job_id}/queries/{name}")
+QUESTIONS = (
+    "/v1/track",
+    "/v1/deliveries/preview",
+    "/v1/series/preview",
+    "/v1/scenarios:dry-run",
+    "/v1/jobs/{job_id}/queries/{name}",
+)
 PERMITTED = {
     "": SCOPES,
     "send": {"send", "admin", "operator"},

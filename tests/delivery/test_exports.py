@@ -150,7 +150,7 @@ async def test_a_table_for_people_has_one_row_for_each_recipient_in_their_words(
     done = await finished(api, made.headers["Location"])
     exported = await api.call("GET", f"{made.headers['Location']}/recipients.csv?excel&language=ru")
     header, *found = rows(exported, ";")
-    assert header == ["Номер", "Человек", "Группы", "Почему нет", "SMS", "Почта", "Текст"]
+    assert header == ["Номер", "Человек", "Группы", "Состояние", "SMS", "Почта", "Текст"]
     at = datetime.fromisoformat(done["recipients"][0]["outcomes"]["sms"]["at"])
     by_id = {row[0]: row[1:] for row in found}
     assert by_id["1"] == ["'=Анна", "", "получено", f"отправлено, {at:%d.%m.%Y %H:%M}", "", "Оценка: 5\nза год"]
@@ -160,7 +160,7 @@ async def test_a_table_for_people_has_one_row_for_each_recipient_in_their_words(
     name = unquote(exported.headers["Content-Disposition"].partition("''")[2])
     assert name == f"Оценка: {{{{mark}}}} {at:%d.%m.%Y}.csv"
     english, *_ = rows(await api.call("GET", f"{made.headers['Location']}/recipients.csv?language=en"))
-    assert english == ["Number", "Person", "Groups", "Why not", "SMS", "E-mail", "Text"]
+    assert english == ["Number", "Person", "Groups", "State", "SMS", "E-mail", "Text"]
     await api.call("POST", "/v1/users", {"id": 4, "contacts": {"sms": "+79991110004"}})
     await api.call("POST", "/v1/groups", {"id": "g-17", "title": "8 «А»", "members": [4]})
     body = delivery_body(recipients=[{"group": "g-17"}], deliver_at="2030-01-01T00:00:00Z", far=True)

@@ -164,6 +164,7 @@ OPEN_TO_PEOPLE = {
     ("POST", "/v1/deliveries/{id}/answers:remind"),
     ("GET", "/v1/series"),
     ("POST", "/v1/series"),
+    ("POST", "/v1/series/preview"),
     ("GET", "/v1/series/{id}"),
     ("PATCH", "/v1/series/{id}"),
     ("DELETE", "/v1/series/{id}"),

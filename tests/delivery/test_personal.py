@@ -112,8 +112,18 @@ async def test_a_preview_shows_the_text_of_each_person_and_counts_its_sms(api: A
         assert [one["text"] for one in found["shown"]["sms"]["messages"]] == [text]
         assert found["fields"] == ["first_name", "mark"]
         assert found["channels"]["sms"]["total_parts"] == 3, "two SMS and one"
+        assert found["fallback"] == {"people": 3, "first": [{"id": one, "name": None} for one in (9, 1, 2)]}
     missing = await api.call("POST", "/v1/deliveries/preview?number=3", asked)
     assert (missing.status, missing.code) == (404, "RECIPIENT_NOT_FOUND")
+
+
+async def test_a_preview_names_who_gets_a_fallback_in_the_text_of_its_language(api: Api) -> None:
+    people = [ANNA, person(2, name="Boris"), {**person(3), "locale": "ru"}]
+    texts = {"ru": "Оценка: {{mark|–}}"}
+    asked = body(*people, text="Hello, {{first_name|friend}}!", texts=texts, personal=True)
+    seen = (await api.call("POST", "/v1/deliveries/preview", asked)).json
+    assert "fallback" not in (await api.call("POST", "/v1/deliveries/preview", body(ANNA, personal=True))).json
+    assert seen["fallback"] == {"people": 1, "first": [{"id": 3, "name": None}]}
 
 
 async def test_a_bulk_line_has_values_too(api: Api) -> None:

@@ -185,6 +185,7 @@ async def test_moments_that_no_process_saw_are_made_up_for_by_one_within_a_day(
 REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("SCHEDULE_MALFORMED", {"when": "now and then"}),
     ("CRON_MALFORMED", {"when": "61 * * * *"}),
+    ("CRON_MALFORMED", {"when": "0 8 30 2 *"}),
     ("ZONE_UNKNOWN", {"zone": "Mars/Olympus"}),
     ("ZONE_UNKNOWN", {"zone": "../etc/passwd"}),
     ("SERIES_WITHOUT_MOMENT", {"until": "2020-01-01T00:00:00Z"}),
@@ -200,10 +201,20 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 async def test_a_wrong_series_is_refused_by_its_code(api: Api) -> None:
     before = await api.keys()
     for code, body in REFUSED:
-        refused = await api.call("POST", "/v1/series", new_series(**body))
-        codes = {refused.code, *(error["code"] for error in refused.json.get("errors", ()))}
-        assert code in codes, (code, refused)
+        for path in ("/v1/series", "/v1/series/preview"):
+            refused = await api.call("POST", path, new_series(**body))
+            codes = {refused.code, *(error["code"] for error in refused.json.get("errors", ()))}
+            assert code in codes, (code, refused)
     assert await api.keys() == before
+
+
+async def test_a_preview_has_the_first_moments_and_writes_nothing(api: Api) -> None:
+    before = await api.keys()
+    seen = (await api.call("POST", "/v1/series/preview", new_series())).json
+    assert await api.keys() == before
+    kept = await made(api)
+    assert {name: kept[name] for name in seen} == seen
+    assert len(seen["next"]) == 3
 
 
 @pytest.mark.parametrize("when", ["before", "behind"])

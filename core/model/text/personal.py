@@ -95,8 +95,15 @@ class PersonalTemplate:
 
     def required(self, language: str | None) -> Collection[str]:
         """Return the fields of the text in a language that have no default somewhere."""
-        marks = [*self._text_for(language).marks, *self._content_marks]
-        return {mark.field for mark in marks if mark.default is None}
+        return {mark.field for mark in self._marks_for(language) if mark.default is None}
+
+    def has_fallback(self, values: Values) -> bool:
+        """Return whether a default stands for a missing value in the text or the content of these values."""
+        marks = self._marks_for(values.get(LANGUAGE))
+        return any(mark.default is not None and mark.field not in values for mark in marks)
+
+    def _marks_for(self, language: str | None) -> Sequence[_PersonalMark]:
+        return [*self._text_for(language).marks, *self._content_marks]
 
     def content(self, values: Values) -> Content | None:
         """Return the content with the labels, data and addresses of its buttons filled."""

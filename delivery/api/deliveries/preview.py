@@ -11,7 +11,7 @@ from core.errors import NotFound
 from core.model.clock import to_ms, write_optional_time
 from core.model.contacts.addresses import is_group
 from core.model.content import Button, Display
-from core.model.delivery import Following, NewDelivery, QuotaState, Uninformed
+from core.model.delivery import Following, NewDelivery, QuotaState, Recipient, Uninformed
 from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.text.personal import LANGUAGE
@@ -26,7 +26,7 @@ from delivery.http.fields import RequestModel
 from delivery.http.route import People, Route, Routes
 
 MOST_NAMED = 100
-"""People without a way to be reached who are named in a preview; all of them are counted."""
+"""People of one kind who are named in a preview, such as those whom no channel reaches; all of them are counted."""
 
 
 class PreviewQuery(RequestModel, frozen=True):
@@ -137,6 +137,17 @@ class PreviewShown(Struct):
         )
 
 
+class PreviewFallback(Struct):
+    """People in whose text the default of a mark `{{field|default}}` stands. `first`: the first 100 of them."""
+
+    people: int
+    first: list[PreviewPerson]
+
+    @classmethod
+    def of_people(cls, people: Sequence[Recipient]) -> "PreviewFallback":
+        return cls(len(people), [PreviewPerson(one.id, one.name) for one in people[:MOST_NAMED]])
+
+
 class PreviewFollowUp(Struct):
     """The delivery that a follow-up follows. `left_out`: why → the number of its recipients that are left out:
     `reached_meanwhile`, `answered`, `gone`. `waiting`: the others, which it may still reach itself.
@@ -158,7 +169,8 @@ class PreviewResponse(Struct):
     once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
     `cannot_answer`: people who are reached, but in no channel in which they can answer the question. `quota`: null
     without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
-    `text`, `content`: of this person, as they are written. `follow_up`: absent unless it is one.
+    `text`, `content`: of this person, as they are written; `fallback`: absent if everybody has every value.
+    `follow_up`: absent unless it is one.
     `languages`: how many people get each of the `texts`, and `text` (`base`); absent without texts by language.
     `uninformed`: of a delivery to guardians, those that get nothing; `unfilled`: marks of the text that nothing fills;
     `empty_office`: replies go to an office without members. Absent if there are none.
@@ -180,6 +192,7 @@ class PreviewResponse(Struct):
     fields: Sequence[str] | UnsetType = UNSET
     text: str | UnsetType = UNSET
     content: ContentResponse | UnsetType = UNSET
+    fallback: PreviewFallback | UnsetType = UNSET
     follow_up: PreviewFollowUp | UnsetType = UNSET
     languages: Mapping[str, int] | UnsetType = UNSET
     uninformed: Sequence[Uninformed] | UnsetType = UNSET
@@ -219,6 +232,7 @@ class PreviewResponse(Struct):
             fields=[one for one in personal.fields if one != LANGUAGE] if personal else UNSET,
             text=text if personal else UNSET,
             content=ContentResponse.of(content) if personal and content else UNSET,
+            fallback=PreviewFallback.of_people(found.fallbacks) if found.fallbacks else UNSET,
             languages=found.languages or UNSET,
             uninformed=found.delivery.uninformed or UNSET,
             unfilled=found.delivery.unfilled or UNSET,

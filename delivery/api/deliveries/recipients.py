@@ -62,7 +62,7 @@ _OUTCOME_COLUMNS = (
     "text",
     "detail",
 )
-_PERSON = ("people.id", "message.person", "page.groups", "message.why")
+_PERSON = ("people.id", "message.person", "page.groups", "message.state")
 
 
 class RecipientFilterQuery(RequestModel, frozen=True):

@@ -117,6 +117,14 @@ class SeriesView(Struct, frozen=True):
         )
 
 
+class SeriesPreview(Struct, frozen=True):
+    """What times mean. `next`: the first moments, at most three, before quiet hours move them."""
+
+    cron: str
+    zone: str
+    next: Sequence[str]
+
+
 class SeriesQuery(RequestModel, frozen=True):
     """The page of the list."""
 
@@ -151,9 +159,22 @@ async def list_all(request: Request[None, SeriesQuery]) -> Response:
 
 async def create(request: Request[NewSeries, NoParameters]) -> Response:
     """Keep a series, after its message was checked as a send would be."""
-    body, now = request.body, request.services.core.sending.clock()
+    series, checked = await _new(request)
+    made = await _store(request).create(series, request.services.core.sending.clock())
+    return Response(SeriesView.of(made, checked), 201, {"Location": f"/v1/series/{made.id}"})
+
+
+async def preview(request: Request[NewSeries, NoParameters]) -> Response:
+    """Return when a series of the same body would send. Nothing is written."""
+    series, _ = await _new(request)
+    moments = series.begun(request.services.core.sending.clock()).moments(SHOWN_MOMENTS)
+    return Response(SeriesPreview(series.cron, series.zone, [write_time(from_ms(at)) for at in moments]))
+
+
+async def _new(request: Request[NewSeries, NoParameters]) -> tuple[Series, NewDelivery]:
+    """Return a new series that is not yet kept, and its delivery as a send would make it now. Raises Refused."""
+    body, person, caller = request.body, _person(request), request.caller
     checked = await _check(request, body.message)
-    person, caller = _person(request), request.caller
     series = Series(
         tenant=request.tenant,
         sender=canonical_id(body.message.sender.id),
@@ -166,9 +187,8 @@ async def create(request: Request[NewSeries, NoParameters]) -> Response:
         is_admin=caller.is_admin,
         may_be_urgent=caller.may_be_urgent,
     )
-    _refuse_without_moment(series.begun(now))
-    made = await _store(request).create(series, now)
-    return Response(SeriesView.of(made, checked), 201, {"Location": f"/v1/series/{made.id}"})
+    _refuse_without_moment(series.begun(request.services.core.sending.clock()))
+    return series, checked
 
 
 async def read(request: PlainRequest) -> Response:
@@ -272,6 +292,8 @@ ROUTES: Routes = (
           query=SeriesQuery, headers=NEXT_PAGE, people=People.OWN),
     Route("POST", "/v1/series", "Send a message again and again, at times that recur", "send", create, 201, SeriesView,
           body=NewSeries, repeats=Repeats.STORED, headers=NEW_OBJECT, people=People.OWN),
+    Route("POST", "/v1/series/preview", "When a series of the same body would send", "send", preview, 200,
+          SeriesPreview, body=NewSeries, people=People.OWN),
     Route("GET", "/v1/series/{id}", "Read a series", "send", read, 200, SeriesView, people=People.OWN),
     Route("PATCH", "/v1/series/{id}", "Change, stop or go on with a series", "send", change, 200, SeriesView,
           body=SeriesChange, repeats=Repeats.STORED, people=People.OWN),

@@ -55,8 +55,8 @@ async function moduleOf(name) {
   if (name === SIGN_IN) return (await import("./pages/sign_in.js")).default;
   const page = entryOf(name);
   if (!page) return null;
-  const [module] = await Promise.all([import(`./pages/${page.name}.js`), FIRST_PAGES.includes(name) || loadFurtherWords()]);
-  return module.default;
+  const [module] = await Promise.all([import(`./pages/${page.list || name}.js`), FIRST_PAGES.includes(name) || loadFurtherWords()]);
+  return module[page.list ? name : "default"];
 }
 
 /** Address of a page → the link by which it was left, for Back. */

@@ -30,7 +30,7 @@ def entries() -> list[tuple[str, str]]:
 
 async def test_the_page_of_one_thing_leads_to_the_list_without_an_id(person: Person) -> None:
     lists = {name: found[1] for name, more in entries() if (found := re.search('list: "([a-z_]+)"', more))}
-    assert len(lists) == 5
+    assert len(lists) == 6
     await person.visit("home")
     for page, leads_to in lists.items():
         await person.browser.run(f"location.hash = '#/{page}'")

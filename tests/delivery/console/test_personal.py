@@ -75,6 +75,16 @@ async def test_pasted_braces_stay_if_the_writer_wants_them(person: Person) -> No
     await person.sees("1 person will be written to")
     await person.presses("Check")
     await person.sees(f"if {{{{ x }}}} {name}")
+    await person.presses("Change")
+    await person.presses(WORD_BEHIND_THE_BAR)
+    await person.writes("Text", f"{{{{x|none}}}} {name}")
+    await person.presses("Check")
+    await person.presses("Get the word behind the bar in place of a value: 1 of 1")
+    assert await person.browser.run("document.querySelector('details[open] li').textContent") == name
+    await person.presses("Change")
+    await person.writes("Text", f"if {{{{ x }}}} {name}")
+    await person.presses(WORD_BEHIND_THE_BAR)
+    await person.presses("Check")
     await person.presses("Send to 1 person")
     await person.sees("Repeat")
     (sent,) = (await person.running.call("GET", f"/v1/deliveries?text={name}"))["deliveries"]

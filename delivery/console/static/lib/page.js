@@ -10,7 +10,8 @@ import { watchLive } from "./live.js";
 
 /**
  * The pages: what stands after `#/`, the module that shows it, the right it needs, and where it stands in the menu. A page
- * without a section is not in the menu; that of one thing leads to its `list` without an id. The words are `page.<name>`, `section.<section>`.
+ * without a section is not in the menu; that of one thing stands in the module of its
+ * `list`, by its name, and leads to the list without an id. The words are `page.<name>`, `section.<section>`.
  */
 export const PAGES = [
   { name: "home", right: null, section: "main" },
@@ -18,7 +19,7 @@ export const PAGES = [
   { name: "messages", right: "read", section: "main" },
   { name: "message", right: "read", list: "messages" },
   { name: "inbox", right: ["read", "person"], section: "main" },
-  { name: "thread", right: ["read", "person"] },
+  { name: "thread", right: ["read", "person"], list: "inbox" },
   { name: "people", right: "people", section: "main" },
   { name: "person", right: "people", list: "people" },
   { name: "fields", right: "people" },

@@ -7,10 +7,9 @@ import { clearToasts, notice, toast, toastError } from "../lib/page.js";
 import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft, seriesOf } from "../lib/draft.js";
 import { findPeople } from "../lib/directory.js";
 import { isPast, timeField } from "../lib/when.js";
-import { Attachments } from "./write_files.js";
+import { Attachments, RecipientTable, faults } from "./write_files.js";
 import { drawTemplates, readTemplates } from "./write_templates.js";
 import { facts, shownTo } from "./write_check.js";
-import { RecipientTable, faults } from "./write_table.js";
 import { drawTerms } from "./write_terms.js";
 
 const SUMMARY_PAUSE = 500;
@@ -103,6 +102,7 @@ class Writing {
     else {
       try {
         const said = await this.preview();
+        if (this.draft.every && this.isReady()) Object.assign(said, await api.post("/v1/series/preview", seriesOf(this.draft, this.me), { signal: this.context.signal }));
         if (asked === this.asked) Object.assign(this, { said: this.isReady() ? said : null, problem: null, parts: said.channels.sms?.parts || 0 });
       } catch (error) {
         if (error.name === "AbortError") return;
@@ -374,8 +374,8 @@ class Writing {
         notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
         this.draft.every && h("p", {}, t("write.every_said", { when: this.draft.every, zone: this.me.timezone })),
         facts(said),
-        said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
-          h("ul", {}, said.unreachable.map((one) => h("li", {}, h("span", { dir: "auto" }, one.name || String(one.id)), " – ", word("why", one.why))))),
+        said.unreachable.length > 0 && named("write.unreachable", said.no_contact + said.opted_out, said, said.unreachable),
+        said.fallback && named("write.fallback", said.fallback.people, said, said.fallback.first),
         h("h2", {}, t("write.shown")),
         shownTo(said, (query) => this.preview(query)),
         problem && (isUnconfirmed(problem) ? notice("bad", t("write.not_confirmed")) : problemOf(problem)),
@@ -427,6 +427,11 @@ class Writing {
     this.paintCheck(problem, news);
   }
 }
+
+/** Returns how many people something concerns, and in it the first of them. */
+const named = (key, count, { people }, first) => h("details", { key }, h("summary", {}, t(key, { count, people })),
+  h("ul", {}, first.map((one) => h("li", {}, h("span", { dir: "auto" }, nameOf(one)), one.why && [" – ", word("why", one.why)])),
+    count > first.length && h("li", {}, t("write.more_faults", { count: count - first.length }))));
 
 const isUnconfirmed = (error) => error instanceof NoResponse || error.status >= 500;
 

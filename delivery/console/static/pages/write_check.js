@@ -50,6 +50,7 @@ export function facts(said) {
     said.opted_out && t("write.opted_out", { count: said.opted_out }),
     said.moved_from && t("write.moved", { at: comingMoment(said.deliver_at) }),
     !said.moved_from && said.deliver_at && t("write.at", { at: comingMoment(said.deliver_at) }),
+    said.next && t("series.next", { when: said.next.map(comingMoment).join("; ") }),
     said.quota && (said.quota.allowed ? t("write.quota_left", { count: said.quota.left, limit: said.quota.limit }) : t("write.quota_spent", { hours: number(Math.ceil(said.quota.resets_in / 3600)) })),
   ];
   return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));
