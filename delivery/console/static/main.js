@@ -20,7 +20,7 @@ let endPage = null;
 function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [name, ...parameters] = path.split("/").map(decodeURIComponent);
-  return { name, parameters, query: Object.fromEntries(new URLSearchParams(query)) };
+  return { name: name === "sign_in" ? SIGN_IN : name, parameters, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 let news = "";

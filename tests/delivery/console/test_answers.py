@@ -3,7 +3,13 @@
 import uuid
 from typing import Any
 
+from core.admission.api_keys import ApiKeys
+from core.directory import Directory
+from core.redis.store import Store
+from core.sessions import Sessions
 from tests.delivery.console.conftest import Person
+
+ROWS = "document.querySelector('.rows').innerText"
 
 
 async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> None:
@@ -130,6 +136,7 @@ async def test_reminders_another_way_and_a_number_of_people_are_set_where_the_qu
     assert made["remind"] == {"after": "PT12H", "every": "P1D", "most": 2}
     assert (made["escalate"], made["late"]) == ({"after": "P2D", "channels": ["sms"]}, "count")
     await person.sees("Опоздавшие ответы считаются")
+    await person.sees("другим способом через: 2 дня, SMS")
 
     await person.presses("Повторить")
     await person.sees("Очистить всё")
@@ -194,3 +201,34 @@ async def test_who_has_not_answered_is_found_with_one_tap_and_answered_for_by_ke
     await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[1]["id"], "value": "4"})
     await person.sees(": 3.5")  # the answer before
     await person.has_no_barrier_on_a_phone(axe_source, "message-unanswered")
+
+
+async def test_hidden_answers_are_opened_by_an_administrator_with_a_reason(
+    person: Person, store: Store, axe_source: str
+) -> None:
+    call, number = person.running.call, uuid.uuid4().int % 10**6
+    await call("POST", "/v1/users", {"id": f"t-{number}", "name": "Olga", "role": "staff"})
+    people = [{"id": f"h-{number}", "name": "Анна", "contacts": {"telegram-bot": f"17{number:06d}1"}}]
+    answer = {"kind": "choice", "options": [{"key": "a", "text": "Доволен"}, {"key": "b", "text": "Устал"}]}
+    body = {"sender": {"id": f"t-{number}"}, "text": "Как вы?", "recipients": people, "channels": ["telegram-bot"]}
+    made = await call("POST", "/v1/deliveries", {**body, "answer": {**answer, "visible": "hidden"}})
+    await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[0]["id"], "value": "b"})
+    session = await Sessions(store, Directory(store), ApiKeys(store)).begin_as_person("default", f"t-{number}")
+    staff = Person(person.browser, person.running, session.secret)
+    await staff.visit(f"message/{made['id']}", language="ru", width=390)
+    await staff.sees("с ответом: 1")
+    await staff.sees("Кто увидит, что ответил человек: Только администратор, с указанием причины")
+    await staff.keeps_picture("message-hidden-of-staff-ru-390")
+    assert "Показать, кто что ответил" not in await staff.browser.run("document.body.innerText")
+    assert "Устал" not in await staff.browser.run(ROWS)
+    await person.visit(f"message/{made['id']}", language="ru", width=390)
+    await person.sees("с ответом: 1")
+    assert "Устал" not in await person.browser.run(ROWS)
+    await person.presses("Показать, кто что ответил")
+    await person.browser.run("document.querySelector('dialog [name=why]').value = 'жалоба'")
+    await person.confirms()
+    await person.browser.wait_for(f"{ROWS}.includes('Устал')")
+    assert await person.barriers(axe_source) == []
+    await person.keeps_picture("message-hidden-ru-390")
+    (read, *_) = (await call("GET", "/v1/actions?limit=1"))["actions"]
+    assert (read["what"], read["why"]) == (f"read hidden answers of {made['id']}", "жалоба")

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from core.admission.api_keys import ApiKeys
+from core.directory import Directory
+from core.redis.store import Store
+from core.sessions import Sessions
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from tests.delivery.console.conftest import Person
 from tests.support.waiting import until
@@ -137,3 +141,16 @@ async def test_the_page_of_costs_says_what_each_month_channel_and_sender_has_cos
     assert await person.barriers(axe_source) == []
     assert await person.sideways() <= 0
     await person.keeps_picture(f"costs-month-{language}-{width}")
+
+
+async def test_somebody_of_the_staff_sees_its_own_costs(person: Person, store: Store) -> None:
+    call, number = person.running.call, uuid.uuid4().int % 10**7
+    await call("POST", "/v1/users", {"id": number, "name": "Olga", "role": "staff"})
+    session = await Sessions(store, Directory(store), ApiKeys(store)).begin_as_person("default", number)
+    staff = Person(person.browser, person.running, session.secret)
+    await staff.visit("home", width=390)
+    assert await staff.browser.run("document.querySelector('#menu a[href=\"#/costs\"]') !== null")
+    await staff.go("costs")
+    await staff.sees("What you have sent yourself.")
+    await staff.sees("Nothing was sent")
+    await staff.keeps_picture("costs-own-en-390")

@@ -133,7 +133,7 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
             beat=now - 60_000,
             since=now,
             state=ProcessState.HALTED,
-            reason="the token is refused",
+            reason="the mail server answers 535: check the user name and the password in ADA_SMTP_URL",
             account="the school",
             balance=12.5,
             low_balance=100.0,
@@ -154,7 +154,7 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
         await client.queue.throttle("a pigeon", "account:the school", timedelta(seconds=50))
         await store.command("HSET", KEYS["rate"].at(0, "a pigeon", "the school"), "rate", "7.5")
         await store.close()
-    await person.sees("the token is refused")  # the page was notified
+    await person.sees("the mail server answers 535: check the user name")  # the page was notified
     await person.sees("Balance 12.5: the money is running out")
     await person.visit("processes")
     await person.sees("./ada jobs")
@@ -165,6 +165,8 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
     assert "sec" in left
     await person.browser.wait_for(f"{COUNTDOWN} !== {left!r}")
     await person.keeps_picture("processes")
+    await person.visit("processes", language="ru", width=390)
+    await person.sees("почтовый сервер отвечает 535: проверьте имя и пароль в ADA_SMTP_URL")
 
 
 async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -> None:

@@ -74,6 +74,9 @@ async def test_an_unknown_page_says_so_and_leads_on(person: Person) -> None:
     await person.sees("There is no such page")
     await person.presses("Go to the first page")
     await person.sees("Hello")
+    await person.go("sign_in")  # as the other pages are named
+    await person.sees("Sign in")
+    await person.sees_no("There is no such page")
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_every_word_is_used_and_every_used_word_is_there() -> None:
 
 
 def test_a_translated_text_of_ada_is_written_somewhere_as_it_is_translated() -> None:
-    written = "\n".join(sources("core", "couriers", "delivery", "jobs", "lua", "scenarios"))
+    written = "\n".join(sources("cli", "core", "couriers", "delivery", "jobs", "lua", "scenarios"))
     written += Path("core/sentences.json").read_text()
     said = [key.removeprefix("said.") for key in words("ru") if key.startswith("said.")]
     pieces = {piece.strip("; :") for text in said for piece in re.split(r"\{\w+\}", text)}

@@ -26,7 +26,7 @@ export const PAGES = [
   { name: "groups", right: "people", section: "main" },
   { name: "group", right: "people", list: "groups" },
   { name: "import", right: "people", section: "main" },
-  { name: "costs", right: ["read", "people"], section: "main" },
+  { name: "costs", right: "read", section: "main" },
   { name: "overview", right: "inspect", section: "operate" },
   { name: "processes", right: "inspect", section: "operate" },
   { name: "accounts", right: "inspect", section: "operate" },

@@ -10,11 +10,11 @@ const cutMonth = (row) => monthName(row.month);
 
 export default {
   title: "page.costs",
-  right: ["read", "people"],
+  right: "read",
   render(root, parameters, context) {
-    const months = h("div"), senders = h("div"), chosen = context.query.month;
+    const months = h("div"), senders = h("div"), chosen = context.query.month, { me } = context, isOwn = me.kind === "person" && me.role !== "admin";
     const file = { href: address("/v1/costs.csv", { excel: "", language: currentLanguage(), from: chosen, until: chosen }), download: "" };
-    paint(root, h("h1", {}, chosen ? t("costs.of_month", { month: monthName(chosen) }) : t("page.costs")), h("p", { class: "quiet" }, t("costs.about")),
+    paint(root, h("h1", {}, chosen ? t("costs.of_month", { month: monthName(chosen) }) : t("page.costs")), h("p", { class: "quiet" }, isOwn && [t("costs.own"), " "], t("costs.about")),
       h("div", { class: "actions" }, chosen && h("a", { class: "button", href: "#/costs" }, t("costs.all_months")), h("a", { class: "button", ...file }, t("costs.file"))), months, senders);
     const load = ({ signal, cursor }) => api.get("/v1/costs", { from: chosen, until: chosen, cursor, limit: 100 }, { signal });
     table(months, {
@@ -27,7 +27,7 @@ export default {
       load: async (query) => ({ rows: (await load(query)).totals, next: null }),
       whenEmpty: { title: t("costs.none"), text: t("costs.none_text") },
     });
-    if (!chosen) return;
+    if (!chosen || isOwn) return;
     const list = h("div");
     paint(senders, h("h2", {}, t("costs.senders")), list);
     table(list, {

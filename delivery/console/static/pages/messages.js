@@ -1,7 +1,7 @@
 /** Messages that were sent: newest first, each with a plain verdict, live. */
 
 import { h, paint, field } from "../lib/dom.js";
-import { has, moment, t, word, comingMoment, currentLanguage, fullMoment, number } from "../lib/words.js";
+import { has, moment, t, word, comingMoment, currentLanguage, fullMoment, number, period } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { BY_ADA, explainOne, plainOf, tag, textOf, toast, toastError, verdict, explain, fact, notice, statusTag, withStates } from "../lib/page.js";
 import { confirm, ask, open, reasonField } from "../lib/dialog.js";
@@ -171,7 +171,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       h("button", { onclick: () => writeAgain(message, context) }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
-    message.answers && answers(where, context, message, reread, choose),
+    message.answers && answers(where, context, message, list, reread, choose),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
@@ -200,7 +200,7 @@ function links({ follows, followed_by: followers = [] }) {
 }
 
 /** The totals of the question, first what needs action, and what can be done. */
-function answers(where, context, message, reread, choose) {
+function answers(where, context, message, list, reread, choose) {
   const { answers: counts, answer: { options, remind: plan }, reminders: { sent, next_at: next } } = message;
   const mayRemind = counts.open > 0 && sent.length < (plan?.most || MOST_REMINDERS);
   const mayWrite = mayChange(context, message);
@@ -222,16 +222,38 @@ function answers(where, context, message, reread, choose) {
       mayWrite && !counts.closed_at && h("button", { onclick: act("close", reread, () => api.post(`${where}/answers:close`, {})) }, t("message.close")),
       mayWrite && counts.closed_at && message.state !== "cancelled" && h("button", { onclick: act("reopen", reread, () => api.post(`${where}/answers:reopen`, {})) }, t("message.reopen")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
+      message.answer.visible === "hidden" && mayOpen(context.me) && h("button", { onclick: async () => { list.opened = await askForAnswers(where) || list.opened; list.paint(); } }, t("message.open_answers")),
       h("a", { class: "button", href: `${where}/answers.csv?excel&language=${currentLanguage()}`, download: true }, t("message.answers_csv"))));
 }
 
+const mayOpen = ({ role, scopes }) => role === "admin" || scopes.includes("admin") || scopes.includes("operator");
+
+/** Returns the answers to a hidden question by their people, after a reason was given. */
+const askForAnswers = (where) => ask({
+  title: t("message.open_answers"), action: t("message.open_answers"),
+  fields: [reasonField({ name: "why", required: true })],
+  submit: async ({ why }) => {
+    const found = {};
+    let cursor;
+    do {
+      const page = await api.get(`${where}/answers`, { limit: 1000, cursor }, { headers: { "Ada-Reason": encodeURIComponent(why) } });
+      for (const { id, answer } of page.recipients) found[id] = answer;
+      cursor = page.next;
+    } while (cursor);
+    return found;
+  },
+});
+
 /** The terms of a question that are not the usual ones, in the words in which they were chosen. */
-const terms = ({ until, change, late, visible, need }) => [
+const terms = ({ until, change, late, visible, need, wave, escalate, consent }) => [
   until && [t("write.until"), fullMoment(until)],
   !change && [t("write_terms.change")],
   late === "count" && [t("write_terms.late")],
   visible !== "named" && [t("write.visible"), word("write_visible", visible)],
   need && [t("write_terms.need"), need],
+  need && wave && [t("write_terms.wave"), period(wave)],
+  escalate && [t("write_terms.escalate"), `${period(escalate.after)}, ${escalate.channels.map((one) => word("channel", one)).join(", ")}`],
+  consent && [t("write.consent")],
 ].filter(Boolean);
 
 /** How many have chosen an option, and how many of its places that are. */
@@ -275,7 +297,7 @@ function recipients(root, where, context, message, again) {
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => [h("span", { dir: "auto" }, row.name || String(row.id)), row.children && h("div", { class: "quiet small", dir: "auto" }, t("message.about", { names: row.children.map((one) => one.name || one.id).join(", ") }))] },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
-      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered(row, isFile && where, message.answer), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
+      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: (row) => [answered({ ...row, answer: (!row.answer.text && list.opened?.[row.id]) || row.answer }, isFile && where, message.answer), isEntered && (!row.children || row.children.some(({ id }) => id === row.id)) && h("div", {}, h("button", { class: "plain small", onclick: () => answerFor(where, row, message.answer, () => { again(); list.update(); }) }, t("message.answer_for")))] }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => row.why && whyOf(row.why) },
     ],
     load: async ({ cursor, signal, answer, ...filters }) => {
