@@ -151,6 +151,6 @@ async def test_somebody_of_the_staff_sees_its_own_costs(person: Person, store: S
     await staff.visit("home", width=390)
     assert await staff.browser.run("document.querySelector('#menu a[href=\"#/costs\"]') !== null")
     await staff.go("costs")
-    await staff.sees("What you have sent yourself.")
+    await staff.sees("These are your own messages only.")
     await staff.sees("Nothing was sent")
     await staff.keeps_picture("costs-own-en-390")
