@@ -33,10 +33,20 @@ export const uninformed = ({ uninformed: found = [] }) => Object.entries(Object.
   t(`uninformed.${why}`, { names: [...new Set(some.map((one) => one.name || one.guardian || one.child))].join(", ") }));
 
 /**
- * Begins a draft with a message that was sent, to the same groups and people. All channels that there are mean all that people have.
+ * Begins a draft with a message that was sent, to the same groups and people; a follow-up goes to those whom its first message still leaves.
+ * All channels that there are mean all that people have.
  */
 export async function draftAgain(message, signal) {
-  const { channels: all } = await api.get("/v1/channels", {}, { signal }), content = contentOf(message), rows = [];
+  const { channels: all } = await api.get("/v1/channels", {}, { signal }), { follows } = message;
+  const again = { ...fresh(), ...contentOf(message), asTyped: isAsTyped(message) };
+  if (again.channels.length === all.length) again.channels = [];
+  const first = follows && await api.get(`/v1/deliveries/${encodeURIComponent(follows.id)}`, { limit: 1 }, { signal }).catch((error) => { if (error.status !== 404) throw error; });
+  keepDraft({ ...again, ...(first ? { followUp: { id: first.id, of: follows.of, text: plainOf(first) || "" } } : await recipientsOf(message, signal)) });
+}
+
+/** Returns the groups and people of a message, as a draft has them. */
+async function recipientsOf(message, signal) {
+  const rows = [];
   let cursor;
   do {
     const page = await api.get(`/v1/deliveries/${encodeURIComponent(message.id)}/recipients`, { limit: 1000, cursor }, { signal });
@@ -46,9 +56,7 @@ export async function draftAgain(message, signal) {
   const groups = [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id }));
   await Promise.all(groups.slice(0, MOST_TITLES).map((one) => titled(one, signal)));
   const named = rows.filter((one) => !one.origin.length).flatMap((one) => one.children || [one]);
-  keepDraft({ ...fresh(), ...content, to: audienceOf(rows), channels: content.channels.length === all.length ? [] : content.channels, asTyped: isAsTyped(message),
-    groups,
-    people: [...new Map(named.map(({ id, name }) => [id, { id, name }])).values()] });
+  return { to: audienceOf(rows), groups, people: [...new Map(named.map(({ id, name }) => [id, { id, name }])).values()] };
 }
 
 /** Gives a group of a history its title; a program that may not read the directory sees the id. */

@@ -17,7 +17,7 @@ export default {
       const add = h("button", { class: "primary", onclick: () => define({ type: "number", choices: [] }, again) }, t("fields.add"));
       return [
         h("h1", {}, t("page.fields")),
-        h("p", {}, t("fields.text")),
+        h("p", { class: "quiet" }, t("fields.text")),
         fields.length ? h("div", { class: "actions" }, add) : empty({ title: t("fields.none"), action: add }),
         h("ul", { class: "plain-list" }, fields.map((one) => card(one, again))),
       ];

@@ -15,7 +15,7 @@ export default {
   render(root, parameters, { signal }) {
     const again = withStates(root, () => api.get("/v1/syncs", {}, { signal }), ({ sources }) => [
       h("h1", {}, t("page.sync")),
-      h("p", {}, t("sync.text")),
+      h("p", { class: "quiet" }, t("sync.text")),
       sources.length === 0 && empty({ title: t("sync.none"), text: h("code", {}, "./ada sync 1c /srv/exports --every 1h") }),
       h("ul", { class: "plain-list" }, sources.map((one) => card(one, again))),
     ]);

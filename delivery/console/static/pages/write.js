@@ -371,7 +371,7 @@ class Writing {
     paint(this.root,
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
-        notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
+        notice(verdictOf(reached, said.people), t("write.will_reach", { reached, people: said.people })),
         this.draft.every && h("p", {}, t("write.every_said", { when: this.draft.every, zone: this.me.timezone })),
         facts(said),
         said.unreachable.length > 0 && named("write.unreachable", said.no_contact + said.opted_out, said, said.unreachable),
@@ -432,6 +432,12 @@ class Writing {
 const named = (key, count, { people }, first) => h("details", { key }, h("summary", {}, t(key, { count, people })),
   h("ul", {}, first.map((one) => h("li", {}, h("span", { dir: "auto" }, nameOf(one)), one.why && [" – ", word("why", one.why)])),
     count > first.length && h("li", {}, t("write.more_faults", { count: count - first.length }))));
+
+/** Returns the colour of how many are reached. */
+function verdictOf(reached, people) {
+  if (!reached) return "bad";
+  return reached < people ? "warn" : "good";
+}
 
 const isUnconfirmed = (error) => error instanceof NoResponse || error.status >= 500;
 
