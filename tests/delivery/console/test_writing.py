@@ -117,7 +117,7 @@ async def test_a_secretary_s_day_on_a_phone(person: Person, tmp_path: Path) -> N
     await person.keeps_picture("message-follow-up-ru-390")
     await person.presses("Повторить")
     await person.browser.wait_for(f"{CHOSEN}[0]?.startsWith('Кто не получил: Оценка для')")
-    await person.sees("1 получатель")
+    await person.sees("Все уже получили или ответили: писать некому.")
     await person.browser.run("history.back()")
     await person.sees("Тем, кто не получил сообщение")
 
