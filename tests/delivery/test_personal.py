@@ -118,12 +118,12 @@ async def test_a_preview_shows_the_text_of_each_person_and_counts_its_sms(api: A
 
 
 async def test_a_preview_names_who_gets_a_fallback_in_the_text_of_its_language(api: Api) -> None:
-    people = [ANNA, person(2, name="Boris"), {**person(3), "locale": "ru"}]
+    people = [ANNA, person(2, name="Boris"), {**person(3, name="Vera"), "locale": "ru"}]
     texts = {"ru": "Оценка: {{mark|–}}"}
     asked = body(*people, text="Hello, {{first_name|friend}}!", texts=texts, personal=True)
     seen = (await api.call("POST", "/v1/deliveries/preview", asked)).json
     assert "fallback" not in (await api.call("POST", "/v1/deliveries/preview", body(ANNA, personal=True))).json
-    assert seen["fallback"] == {"people": 1, "first": [{"id": 3, "name": None}]}
+    assert seen["fallback"] == {"people": 1, "first": [{"id": 3, "name": "Vera"}]}
 
 
 async def test_a_bulk_line_has_values_too(api: Api) -> None:
