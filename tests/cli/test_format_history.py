@@ -164,7 +164,7 @@ def test_a_preview_names_a_quota_that_is_used_up() -> None:
 
 def test_a_preview_names_who_gets_a_fallback_text() -> None:
     counts = dict.fromkeys(("no_contact", "opted_out", "duplicates", "cannot_answer"), 0)
-    seen = {"people": 9, **counts, "channels": {}, "shown": {}, "moved_from": None, "quota": None}
+    seen: dict[str, Any] = {"people": 9, **counts, "channels": {}, "shown": {}, "moved_from": None, "quota": None}
     first = [{"id": 1, "name": "Anna"}, {"id": 2, "name": None}]
     for people, line in ((2, "fallback text for 2 of 9: Anna, 2"), (3, "fallback text for 3 of 9: Anna, 2, 1 more")):
         assert format_preview({**seen, "fallback": {"people": people, "first": first}}).splitlines()[1] == line
