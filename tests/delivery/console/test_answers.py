@@ -209,11 +209,16 @@ async def test_hidden_answers_are_opened_by_an_administrator_with_a_reason(
     call, number = person.running.call, uuid.uuid4().int % 10**6
     await call("POST", "/v1/users", {"id": f"t-{number}", "name": "Olga", "role": "staff"})
     people = [{"id": f"h-{number}", "name": "Анна", "contacts": {"telegram-bot": f"17{number:06d}1"}}]
-    answer: dict[str, Any] = {
+    answer = {
         "kind": "choice",
         "options": [{"key": "a", "text": "Доволен"}, {"key": "b", "text": "Устал"}],
     }
-    body = {"sender": {"id": f"t-{number}"}, "text": "Как вы?", "recipients": people, "channels": ["telegram-bot"]}
+    body: dict[str, Any] = {
+        "sender": {"id": f"t-{number}"},
+        "text": "Как вы?",
+        "recipients": people,
+        "channels": ["telegram-bot"],
+    }
     made = await call("POST", "/v1/deliveries", {**body, "answer": {**answer, "visible": "hidden"}})
     await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[0]["id"], "value": "b"})
     session = await Sessions(store, Directory(store), ApiKeys(store)).begin_as_person("default", f"t-{number}")
