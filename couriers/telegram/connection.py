@@ -36,6 +36,13 @@ SERVICE_ACCOUNTS = frozenset({777000, 42777})
 """Telegram's own accounts: what they write, such as codes of sign-ins, is no message of a person."""
 
 
+class _NoWaits(dict[int, float]):
+    """Keeps none: the runtime throttles a bot's methods. Telethon would refuse a request by its own clock."""
+
+    def __setitem__(self, method: int, until: float) -> None:
+        pass
+
+
 class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no types
     """A TelegramClient that keeps only read marks and messages of private chats and discards all other updates.
 
@@ -46,6 +53,8 @@ class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no typ
     def __init__(self, *args: Any, is_bot: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         self._is_bot = is_bot
+        if is_bot:
+            self._flood_waited_requests = _NoWaits()
         self.news = asyncio.Event()
         self.presses: asyncio.Queue[Any] = asyncio.Queue(_MOST_PRESSES)
         self.read_marks: asyncio.Queue[ReadMark] = asyncio.Queue()
