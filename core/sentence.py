@@ -75,6 +75,13 @@ def placed(place: str, text: Text) -> Sentence:
     return sentence("place", place=place, text=text)
 
 
+def without_place(text: Text, place: str) -> Text:
+    """Return a text without this place before it."""
+    values = dict(text.values) if isinstance(text, Sentence) and text.code == "place" else {}
+    inner = values.get(INNER)
+    return inner if values.get("place") == place and isinstance(inner, Text) else text
+
+
 def in_language(text: Text | int, language: str) -> str:
     return text.in_language(language) if isinstance(text, Sentence) else str(text)
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from core.errors import AdaError
 from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
+from core.sentence import Sentence, SentenceError, sentence
 
 MOST_BYTES = 128 * 1024
 _OWN = {"User-Agent": "Ada-Scenarios/1", "Accept-Encoding": "identity"}
@@ -46,12 +47,12 @@ class RawResponse(Struct, frozen=True):
     body: bytes
 
 
-class WebFault(Exception):
+class WebFault(SentenceError):
     """There is no response. `may_have_arrived`: whether the request may have done what it should. `may_change`: whether
     another attempt may get one.
     """
 
-    def __init__(self, reason: str, *, may_have_arrived: bool, may_change: bool = True) -> None:
+    def __init__(self, reason: Sentence, *, may_have_arrived: bool, may_change: bool = True) -> None:
         super().__init__(reason)
         self.may_have_arrived = may_have_arrived
         self.may_change = may_change
@@ -74,15 +75,15 @@ async def fetch(request: WebRequest, *, allow_private: bool, most: int = MOST_BY
             return await _exchange(one, request, most)
     except aiohttp.ClientConnectorError as fault:
         forbidden = isinstance(fault.os_error, TargetForbidden)
-        reason = "the address is not public" if forbidden else "there is no connection"
+        reason = sentence("address_not_public") if forbidden else sentence("no_connection")
         raise WebFault(reason, may_have_arrived=False, may_change=not forbidden) from None
     except TimeoutError:
         seconds = request.time_limit.total_seconds()
-        raise WebFault(f"there was no response in {seconds:g} s", may_have_arrived=True) from None
+        raise WebFault(sentence("no_response_in_time", seconds=f"{seconds:g}"), may_have_arrived=True) from None
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
-        raise WebFault("the address is no URL", may_have_arrived=False, may_change=False) from None
+        raise WebFault(sentence("address_no_url"), may_have_arrived=False, may_change=False) from None
     except (aiohttp.ClientError, OSError, ValueError) as fault:
-        raise WebFault(f"the connection broke ({type(fault).__name__})", may_have_arrived=True) from None
+        raise WebFault(sentence("connection_broke", fault=type(fault).__name__), may_have_arrived=True) from None
 
 
 async def _exchange(session: aiohttp.ClientSession, request: WebRequest, most: int) -> RawResponse:
@@ -95,7 +96,7 @@ async def _exchange(session: aiohttp.ClientSession, request: WebRequest, most: i
         while chunk := await response.content.read(MOST_BYTES):
             raw += chunk
             if len(raw) > most:
-                raise WebFault(f"the response has more than {most // 1024} KiB", may_have_arrived=True)
+                raise WebFault(sentence("response_too_large", most=most // 1024), may_have_arrived=True)
         names = {name.lower(): value for name, value in response.headers.items() if name.lower() != "set-cookie"}
         return RawResponse(response.status, names, bytes(raw))
 

@@ -136,7 +136,7 @@ def _usable(kind: ActionType, off: Mapping[str, Text]) -> ActionType:
     reason = f"the action {kind.name} is off: {off[kind.name]}"
 
     async def execute(context: Context, _: Attributes) -> Ending:
-        return failed(reason)
+        return failed("ACTION_OFF", reason)
 
     return structs.replace(kind, attributes=Attributes, execute=execute, tube="")
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from core.errors import Refused
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
-from scenarios.engine import Ending, Step, completed, failed, unknown
+from scenarios.engine import ACTION_FAILED, Ending, Step, completed, failed, unknown
 from scenarios.engine.graph import node_id
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
@@ -86,8 +86,8 @@ class Outcomes:
         """Return the end that is set for a step, None for none."""
         names = {step.action.type, node_of(step)}
         if names & set(self.fail):
-            return failed(sentence("outcome_set_failed"))
-        return unknown(sentence("outcome_set_unknown")) if names & set(self.unclear) else None
+            return failed(ACTION_FAILED, sentence("outcome_set_failed"))
+        return unknown("OUTCOME_UNKNOWN", sentence("outcome_set_unknown")) if names & set(self.unclear) else None
 
     def returned(self, step: Step) -> Mapping[str, Data] | None:
         """Return what is set that a step returns, None for nothing."""

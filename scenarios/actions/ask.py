@@ -58,7 +58,7 @@ from scenarios.sending.orders import say
 from scenarios.stores.questions import AskedBy, Questions
 from scenarios.words import in_language, sentence
 
-_NOTHING = failed(sentence("nothing_ask_no_text"))
+_NOTHING = failed("NOTHING_TO_SEND", sentence("nothing_ask_no_text"))
 
 
 class AskAttributes(MessageAttributes, frozen=True):

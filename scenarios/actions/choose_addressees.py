@@ -20,7 +20,7 @@ from couriers.channel import channels
 from scenarios.bot.button_data import list_id, pressed_message
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State, Values, completed
+from scenarios.engine import Ending, State, Values, completed, failed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
@@ -119,8 +119,8 @@ def _unclear(code: str, choices: Sequence[Choice], title: str = "") -> Ending:
     """Return the end of a message without an addressee; `choices` are named to its author."""
     shown = ", ".join(one.title for one in choices[:_NAMES])
     names = f"{shown}, …" if len(choices) > _NAMES else shown
-    told = Values({"code": code, "names": names, "titles": title, "wait": 0})
-    return Ending(State.FAILED, told, placed(code, sentence("addressee_unclear", words=names or "–")))
+    said = placed(code, sentence("addressee_unclear", words=names or "–"))
+    return failed(code, said, {"names": names, "titles": title, "wait": 0})
 
 
 async def _of_others(context: Context, user: User, text: str, begun: Ending) -> Ending:
@@ -206,7 +206,7 @@ def _apply(
     if press is None:
         return before.searching(as_text(event.get("event_text"))), ""
     if press.verb == "cancel":
-        return Ending(State.FAILED, Values({"code": "CANCELLED"}), sentence("person_has_cancelled"))
+        return failed("CANCELLED", sentence("person_has_cancelled"))
     if press.verb == "done":
         return _done(before, listed, choices)
     after = before.after(press, choices)

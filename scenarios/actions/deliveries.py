@@ -37,7 +37,7 @@ class CancelAttributes(Attributes, frozen=True):
 async def execute_cancel(context: Context, written: CancelAttributes) -> Ending:
     context.require("send")
     if not written.tag:
-        return failed(sentence("no_tag_given"))
+        return failed("FIELD_EMPTY", sentence("no_tag_given"))
     tenant, tag = context.services.tenant, personal_tag(context.event, written.tag)
     return completed({"cancelled": await context.services.core.deliveries.cancel_by(tenant, "tag", tag)})
 

@@ -120,7 +120,7 @@ def rehearse_for_each(step: RehearsedStep, written: ForEachAttributes) -> Ending
 def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Sequence[Data]) -> Ending:
     most = min(written.limit or MOST_ITEMS, MOST_ITEMS)
     if len(items) > most:
-        return failed(sentence("items_most_allowed", count=len(items), most=most))
+        return failed("TOO_MANY_ITEMS", sentence("items_most_allowed", count=len(items), most=most))
     if written.at_once is not None and written.at_once < 1:
         raise Invalid("FIELD_INVALID", sentence("at_once_from_one"), "at_once")
     waits = bool(written.collect or written.at_once)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta, tzinfo
 from typing import Annotated, Any
 
@@ -109,7 +110,7 @@ async def execute(context: Context, written: HttpRequestAttributes) -> Ending:
     is_safe = method in SAFE or "Idempotency-Key" in headers
     if not is_safe:
         if await step_results.recall(context):
-            return unknown(sentence("not_known_whether_request"))
+            return unknown("OUTCOME_UNKNOWN", sentence("not_known_whether_request"))
         await step_results.remember(context, _BEGUN)
     return await _attempts(context, written, headers, written.repetitions() if is_safe else 0)
 
@@ -150,7 +151,7 @@ async def _attempt(context: Context, written: HttpRequestAttributes, headers: Ma
         response = await web_request.send(request, allow_private=context.services.allow_private)
     except web_request.WebFault as fault:
         is_known = written.verb in SAFE or not fault.may_have_arrived
-        return failed(str(fault)) if is_known else unknown(str(fault)), fault.may_change
+        return (failed if is_known else unknown)("NO_RESPONSE", fault.said), fault.may_change
     may_change = response.status == 429 or response.status >= 500
     return await _ending(context, written, msgspec.to_builtins(response)), may_change
 
@@ -158,13 +159,14 @@ async def _attempt(context: Context, written: HttpRequestAttributes, headers: Ma
 async def _ending(context: Context, written: HttpRequestAttributes, response: Mapping[str, Any]) -> Ending:
     values = Values({"response": response}, from_person=frozenset({"response"}))
     if not 200 <= response["status"] < 300:
-        return Ending(State.FAILED, values, sentence("response_has_status", status=response["status"]))
+        said = sentence("response_has_status", status=response["status"])
+        return Ending(State.FAILED, values, said, code="STATUS_REFUSED")
     try:
         changes = written.changes(response, context.bot, context.services.timezone)
     except VariableFault as fault:
-        return Ending(State.FAILED, values, fault.said)
+        return Ending(State.FAILED, values, fault.said, code="VALUE_INVALID")
     ending = await change(context, changes) if changes else completed()
-    return Ending(ending.state, ending.returned.and_then(values), ending.error)
+    return replace(ending, returned=ending.returned.and_then(values))
 
 
 ACTION = ActionType(

@@ -22,17 +22,14 @@ from scenarios.actions.job_control import (
 )
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values, completed
+from scenarios.engine import Ending, completed, failed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Count, Text, TextOrEmpty
-from scenarios.words import sentence
+from scenarios.words import LANGUAGES, in_language, sentence
 
-NOTHING_TODAY = "Nothing was done today."
-NO_JOBS = "There are no such jobs."
 _LONGEST_RESULT = 1000
-NOT_STARTED = "This job was not started yet."
 DEFAULT_LIMIT = 30
 MOST_LISTED = 100
 OPERATIONS = (
@@ -99,7 +96,8 @@ async def execute(context: Context, written: JobAttributes) -> Ending:
 
 def failure(refusal: Refused) -> Ending:
     """Return the ending with a text that a bot can show to the person."""
-    return Ending(State.FAILED, Values({"job_refusal": refusal.code}), refusal_text(refusal))
+    said = sentence("job_not_started") if refusal.code == "JOB_NOT_FOUND" else refusal.said
+    return failed(refusal.code, said, {"job_refusal": refusal.code})
 
 
 _STATES = {"pause": JobState.PAUSED, "stop": JobState.STOPPED}
@@ -107,6 +105,7 @@ _STATES = {"pause": JobState.PAUSED, "stop": JobState.STOPPED}
 
 def rehearse(step: RehearsedStep, written: JobAttributes) -> Ending:
     operation, state = written.operation, _STATES.get(written.operation, JobState.RUNNING)
+    language = _language(step)
     user = written.user or f"{step.channel}:{step.person}"
     by = Actor.USER if state is JobState.PAUSED else None
     record = JobRecord(state, dict(written.parameters), paused_by=by, reason=written.reason)
@@ -117,12 +116,12 @@ def rehearse(step: RehearsedStep, written: JobAttributes) -> Ending:
         case "sign_out":
             return completed({"signed_out": True})
         case "statistics":
-            return _counted({one: int(one is state) for one in JobState})
+            return _counted({one: int(one is state) for one in JobState}, language)
         case "list":
-            return completed({"text": list_text([job], more=False), "jobs_listed": 1})
+            return completed({"text": list_text([job], more=False, language=language), "jobs_listed": 1})
         case "log":
-            return _shown(job, NOTHING_TODAY)
-    return _shown(job)
+            return _shown(step, job, in_language(sentence("nothing_done_today"), language))
+    return _shown(step, job)
 
 
 async def _start(context: Context, written: JobAttributes) -> Ending:
@@ -133,32 +132,32 @@ async def _start(context: Context, written: JobAttributes) -> Ending:
     job_id, actor = await job_of(context, written.kind, written.user)
     timezone = written.timezone or str(services.timezone)
     try:
-        return _shown(await services.core.jobs.start(job_id, parameters, timezone, actor))
+        return _shown(context, await services.core.jobs.start(job_id, parameters, timezone, actor))
     except Conflict as refusal:
         job = await unless_done(context, job_id, refusal, JobState.RUNNING)
         if job.record.parameters != parameters:
             raise
-        return _shown(job)
+        return _shown(context, job)
 
 
 async def _change(context: Context, written: JobAttributes) -> Ending:
     """Change the parameters of a job. Empty ones are removed: a placeholder of YAML has no null."""
     job_id, actor = await job_of(context, written.kind, written.user)
     changes = {name: None if value == "" else value for name, value in written.parameters.items()}
-    return _shown(await context.services.core.jobs.change(job_id, changes, actor))
+    return _shown(context, await context.services.core.jobs.change(job_id, changes, actor))
 
 
 async def _pause(context: Context, written: JobAttributes) -> Ending:
     job_id, actor = await job_of(context, written.kind, written.user)
-    return _shown(await context.services.core.jobs.pause(job_id, actor, written.reason))
+    return _shown(context, await context.services.core.jobs.pause(job_id, actor, written.reason))
 
 
 async def _resume(context: Context, written: JobAttributes) -> Ending:
     job_id, actor = await job_of(context, written.kind, written.user)
     try:
-        return _shown(await context.services.core.jobs.resume(job_id, actor))
+        return _shown(context, await context.services.core.jobs.resume(job_id, actor))
     except Conflict as refusal:
-        return _shown(await unless_done(context, job_id, refusal, JobState.RUNNING))
+        return _shown(context, await unless_done(context, job_id, refusal, JobState.RUNNING))
 
 
 async def _signal(context: Context, written: JobAttributes) -> Ending:
@@ -166,22 +165,22 @@ async def _signal(context: Context, written: JobAttributes) -> Ending:
     job_id, actor = await job_of(context, written.kind, written.user)
     jobs = context.services.core.jobs
     await jobs.signal(job_id, written.signal, written.data, signal_id=context.identity, by=actor)
-    return _shown(await jobs.find(job_id))
+    return _shown(context, await jobs.find(job_id))
 
 
 async def _stop(context: Context, written: JobAttributes) -> Ending:
     job_id, actor = await job_of(context, written.kind, written.user)
     try:
-        return _shown(await context.services.core.jobs.stop(job_id, actor))
+        return _shown(context, await context.services.core.jobs.stop(job_id, actor))
     except Conflict as refusal:
         return _shown(
-            await unless_done(context, job_id, refusal, JobState.STOPPING, JobState.STOPPED, JobState.FINISHED)
+            context, await unless_done(context, job_id, refusal, JobState.STOPPING, JobState.STOPPED, JobState.FINISHED)
         )
 
 
 async def _status(context: Context, written: JobAttributes) -> Ending:
     job_id, _ = await job_of(context, written.kind, written.user)
-    return _shown(await context.services.core.jobs.find(job_id))
+    return _shown(context, await context.services.core.jobs.find(job_id))
 
 
 async def _log(context: Context, written: JobAttributes) -> Ending:
@@ -189,24 +188,27 @@ async def _log(context: Context, written: JobAttributes) -> Ending:
     job_id, _ = await job_of(context, written.kind, written.user)
     jobs = context.services.core.jobs
     job = await jobs.find(job_id)
-    return _shown(job, log_text(job, await jobs.log.last(job_id, written.most), jobs.now()))
+    return _shown(
+        context, job, log_text(job, await jobs.log.last(job_id, written.most), jobs.now(), _language(context))
+    )
 
 
 async def _list(context: Context, written: JobAttributes) -> Ending:
     await check_admin(context)
     jobs, more = await jobs_in_state(context, written.state, written.kind, written.most)
-    return completed({"text": list_text(jobs, more), "jobs_listed": len(jobs)})
+    return completed({"text": list_text(jobs, more, _language(context)), "jobs_listed": len(jobs)})
 
 
 async def _statistics(context: Context, written: JobAttributes) -> Ending:
     await check_admin(context)
-    return _counted(await context.services.core.jobs.storage.counts(context.services.tenant))
+    counts = await context.services.core.jobs.storage.counts(context.services.tenant)
+    return _counted(counts, _language(context))
 
 
 async def _sign_in(context: Context, written: JobAttributes) -> Ending:
     """Fails with `sign_in_url` if the person has to sign in first."""
     if address := await sign_in_address(context, written.service):
-        return Ending(State.FAILED, Values({"sign_in_url": address}), sentence("sign_first", service=written.service))
+        return failed("SIGN_IN_NEEDED", sentence("sign_first", service=written.service), {"sign_in_url": address})
     return completed()
 
 
@@ -215,17 +217,22 @@ async def _sign_out(context: Context, written: JobAttributes) -> Ending:
     return completed({"signed_out": await sign_out(context, written.user, written.service)})
 
 
-def _shown(job: StoredJob, text: str = "") -> Ending:
+def _language(on: Context | RehearsedStep) -> str:
+    """Return the language of the person of the event."""
+    return on.step.language(on.event) or LANGUAGES[0]
+
+
+def _shown(on: Context | RehearsedStep, job: StoredJob, text: str = "") -> Ending:
     """Return a job and a text about it, by default its status."""
     record, by = job.record, str(job.record.paused_by or "")
     about = {"job_user": job.id.user, "job_state": str(record.state), "job_paused_by": by, "job_reason": record.reason}
-    found = {**about, "job_result": msgspec.json.decode(record.result), "text": text or status_text(job)}
+    found = {**about, "job_result": msgspec.json.decode(record.result), "text": text or status_text(job, _language(on))}
     return completed(found, from_person=["job_reason", "job_result"])
 
 
-def _counted(counts: Mapping[JobState, int]) -> Ending:
+def _counted(counts: Mapping[JobState, int], language: str) -> Ending:
     numbers = {f"jobs_{state}": count for state, count in counts.items()}
-    return completed({"text": statistics_text(counts), **numbers})
+    return completed({"text": statistics_text(counts, language), **numbers})
 
 
 _OPERATIONS: Mapping[str, Callable[[Context, JobAttributes], Awaitable[Ending]]] = {
@@ -244,59 +251,58 @@ _OPERATIONS: Mapping[str, Callable[[Context, JobAttributes], Awaitable[Ending]]]
 }
 
 
-def status_text(job: StoredJob) -> str:
+def status_text(job: StoredJob, language: str) -> str:
     """Return one job: its state, why, and when it goes on, in the user's time zone."""
     view = view_of(job)
     lines = [
-        f"<b>{escape(view.kind)}</b>: {_state_text(job)}",
+        f"<b>{escape(view.kind)}</b>: {_state_text(job, language)}",
         escape(view.reason or ""),
         *(f"{escape(name)}: {escape(str(value))}" for name, value in sorted(view.parameters.items())),
-        f"Iterations: {view.iterations}",
-        f"Result: {escape(as_text(view.result)[:_LONGEST_RESULT])}" if view.result is not None else "",
-        _at("Next iteration", view.next_run, job),
-        _at("Resumes", view.resumes_at, job),
+        sentence("job_iterations", count=view.iterations),
+        "" if view.result is None else sentence("job_result", result=escape(as_text(view.result)[:_LONGEST_RESULT])),
+        sentence("job_next_iteration", at=_at(view.next_run, job)) if view.next_run else "",
+        sentence("job_resumes", at=_at(view.resumes_at, job)) if view.resumes_at else "",
     ]
-    return "\n".join(line for line in lines if line)
+    return "\n".join(in_language(line, language) for line in lines if line)
 
 
-def refusal_text(refused: Refused) -> str:
-    """Return why an operation is refused."""
-    return NOT_STARTED if refused.code == "JOB_NOT_FOUND" else refused.detail
-
-
-def list_text(jobs: Iterable[StoredJob], more: bool) -> str:
+def list_text(jobs: Iterable[StoredJob], more: bool, language: str) -> str:
     """Return one line for each job, its user first."""
-    lines = [f"<code>{escape(job.id.user)}</code> {escape(job.id.kind)}: {_line_text(job)}" for job in jobs]
-    return "\n".join([*(lines or [NO_JOBS]), *(["…"] if more else [])])
+    lines = [f"<code>{escape(job.id.user)}</code> {escape(job.id.kind)}: {_line_text(job, language)}" for job in jobs]
+    return "\n".join([*(lines or [in_language(sentence("no_such_jobs"), language)]), *(["…"] if more else [])])
 
 
-def statistics_text(counts: Mapping[JobState, int]) -> str:
+def statistics_text(counts: Mapping[JobState, int], language: str) -> str:
     """Return how many jobs have each state."""
-    return "\n".join(f"{state}: {count}" for state, count in counts.items())
+    return "\n".join(f"{_state_word(state, language)}: {count}" for state, count in counts.items())
 
 
-def log_text(job: StoredJob, lines: Sequence[LogLine], now: datetime) -> str:
+def log_text(job: StoredJob, lines: Sequence[LogLine], now: datetime, language: str) -> str:
     """Return what the log has of this day of the user."""
     zone = zone_of(job.record.timezone)
     times = [(line.at.astimezone(zone), line.text) for line in lines]
     found = [f"{at:%H:%M} {escape(text)}" for at, text in times if at.date() == now.astimezone(zone).date()]
-    return "\n".join(found) or NOTHING_TODAY
+    return "\n".join(found) or in_language(sentence("nothing_done_today"), language)
 
 
-def _line_text(job: StoredJob) -> str:
-    return f"{_state_text(job)}{f', {escape(job.record.reason)}' if job.record.reason else ''}"
+def _line_text(job: StoredJob, language: str) -> str:
+    return f"{_state_text(job, language)}{f', {escape(job.record.reason)}' if job.record.reason else ''}"
 
 
-def _state_text(job: StoredJob) -> str:
-    by = job.record.paused_by
-    name = str(by).replace("_", "-")
-    if job.record.state is JobState.PAUSED:
-        return f"paused by {name}"
-    return f"{job.record.state}, paused by {name}" if by else str(job.record.state)
+def _state_text(job: StoredJob, language: str) -> str:
+    """Return the state of a job, and by whom it was paused."""
+    by = in_language(sentence(f"job_paused_by_{job.record.paused_by}"), language) if job.record.paused_by else ""
+    if by and job.record.state is JobState.PAUSED:
+        return by
+    return ", ".join(filter(None, (_state_word(job.record.state, language), by)))
 
 
-def _at(what: str, moment: datetime | None, job: StoredJob) -> str:
-    return f"{what}: {moment.astimezone(zone_of(job.record.timezone)):%d.%m.%Y %H:%M}" if moment else ""
+def _state_word(state: JobState, language: str) -> str:
+    return in_language(sentence(f"job_state_{state}"), language)
+
+
+def _at(moment: datetime, job: StoredJob) -> str:
+    return f"{moment.astimezone(zone_of(job.record.timezone)):%d.%m.%Y %H:%M}"
 
 
 ACTION = ActionType(
@@ -314,7 +320,7 @@ ACTION = ActionType(
         "job_paused_by": "`limit`, `sign_in`, `user` or `admin`, if it is paused",
         "job_reason": "why it does not run",
         "job_result": "what a job that has finished has returned",
-        "job_refusal": "the code of the error, for example `JOB_NOT_FOUND`",
+        "job_refusal": "the same as `code`, for example `JOB_NOT_FOUND`",
         **{f"jobs_{state}": f"`statistics`: how many jobs are {state}" for state in JobState},
         "jobs_listed": "`list`: how many jobs are listed",
         "sign_in_url": "`sign_in`: the address at which the person signs in, for ten minutes and once",

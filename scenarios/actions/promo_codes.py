@@ -15,7 +15,7 @@ from core.errors import Invalid
 from core.model.clock import to_ms
 from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values, completed, failed
+from scenarios.engine import Ending, completed, failed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
@@ -35,7 +35,7 @@ from scenarios.stores.promo import (
     results_of,
     salted_code,
 )
-from scenarios.words import sentence
+from scenarios.words import in_language, sentence
 
 RETURNS = {
     "promo_id": "its number, for `modify_promo`",
@@ -57,10 +57,10 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}\.\d{2}\.\d{4}", re.ASCII)
 
 
 def _end(value: Data, name: str, zone: tzinfo) -> datetime | None:
-    """Return a moment; a day counts to its end."""
+    """Return a moment; a day counts to its last second."""
     ends = conversion.moment(value, name, zone)
     is_day = _DAY.fullmatch(as_text(value).strip()) is not None
-    return ends.astimezone(zone) + timedelta(days=1) if ends and is_day and ends.year < MAXYEAR else ends
+    return ends.astimezone(zone) + timedelta(days=1, seconds=-1) if ends and is_day and ends.year < MAXYEAR else ends
 
 
 End = Annotated[datetime | None, types.DATE, _end]
@@ -176,22 +176,23 @@ class CheckPromoAttributes(Attributes, frozen=True):
 
 async def execute_check_promo(context: Context, written: CheckPromoAttributes) -> Ending:
     promo = await Promos(context.services.core.store, context.services.tenant).find(written.code)
-    return _checked(promo, written, context.services.now(), context.services.timezone)
+    language = context.step.language(context.event)
+    return _checked(promo, written, context.services.now(), context.services.timezone, language)
 
 
 def rehearse_check_promo(step: RehearsedStep, written: CheckPromoAttributes) -> Ending:
     """Any code is valid."""
     name = step.prepared.seen.get("promo_name") or written.promo_name
     sample = Promo(written.code or SAMPLE, str(name), written.user_id, to_ms(step.now), id=NUMBER)
-    return _checked(sample, structs.replace(written, promo_name=""), step.now, step.zone)
+    return _checked(sample, structs.replace(written, promo_name=""), step.now, step.zone, "")
 
 
-def _checked(promo: Promo | None, written: CheckPromoAttributes, now: datetime, zone: tzinfo) -> Ending:
-    fault = (
-        fault_of(promo, written.promo_name, written.user_id, to_ms(now)) if promo else sentence("no_such_promo_code")
-    )
+def _checked(promo: Promo | None, written: CheckPromoAttributes, now: datetime, zone: tzinfo, language: str) -> Ending:
+    missing = "PROMO_NOT_FOUND", sentence("no_such_promo_code")
+    fault = fault_of(promo, written.promo_name, written.user_id, to_ms(now), zone) if promo else missing
     if promo is None or fault:
-        return Ending(State.FAILED, Values({"promo_available": False, "reason": str(fault)}), fault)
+        code, said = fault or missing
+        return failed(code, said, {"promo_available": False, "reason": in_language(said, language or "en")})
     found = results_of(promo, zone)
     results = {**found, "promo_available": True, "promo_data": {**found, "user_id": promo.user_id or None}}
     return completed(results, from_person=["promo_data", *FROM_PERSON])
@@ -199,14 +200,15 @@ def _checked(promo: Promo | None, written: CheckPromoAttributes, now: datetime, 
 
 CHECK_PROMO = ActionType(
     name="check_promo",
-    help="Completes if a promo code is valid for the person now; otherwise it fails, and `error` and `reason` say why."
+    help="Completes if a promo code is valid for the person now; otherwise it fails, `code` is `PROMO_NOT_FOUND`,"
+    " `PROMO_EXPIRED`, `PROMO_NOT_YET_VALID`, `PROMO_OF_OTHER_PERSON` or `PROMO_OF_OTHER_NAME`, and `error` says why."
     " Without `promo_code` the code is the text of the event.",
     attributes=CheckPromoAttributes,
     with_failure=("promo_available", "reason"),
     returns={
         "promo_available": "whether it is valid",
         "promo_data": "all that follows as one mapping, with `user_id`: `{promo_data.promo_name}`",
-        "reason": "why it is not valid",
+        "reason": "the same as `error`",
         **RETURNS,
     },
     execute=execute_check_promo,
@@ -241,7 +243,7 @@ async def execute_modify_promo(context: Context, written: ModifyPromoAttributes)
     promos, number = Promos(context.services.core.store, context.services.tenant), _number(written)
     promo = await promos.with_id(number)
     if promo is None:
-        return failed(sentence("no_promo_id", number=number))
+        return failed("PROMO_NOT_FOUND", sentence("no_promo_id", number=number))
     if await step_results.recall(context) is None:
         promo = await promos.change(promo, written.changed(promo, context.person, context.services.now()))
         await step_results.remember(context, str(number))
@@ -318,7 +320,7 @@ async def execute_promo_management(context: Context, written: PromoManagementAtt
     if written.operation == "details":
         found = await _details(promos, written)
         if not found:
-            return failed(sentence("no_such_promo_code"))
+            return failed("PROMO_NOT_FOUND", sentence("no_such_promo_code"))
     else:
         found = await promos.newest(most + 1, written.matches)
     return _shown(listed(found, context.services.timezone, most) or written.empty_text)

@@ -138,7 +138,7 @@ def rehearse_request_management(step: RehearsedStep, written: RequestManagementA
 
 
 def _missing(written: RequestManagementAttributes) -> Ending:
-    return failed(sentence("no_request", name=written.event_text[:50]))
+    return failed("REQUEST_NOT_FOUND", sentence("no_request", name=written.event_text[:50]))
 
 
 def _found(text: str | None) -> Ending:

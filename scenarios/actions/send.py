@@ -59,7 +59,7 @@ from scenarios.stores.people import People
 from scenarios.telegram import denial
 from scenarios.words import sentence
 
-_NOTHING = failed(sentence("nothing_send_no_text"))
+_NOTHING = failed("NOTHING_TO_SEND", sentence("nothing_send_no_text"))
 
 
 def _delay(value: Data, name: str, zone: tzinfo) -> timedelta | None:

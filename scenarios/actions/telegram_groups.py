@@ -55,7 +55,7 @@ ANSWER_JOIN = ActionType(
 _LINK = re.compile(r"(?:https?://)?(?:t|telegram)\.me/((?:\+|joinchat/)[\w-]+)")
 _MOST_REVOKED = 50
 _SHORTEST_LINK = timedelta(seconds=1)
-_NO_LINK = failed(sentence("no_invite_link_text"))
+_NO_LINK = failed("NO_INVITE_LINK", sentence("no_invite_link_text"))
 
 
 class InviteLinkAttributes(Attributes, frozen=True):

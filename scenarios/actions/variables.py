@@ -67,7 +67,7 @@ async def execute_set(context: Context, written: SetAttributes) -> Ending:
     try:
         changes = changes_of(written.variables, declared, zone, written.seconds)
     except VariableFault as fault:
-        return failed(fault.said)
+        return failed("VALUE_INVALID", fault.said)
     return await change(context, changes)
 
 
@@ -75,7 +75,7 @@ def rehearse_set(step: RehearsedStep, written: SetAttributes) -> Ending:
     try:
         changes = changes_of(written.variables, step.bot.declared, step.zone, written.seconds)
     except VariableFault as fault:
-        return failed(fault.said)
+        return failed("VALUE_INVALID", fault.said)
     return ending_of_changes(changes, step.prepared.seen, {})
 
 
@@ -267,7 +267,7 @@ RESERVE = ActionType(
 
 
 _STATE_LASTS = timedelta(seconds=600)
-_NO_STATE = failed(sentence("no_user_state"))
+_NO_STATE = failed("FIELD_EMPTY", sentence("no_user_state"))
 
 
 class UserAttributes(Attributes, frozen=True):

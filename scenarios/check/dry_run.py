@@ -18,7 +18,20 @@ from scenarios.bot import Bot
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import with_derived
 from scenarios.bot.model import role_refusal
-from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end, failed, handled, skipped
+from scenarios.engine import (
+    ACTION_UNKNOWN,
+    NOT_ALLOWED,
+    Effects,
+    Ending,
+    Path,
+    Run,
+    Step,
+    begin,
+    end,
+    failed,
+    handled,
+    skipped,
+)
 from scenarios.engine.graph import explain
 from scenarios.engine.run import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
@@ -113,7 +126,7 @@ class _DryRun:
         first.
         """
         found = [scenario for name in scenarios if (scenario := self._bot.find(name))]
-        self.run, effects = begin(found)
+        self.run, effects = begin(found, language=str(self.event.get("language") or ""))
         self._note(effects)
         ends = time.monotonic() + seconds
         while self._ready and time.monotonic() < ends:
@@ -136,14 +149,14 @@ class _DryRun:
         """Return the end of an action; None if it waits."""
         kind = self._types.get(step.action.type)
         if kind is None:
-            return failed(sentence("no_action", name=step.action.type))
+            return failed(ACTION_UNKNOWN, sentence("no_action", name=step.action.type))
         action = self._bot.action(step.scenario, step.path[-1], step.action, step.language(self.event))
         settings = kind.section(self._bot.settings)
         prepared = prepare(kind.read(action), settings, step.values, self.event, self._zone)
         self.given[step.path] = prepared.own
         self.warnings += [placed(step.scenario, warning) for warning in prepared.warnings]
         if error := self._obstacle(step, kind):
-            return failed(error)
+            return failed(NOT_ALLOWED, error)
         if reason := unmet(prepared.condition, prepared.seen):
             return replace(skipped(reason), returned=prepared.returned)
         if (ending := self._outcomes.of(step)) is None:

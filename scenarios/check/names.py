@@ -16,7 +16,7 @@ from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.model import SCOPES, split_name
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
 from scenarios.bot.suggestion import did_you_mean, slip_of
-from scenarios.check.visible import CheckedStep, Names, VisibleNames, conditions_of
+from scenarios.check.visible import FAILURE, CheckedStep, Names, VisibleNames, conditions_of
 from scenarios.loader.reading import Problems, Reader
 from scenarios.placeholders import problems as problems_of_text
 from scenarios.placeholders.parser import Mention, mentions, outline
@@ -247,7 +247,7 @@ def report(reader: Reader, node: Scalar, path: str, seen: VisibleNames, known: N
         reader.error(node, UNKNOWN, placed(source, unknown_variable(full_name(path), seen.variables)))
         return
     if starts_in(path, seen.unchained):
-        chain = "failed" if name == "error" else "completed"
+        chain = "failed" if name in FAILURE else "completed"
         message = sentence("only_action_chain_sees", source=source, chain=chain)
         reader.error(node, code, message)
     elif slip_of(name, names):

@@ -30,6 +30,8 @@ ANYTHING = "*"
 _EVENT: Names = frozenset(FIELDS)
 _NOTHING: Names = frozenset()
 _SCOPES: Names = frozenset(SCOPES)
+FAILURE = ("error", "code")
+"""What every action returns if it fails or its outcome is unknown."""
 _REFUSAL = Refused("ANY", "")
 """Shows what an action returns with its failure."""
 
@@ -159,7 +161,7 @@ class Visible:
         if kind is None or kind.other_fields:
             return _NOTHING
         scopes = _SCOPES if self._bot.declared else _NOTHING
-        failing = {*kind.with_failure, *kind.refused(_REFUSAL).returned.results}
+        failing = {*FAILURE, *kind.with_failure, *kind.refused(_REFUSAL).returned.results}
         return frozenset(kind.returns) - failing - scopes
 
     def _given_by(self, action: Action, scenario: Scenario) -> Names:
@@ -172,7 +174,7 @@ class Visible:
             own = _with_seconds({*action.fields} - {"rules"})
         missing = {name for name, field in kind.returns_with.items() if field not in self._own(action)}
         returned = frozenset(name for name in kind.returns if name.isidentifier()) - missing
-        return own | returned | {"error"} | self._left_by(action, scenario)
+        return own | returned | {*FAILURE} | self._left_by(action, scenario)
 
     def _left_by(self, action: Action, scenario: Scenario) -> Names:
         """Return what the scenarios leave that an action splices in; nothing of those that run side by side (C-34)."""

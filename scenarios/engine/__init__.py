@@ -6,7 +6,10 @@ the limits, with a complaint that names it. No Redis, no YAML, no provider, no c
 """
 
 from scenarios.engine.run import (
+    ACTION_FAILED,
+    ACTION_UNKNOWN,
     DEFAULT_LIMITS,
+    NOT_ALLOWED,
     Effects,
     Ending,
     Path,
@@ -17,6 +20,7 @@ from scenarios.engine.run import (
     Values,
     completed,
     failed,
+    refused,
     skipped,
     unknown,
 )
@@ -24,7 +28,10 @@ from scenarios.engine.states import OUTCOMES, Cause, State
 from scenarios.engine.transitions import IllegalMove, begin, end, handled
 
 __all__ = [
+    "ACTION_FAILED",
+    "ACTION_UNKNOWN",
     "DEFAULT_LIMITS",
+    "NOT_ALLOWED",
     "OUTCOMES",
     "Cause",
     "Effects",
@@ -42,6 +49,7 @@ __all__ = [
     "end",
     "failed",
     "handled",
+    "refused",
     "skipped",
     "unknown",
 ]

@@ -11,11 +11,12 @@ paths (C-92). Sorted paths are the order in which an author reads the actions.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.errors import Refused
 from core.model.json_form import JsonObject
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.data import Data
 from scenarios.engine.states import OUTCOMES, Cause, State
-from scenarios.words import Text, sentence, together
+from scenarios.words import Text, placed, sentence, together
 
 Path = tuple[int, ...]
 
@@ -65,8 +66,8 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of an executed action, and its result. `handler`: the scenario that this end starts, if the action has
-    one for it (C-104).
+    """The end of an executed action, and its result. `error`, `code`: why it failed or is unknown.
+    `handler`: the scenario that this end starts, if the action has one for it (C-104).
     """
 
     state: State
@@ -74,6 +75,7 @@ class Ending:
     error: Text = ""
     splice: Splice | None = None
     handler: Scenario | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +140,14 @@ DEFAULT_LIMITS = RunLimits()
 @dataclass(frozen=True, slots=True)
 class Run:
     """All steps by path. `followers`: the steps behind each one, by its path. `unfinished`: the number of steps without
-    an outcome. `limits` hold for the run as a whole.
+    an outcome. `limits` hold for the run as a whole. `language`: that of the person of the event, "" if there is none.
     """
 
     steps: Mapping[Path, Step] = field(default_factory=dict)
     followers: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
     unfinished: int = 0
     limits: RunLimits = DEFAULT_LIMITS
+    language: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -165,14 +168,22 @@ class Effects:
     complaints: tuple[Text, ...] = ()
 
 
+ACTION_FAILED = "ACTION_FAILED"
+"""The code of a failure that has no other."""
+ACTION_UNKNOWN = "ACTION_UNKNOWN"
+"""There is no such action."""
+NOT_ALLOWED = "NOT_ALLOWED"
+"""The person may not run the action, or it is switched off."""
+
+
 def completed(results: Mapping[str, Data] | None = None, from_person: Iterable[str] = ()) -> Ending:
     """Return the action completed with these results. `from_person`: the names of those that a person has written."""
     return Ending(State.COMPLETED, Values(results or {}, from_person=frozenset(from_person)))
 
 
-def failed(error: Text) -> Ending:
-    """Return the action failed; later actions see the error as `{error}`."""
-    return Ending(State.FAILED, error=error)
+def failed(code: str, error: Text, results: Mapping[str, Data] | None = None) -> Ending:
+    """Return the action failed; later actions see why as `{error}` and `{code}`."""
+    return Ending(State.FAILED, Values(results or {}), error, code=code)
 
 
 def skipped(reason: Text) -> Ending:
@@ -180,9 +191,14 @@ def skipped(reason: Text) -> Ending:
     return Ending(State.DROP, error=reason)
 
 
-def unknown(error: Text, results: Mapping[str, Data] | None = None) -> Ending:
-    """Return the ending of an action that may have done what it should; later actions see the error as `{error}`."""
-    return Ending(State.UNKNOWN, Values(results or {}), error)
+def unknown(code: str, error: Text, results: Mapping[str, Data] | None = None) -> Ending:
+    """Return the ending of an action that may have done what it should; later actions see why, as of `failed`."""
+    return Ending(State.UNKNOWN, Values(results or {}), error, code=code)
+
+
+def refused(refusal: Refused, results: Mapping[str, Data] | None = None) -> Ending:
+    """Return the ending of an action that a rule refuses; the error stands behind the code."""
+    return failed(refusal.code, placed(refusal.code, refusal.said), results)
 
 
 ITEM = "item"
@@ -203,7 +219,8 @@ def splice(bot: Bot, step: Step, named: str | Sequence[str], parameters: Paramet
     known = tuple(one for one in found if one is not None)
     given = (dict(parameters),) * len(known) if parameters else ()
     inserted = Splice(known, not isinstance(named, str), given)
-    return Ending(State.FAILED if errors else State.COMPLETED, error=together(errors), splice=inserted)
+    state, code = (State.FAILED, "SCENARIO_UNKNOWN") if errors else (State.COMPLETED, "")
+    return Ending(state, error=together(errors), splice=inserted, code=code)
 
 
 def for_each(
@@ -221,7 +238,7 @@ def for_each(
     """
     scenario = bot.find(name, bot.scenarios.get(step.scenario))
     if scenario is None:
-        return failed(unknown_scenario(bot, name))
+        return failed("SCENARIO_UNKNOWN", unknown_scenario(bot, name))
     given = tuple({**parameters, word: item, "number": n} for n, item in enumerate(items, 1))
     spliced = Splice((scenario,) * len(items), parallel=True, given=given, collect=collect, at_once=at_once)
     return Ending(State.COMPLETED, Values({"count": len(items)}), splice=spliced)

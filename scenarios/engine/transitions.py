@@ -12,9 +12,21 @@ from dataclasses import replace
 
 from scenarios.bot import Action, Scenario
 from scenarios.bot.data import Data
-from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
+from scenarios.engine.run import (
+    ACTION_FAILED,
+    DEFAULT_LIMITS,
+    Effects,
+    Ending,
+    Path,
+    Run,
+    RunLimits,
+    Splice,
+    Step,
+    Values,
+    failed,
+)
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
-from scenarios.words import Text, sentence
+from scenarios.words import Text, in_language, sentence, without_place
 
 _NO_VALUES = Values()
 
@@ -59,13 +71,15 @@ class IllegalMove(Exception):
     """The table of states has no such transition: the caller has ended an action that was not released."""
 
 
-def begin(scenarios: Sequence[Scenario], limits: RunLimits = DEFAULT_LIMITS, at: int = 0) -> tuple[Run, Effects]:
+def begin(
+    scenarios: Sequence[Scenario], limits: RunLimits = DEFAULT_LIMITS, at: int = 0, language: str = ""
+) -> tuple[Run, Effects]:
     """Return a run of these scenarios, side by side. Actions without a chain, and first actions, are released (C-24,
-    C-26).
+    C-26). `language`: that of the person, for `{error}`.
 
     A scenario for which the limit of actions leaves no room is left out, with a complaint.
     """
-    moves = _Moves(Run(limits=limits), at)
+    moves = _Moves(Run(limits=limits, language=language), at)
     for number, scenario in enumerate(scenarios):
         if complaint := too_many(moves.size, (scenario,), limits):
             moves.complaints.append(complaint)
@@ -109,7 +123,9 @@ class _Moves:
         return run, Effects(tuple(sorted(self._released)), tuple(sorted(self._dropped)), tuple(self.complaints))
 
     def end(self, path: Path, ending: Ending) -> None:
-        ending = _with_error(self._guarded(self._steps[path], ending))
+        step = self._steps[path]
+        language = step.language({"language": self._run.language})
+        ending = _with_error(self._guarded(step, ending), language)
         self._move("end", replace(self._steps[path], state=ending.state, ending=ending, ended_at=self._at))
         if ending.splice is not None:
             self._splice(self._steps[path], ending.splice)
@@ -132,7 +148,7 @@ class _Moves:
             return ending
         if complaint := refusal(self._steps, step, ending.splice, self._run.limits):
             self.complaints.append(complaint)
-            return Ending(State.FAILED, error=complaint)
+            return failed("RUN_TOO_LONG", complaint)
         return ending
 
     def _splice(self, step: Step, splice: Splice) -> None:
@@ -311,11 +327,15 @@ def _check_move(verb: str, before: State | None, after: State) -> None:
         raise IllegalMove(f"{verb}: {before} to {after}")
 
 
-def _with_error(ending: Ending) -> Ending:
-    """Return the ending with its `error` for the chain, if the action failed or may have."""
+def _with_error(ending: Ending, language: str) -> Ending:
+    """Return the ending with its `error`, in the language of the person, and its `code` for the chain, if the action
+    failed or may have.
+    """
     if ending.state not in (State.FAILED, State.UNKNOWN):
         return ending
-    return replace(ending, returned=ending.returned.and_then(Values({"error": str(ending.error)})))
+    said = in_language(without_place(ending.error, ending.code), language or "en")
+    told = Values({"error": said, "code": ending.code or ACTION_FAILED}, from_person=frozenset({"error"}))
+    return replace(ending, returned=ending.returned.and_then(told))
 
 
 def _handler_prefix(step: Step) -> Path:

@@ -18,6 +18,7 @@ from core.errors import Invalid
 from core.model.text.characters import folded
 from core.redis.store import Store
 from core.updates.events import person_of
+from scenarios import engine
 from scenarios.actions import ask
 from scenarios.actions.variables import change
 from scenarios.bot.button_data import pressed_message, turn_of
@@ -33,7 +34,7 @@ from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, 
 from scenarios.sending.results import arrived, ended
 from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.questions import AskedBy, Questions
-from scenarios.words import Text, placed, sentence
+from scenarios.words import Text, sentence
 
 INTERRUPTED = sentence("person_has_begun_something")
 
@@ -142,7 +143,7 @@ class QuestionAnswers:
             try:
                 await self._forms.note(context.services.tenant, asked.form, person_of(event), answers, asked.row)
             except Invalid as full:
-                ending = failed(placed(full.code, full.said))
+                ending = engine.refused(full)
         return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
 
     async def _not_arrived(self, stored: StoredRun, context: Context) -> Ending | None:
@@ -161,7 +162,7 @@ class QuestionAnswers:
         asked, by = ask.question_of(context), AskedBy(stored.id, context.step.path)
         attempts = await self._questions.note_attempt(event, event_run, by)
         if attempts >= asked.attempts:
-            ending = failed(sentence("no_right_answer_attempts", attempts=attempts, text=reason))
+            ending = failed("NO_RIGHT_ANSWER", sentence("no_right_answer_attempts", attempts=attempts, text=reason))
             return await self._go_on(stored, context.step, ending, task)
         await ask.repeat(context, f"hint:{event_run}", asked.hint)
         return stored

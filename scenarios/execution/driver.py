@@ -121,7 +121,7 @@ class _Drive:
         """End a step without an answer at its time limit; ask again when a reminder is due."""
         step, now, executor = self.stored.run.steps[path], self._driver.runs.now(), self._driver.executor
         if now >= asking.until:
-            ending = executor.finished(self.stored, step, failed(sentence("no_answer_in_time")))
+            ending = executor.finished(self.stored, step, failed("NO_ANSWER", sentence("no_answer_in_time")))
             self.stored = await self._driver.runs.record(self.stored, path, ending)
             return
         is_due = bool(asking.remind) and now >= asking.remind

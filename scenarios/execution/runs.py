@@ -97,6 +97,7 @@ class RunEntry(Struct, frozen=True, array_like=True):
     said: Sentence | None = None
     collect: tuple[str, ...] | None = None
     at_once: int = 0
+    code: str = ""
 
 
 def encode_entry(path: Path, ending: Ending, at: int) -> str:
@@ -104,7 +105,7 @@ def encode_entry(path: Path, ending: Ending, at: int) -> str:
     content = _encoded(path, ending, at)
     if len(content) > LARGEST_ENTRY:
         error = sentence("action_returned_bytes", size=len(content), most=LARGEST_ENTRY)
-        content = _encoded(path, Ending(State.FAILED, error=error), at)
+        content = _encoded(path, Ending(State.FAILED, error=error, code="RESULT_TOO_LARGE"), at)
     return content.decode()
 
 
@@ -116,7 +117,7 @@ def _encoded(path: Path, ending: Ending, at: int) -> bytes:
     said = ending.error if isinstance(ending.error, Sentence) else None
     parallel, given = (splice.parallel, splice.given) if splice else (False, ())
     waits = (splice.collect, splice.at_once) if splice else (None, 0)
-    entry = RunEntry(path, ending.state, at, *values, names, parallel, given, said, *waits)
+    entry = RunEntry(path, ending.state, at, *values, names, parallel, given, said, *waits, ending.code)
     return msgspec.json.encode(entry, enc_hook=str)
 
 
@@ -130,12 +131,16 @@ def apply(run: Run, entry: RunEntry, bot: Bot) -> tuple[Run, Effects]:
     return end(run, entry.path, ending, entry.at)
 
 
-def replay(names: Iterable[str], began: int, entries: Iterable[RunEntry], bot: Bot) -> Run:
+def replay(names: Iterable[str], began: int, entries: Iterable[RunEntry], bot: Bot, event: Event) -> Run:
     """Return the run that scenarios and endings have made."""
-    run, _ = begin(found(names, bot), at=began)
+    run, _ = begin(found(names, bot), at=began, language=_language(event))
     for entry in entries:
         run, _ = apply(run, entry, bot)
     return run
+
+
+def _language(event: Event) -> str:
+    return str(event.get("language") or "")
 
 
 def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
@@ -147,7 +152,7 @@ def _ending(entry: RunEntry, bot: Bot) -> Ending:
     returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
     named = None if entry.scenarios is None else tuple(found(entry.scenarios, bot))
     splice = None if named is None else Splice(named, entry.parallel, entry.given, entry.collect, entry.at_once)
-    return Ending(entry.state, returned, entry.said or entry.error, splice)
+    return Ending(entry.state, returned, entry.said or entry.error, splice, code=entry.code)
 
 
 class RunGone(Exception):
@@ -209,9 +214,10 @@ class Runs:
         if len(reply) > 1:
             return await self._read(run, dict(zip(reply[::2], reply[1::2], strict=True)))
         began = int(reply[0])
-        engine_run, effects = engine.begin(found(scenarios, version.bot), at=began)
+        derived = with_derived(event)
+        engine_run, effects = engine.begin(found(scenarios, version.bot), at=began, language=_language(derived))
         _report(run, effects)
-        return StoredRun(run, task, self._tenant, with_derived(event), version, scenarios, began, engine_run, 0)
+        return StoredRun(run, task, self._tenant, derived, version, scenarios, began, engine_run, 0)
 
     async def load(self, run: str) -> StoredRun:
         """Return the run as it is now. Raises RunGone."""
@@ -226,16 +232,16 @@ class Runs:
             raise RunGone(f"the run {run} or its version of the bot is not stored any more")
         ended = [decode_entry(fields[str(number)]) for number in range(int(fields["entries"]))]
         scenarios = msgspec.json.decode(fields["scenarios"], type=tuple[str, ...])
-        began = int(fields["began"])
+        began, event = int(fields["began"]), with_derived(msgspec.json.decode(fields["event"], type=JsonObject))
         return StoredRun(
             run,
             fields["task"],
             fields["tenant"],
-            with_derived(msgspec.json.decode(fields["event"], type=JsonObject)),
+            event,
             version,
             scenarios,
             began,
-            replay(scenarios, began, ended, version.bot),
+            replay(scenarios, began, ended, version.bot, event),
             len(ended),
             _waits(fields),
             int(fields["ended"]) if "ended" in fields else None,

@@ -21,7 +21,7 @@ from core.model.clock import Backoff
 from core.queue import Attempt, NewTask, QueueClient, Result, Tube
 from providers.models import AiError
 from scenarios.context import Asking, Context, ScenarioServices, Waiting
-from scenarios.engine import Ending, Path, Run, State, Step, failed, skipped
+from scenarios.engine import ACTION_UNKNOWN, NOT_ALLOWED, Ending, Path, Run, State, Step, failed, skipped
 from scenarios.execution.parking import Parking
 from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
 from scenarios.execution.secrets import Secrets
@@ -66,11 +66,11 @@ class StepExecutor:
         """Run a step; return its end, or what it waits for. Raises StoreError."""
         kind = self._types.get(step.action.type)
         if kind is None or kind.execute is None:
-            return failed(sentence("no_action", name=step.action.type))
+            return failed(ACTION_UNKNOWN, sentence("no_action", name=step.action.type))
         context = self.context(stored, step)
         try:
             if reason := await self._obstacle(context):
-                return self.finished(stored, step, _refused(stored, context, failed(reason)))
+                return self.finished(stored, step, _refused(stored, context, failed(NOT_ALLOWED, reason)))
             if reason := unmet(context.prepared.condition, context.prepared.seen):
                 return self.finished(stored, step, skipped(reason))
             found = await kind.execute(context, kind.converted(context.prepared, context.services.timezone))
@@ -138,9 +138,9 @@ def _failure(context: Context, error: Exception) -> Ending:
     place = context.step.action.place
     if isinstance(error, AiError):
         log.warning("%s, line %d, run %s: %s: %s", place.file, place.line, context.run, error.code, error)
-        return failed(placed(error.code, error.said))
+        return failed(error.code, placed(error.code, error.said))
     log.error("%s, line %d, run %s: the action raised", place.file, place.line, context.run, exc_info=error)
-    return failed(f"{type(error).__name__}: {error}")
+    return failed("ACTION_RAISED", f"{type(error).__name__}: {error}")
 
 
 CONCURRENCY = 10

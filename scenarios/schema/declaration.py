@@ -8,14 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Refused
+from scenarios import engine
 from scenarios.bot import Action
 from scenarios.bot.data import Data
-from scenarios.engine import Ending, failed
+from scenarios.engine import Ending
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import types
 from scenarios.schema.attributes import Attributes, Field, converted, fields_of
 from scenarios.schema.conditions import CONDITION
-from scenarios.words import placed
 
 Execute = Callable[..., Awaitable[Any]]
 """Executes an action: gets a `scenarios.context.Context` and its attributes, returns an `Ending`, a `Waiting` or an
@@ -120,7 +120,7 @@ class ActionType(Struct, frozen=True):
         """Return how the action ends if something is refused."""
         if self.failure:
             return self.failure(refusal)
-        return failed(placed(refusal.code, refusal.said))
+        return engine.refused(refusal)
 
 
 COMMON_FIELDS = (
@@ -146,7 +146,7 @@ COMMON_FIELDS = (
     Field(
         "on_failure",
         types.ACTIONS,
-        "The actions that run if this one fails or its outcome is unknown; they see `{error}`.",
+        "The actions that run if this one fails or its outcome is unknown; they see `{error}` and `{code}`.",
     ),
     Field(
         "otherwise",

@@ -162,7 +162,9 @@ def ending(prepared: Prepared, rules: Rules, is_member: IsMember) -> Ending:
     """Return what becomes of the action: the verdict, and its other fields as results."""
     verdict = validate(rules, prepared.seen, is_member)
     fields = {name: value for name, value in prepared.own.items() if name != "rules"}
-    return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
+    return Ending(
+        verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error, code="NOT_VALID"
+    )
 
 
 def validate(rules: Rules, values: Mapping[str, Data], is_member: IsMember) -> ValidationResult:

@@ -4,9 +4,11 @@ from datetime import datetime, timedelta, tzinfo
 
 from core.errors import Forbidden, Refused
 from core.model.people import User
+from scenarios import engine
+from scenarios.bot.data import Data
 from scenarios.context import Context
-from scenarios.engine import Ending, State, Values
-from scenarios.words import LANGUAGES, placed, sentence
+from scenarios.engine import Ending
+from scenarios.words import LANGUAGES, sentence
 
 _UNITS = {"ru": ("сек", "мин", "ч", "дн"), "en": ("s", "min", "h", "d")}
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -51,8 +53,8 @@ async def required_person(context: Context) -> User:
 
 
 def refused(refusal: Refused) -> Ending:
-    """Return the end of an action that a rule refuses: `code` says which, for a `branch`."""
+    """Return the end of an action that a rule refuses, with how long to wait."""
     after = refusal.retry_after
-    told = {"code": refusal.code, "wait": -(-after // timedelta(minutes=1)) if after else 0}
+    told: dict[str, Data] = {"wait": -(-after // timedelta(minutes=1)) if after else 0}
     told |= {f"wait_{language}": duration(after, language) if after else "" for language in LANGUAGES}
-    return Ending(State.FAILED, Values(told), placed(refusal.code, refusal.said))
+    return engine.refused(refusal, told)

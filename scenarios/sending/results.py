@@ -10,8 +10,8 @@ from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
 from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State, Values, completed, unknown
-from scenarios.words import Text, placed, sentence
+from scenarios.engine import Ending, State, Values, completed, failed, unknown
+from scenarios.words import placed, sentence, together
 
 
 def stored(key: HistoryKey, people: int) -> Ending:
@@ -30,7 +30,7 @@ async def ended(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Ending 
     try:
         history = await deliveries.read(key, tenant)
     except NotFound:
-        return unknown(sentence("delivery_not_stored_any"))
+        return unknown("HISTORY_NOT_FOUND", sentence("delivery_not_stored_any"))
     return ending_of(history) if history.finished_at else None
 
 
@@ -76,8 +76,12 @@ def ending_of(history: History) -> Ending:
     if results["reached"]:
         return completed(results)
     if any(outcome.status is Status.UNKNOWN for outcome in _outcomes(history)):
-        return unknown(sentence("unknown_whether_message_was"), results)
-    return Ending(State.FAILED, Values(results), _reason(history))
+        return unknown("OUTCOME_UNKNOWN", sentence("unknown_whether_message_was"), results)
+    causes = list(dict.fromkeys(outcome.reason or str(outcome.status) for outcome in _outcomes(history)))
+    causes = causes or [str(history.verdict)]
+    why = together([sentence(f"not_sent_{cause}") for cause in causes])
+    code = causes[0].upper() if len(causes) == 1 else "MESSAGE_NOT_SENT"
+    return failed(code, sentence("message_was_not_sent", why=why), results)
 
 
 def _message_id(history: History) -> dict[str, Data]:
@@ -94,11 +98,6 @@ def _message(reference: str) -> dict[str, Data]:
     """
     last = reference.rpartition(",")[2]
     return {"last_message_id": int(last) if last.isascii() and last.isdigit() else last}
-
-
-def _reason(history: History) -> Text:
-    reasons = dict.fromkeys(outcome.reason or str(outcome.status) for outcome in _outcomes(history))
-    return sentence("message_was_not_sent", why=", ".join(reasons) or history.verdict)
 
 
 def _outcomes(history: History) -> list[OutcomeRecord]:

@@ -61,15 +61,18 @@ class Promo(Struct, frozen=True, omit_defaults=True):
         return (self.starts, self.ends) == tuple(map(to_ms, ALWAYS))
 
 
-def fault_of(promo: Promo, name: str, user_id: str, now: int) -> Text:
-    """Return why this person cannot use a code now; empty if it can. `name`: that of the wanted promo, "" for any."""
+def fault_of(promo: Promo, name: str, user_id: str, now: int, zone: tzinfo) -> tuple[str, Text] | None:
+    """Return the code and the words of why this person cannot use a promo now; None if it can. `name`: that of the
+    wanted promo, "" for any.
+    """
     if name and promo.name != name:
-        return f"the code is not of {name}"
+        return "PROMO_OF_OTHER_NAME", sentence("promo_of_other_name", name=name)
     if promo.user_id and promo.user_id != user_id:
-        return "the code belongs to another person"
+        return "PROMO_OF_OTHER_PERSON", sentence("promo_of_other_person")
     if now < promo.starts:
-        return f"the code is valid from {from_ms(promo.starts).isoformat()}"
-    return "the code has expired" if promo.ends and now >= promo.ends else ""
+        starts = from_ms(promo.starts).astimezone(zone)
+        return "PROMO_NOT_YET_VALID", sentence("promo_not_yet_valid", at=f"{starts:%d.%m.%Y %H:%M}")
+    return ("PROMO_EXPIRED", sentence("promo_expired")) if promo.ends and now >= promo.ends else None
 
 
 def new_code(length: int, alphabet: str) -> str:
@@ -102,7 +105,7 @@ class Promos:
             "store_promo", self._shard, self._tenant, promo.step, code, record, promo.ends, *limits
         )
         if reply[0] == "full":
-            raise Conflict("TOO_MANY_PROMOS", f"there are {MOST} promo codes already")
+            raise Conflict("TOO_MANY_PROMOS", sentence("too_many_promos", most=MOST))
         stored = msgspec.json.decode(reply[1], type=Promo)
         if stored.step != promo.step and (stored.name, stored.user_id) != (promo.name, promo.user_id):
             raise Conflict("PROMO_TAKEN", sentence("code_belongs_another_promo", name=stored.code))
@@ -119,7 +122,7 @@ class Promos:
         if reply[0] == "taken":
             raise Conflict("PROMO_TAKEN", sentence("code_belongs_another_promo", name=changed.code))
         if reply[0] == "changed":
-            raise Conflict("PROMO_CHANGED", "the promo has been changed by another action at the same moment")
+            raise Conflict("PROMO_CHANGED", sentence("promo_changed"))
         return msgspec.json.decode(reply[1], type=Promo)
 
     async def with_id(self, number: int) -> Promo | None:

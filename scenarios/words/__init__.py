@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
-from core.sentence import LANGUAGES, Sentence, SentenceError, Text, add_list, in_language, placed, sentence
+from core.sentence import (
+    LANGUAGES,
+    Sentence,
+    SentenceError,
+    Text,
+    add_list,
+    in_language,
+    placed,
+    sentence,
+    without_place,
+)
 
 __all__ = [
     "LANGUAGES",
@@ -17,6 +27,7 @@ __all__ = [
     "sentence",
     "together",
     "translations",
+    "without_place",
 ]
 
 add_list(Path(__file__).with_name("sentences.json"))

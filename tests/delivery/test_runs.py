@@ -91,7 +91,7 @@ async def test_runs_are_listed_shown_and_dropped(api: Api, folder: Path) -> None
     reason = {"Ada-Reason": "it hangs"}
     assert (await api.call("POST", f"/v1/runs/{run.id}:drop", headers=reason)).json["state"] == "dropped"
     assert (await api.call("POST", f"/v1/runs/{run.id}:drop")).code == "RUN_OVER"
-    late = await runs.record(run, run.run.in_order[1].path, failed("too late"))
+    late = await runs.record(run, run.run.in_order[1].path, failed("LATE", "too late"))
     assert late.is_dropped
     assert not late.run.in_order[1].is_over
     log = (await api.call("GET", "/v1/actions")).json["actions"]

@@ -120,12 +120,12 @@ nobody answers, another person does something else:
       as: 8
     - bot: Your name?
     - wait: 3h
-    - bot: [Your name?, Your name?, Your name?, Your name?, there was no answer in time, there was no answer in time]
+    - bot: [Your name?, Your name?, Your name?, Your name?, ответа вовремя не было, ответа вовремя не было]
 a provider fails:
   fail: [ask]
   steps:
     - user: /start
-    - bot: its outcome is set to failed
+    - bot: "исход задан: ошибка"
     - user: /all
     - bot: {text: To all, to: {group: A}, channels: [sms]}
 people who fulfil a condition get a message:
@@ -144,13 +144,13 @@ a person has several rows of a form:
     - user: /wash new
     - bot: Slot?
     - user: "10:00"
-    - bot: {contains: NO_ROW}
+    - bot: {contains: нет строки}
     - form: {wash: [{row: /wash new, slot: "10:00", paid: no}]}
 a day and a time are chosen by buttons:
   at: 2026-12-01 09:00
   steps:
     - user: /over
-    - bot: {contains: all these days or times are over}
+    - bot: {contains: все эти дни или времена уже прошли}
     - user: /when
     - bot:
         text: Day?
@@ -178,7 +178,7 @@ times of today and days that are over are not offered, and no answer:
     - {press: Sun 06.12, bot: {text: Next?, buttons: [Mon 07.12, Tue 08.12]}}
     - {press: Tue 08.12, bot: 2026-12-08}
     - wait: 3h
-    - {user: /today, bot: {contains: all these days or times are over}}
+    - {user: /today, bot: {contains: все эти дни или времена уже прошли}}
 people send photos and contacts, reply in a group, write in another channel and press an old button:
   steps:
     - {user: /desk, bot: A photo?}
@@ -207,9 +207,9 @@ one place is given once:
     - user: /book
     - bot: Booked
     - {user: /book, as: 8}
-    - bot: "PROMO_TAKEN: the code WASH-10 belongs to another promo"
+    - bot: код WASH-10 принадлежит другой акции
     - {user: /back, as: 8}
-    - bot: {contains: belongs to another person}
+    - bot: {contains: другому человеку}
     - user: /back
     - bot: "Free: FREE-1"
     - {user: /book, as: 8}
@@ -233,9 +233,9 @@ what is for nobody goes to nobody, and what has no time is not sent now:
   steps:
     - user: /boss
     - bot:
-        - contains: "FIELD_EMPTY: `to`"
-        - contains: "FIELD_EMPTY: `delay`"
-        - contains: "FIELD_EMPTY: `deliver_at`"
+        - contains: "Поле `to` пусто"
+        - contains: "Поле `delay` пусто"
+        - contains: "Поле `deliver_at` пусто"
 what was sent with `to` is in the chat of whoever got it:
   steps:
     - user: /team

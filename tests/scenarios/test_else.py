@@ -32,7 +32,7 @@ def bot(tmp_path: Path) -> BotFolder:
 
 
 def texts(bot: BotFolder, text: str, fail: tuple[str, ...] = (), unclear: tuple[str, ...] = ()) -> list[str]:
-    result = dry_run(load(bot.folder).bot, {"user_id": 1, "event_text": text}, fail, unclear)
+    result = dry_run(load(bot.folder).bot, {"user_id": 1, "event_text": text, "language_code": "en"}, fail, unclear)
     return [row.send.text for row in result.rows if row.send]
 
 

@@ -67,7 +67,7 @@ TESTS = """
 it sleeps, waits for a signal and ends:
   jobs: {expense: {rate: 90}}
   steps:
-    - {user: /pay 20, bot: {contains: "expense: running"}}
+    - {user: /pay 20, bot: {contains: "expense: работает"}}
     - wait: 3d
     - user: /yes
     - wait: 59m
@@ -77,7 +77,7 @@ it sleeps, waits for a signal and ends:
 nobody answers:
   steps:
     - jobs: {expense: {rate: 1}}
-    - {user: /pay 20, bot: {contains: "expense: running"}}
+    - {user: /pay 20, bot: {contains: "expense: работает"}}
     - wait: 8d
     - bot: {contains: nobody has answered}
 it looks again each period, until there is something:
@@ -97,7 +97,7 @@ def test_a_test_plays_the_iterations_of_jobs(tmp_path: Path) -> None:
 
 
 def test_a_step_without_an_answer_of_the_test_is_really_called(tmp_path: Path) -> None:
-    tests = "t: {steps: [{user: /pay 20}, {bot: {contains: 'expense: running'}}, {wait: 10d}]}"
+    tests = "t: {steps: [{user: /pay 20}, {bot: {contains: 'expense: работает'}}, {wait: 10d}]}"
     (problem,) = problems(tmp_path, tests)
     assert "ConnectionError" in problem
 

@@ -20,7 +20,7 @@ from scenarios.words import in_language, together, translations
 from tests.support.paths import ROOT
 
 LISTS = ("core/sentences.json", "core/texts.json", "scenarios/words/sentences.json")
-ROOMS = ("core", "couriers", "delivery", "jobs", "scenarios")
+ROOMS = ("core", "couriers", "delivery", "jobs", "providers", "scenarios")
 
 
 def listed(path: str) -> dict[str, list[str]]:
@@ -66,7 +66,8 @@ def test_each_sentence_is_made_with_its_parameters_and_none_is_left_over() -> No
     named = {found for path in sources for found in re.findall(r"[\"'](\w+)(?=[\"'])", path.read_text())}
     for path in (ROOT / "scenarios/teacher/texts").glob("*.yaml"):
         named |= set(re.findall(r"\{text\.(\w+)\}", path.read_text()))
-    begun = {found for path in sources for found in re.findall(r"""say\(f["'](\w+_)\{""", path.read_text())}
+    pattern = re.compile(r"""(?:say|sentence)\(f["'](\w+_)\{""")
+    begun = {found for path in sources for found in pattern.findall(path.read_text())}
     left_over = {code for code in texts.keys() - named if not code.startswith(tuple(begun))}
     assert left_over <= {"cyrillic", "greek", "latin"}
 
@@ -147,11 +148,15 @@ def test_a_sentence_has_a_text_in_each_language(
 def test_a_run_keeps_the_sentence_of_an_error_and_its_english_text(error: Text) -> None:
     action = Action("send", {}, Place("a.yaml"))
     scenario = Scenario("a.b", "b", (action,), Place("a.yaml"))
-    entry = runs.decode_entry(runs.encode_entry((0, 0), failed(error), 1))
-    run = runs.replay(["a.b"], 0, [entry], Bot({"a.b": scenario}))
+    entry = runs.decode_entry(runs.encode_entry((0, 0), failed("WRONG", error), 1))
+    run = runs.replay(["a.b"], 0, [entry], Bot({"a.b": scenario}), {})
     ending = run.steps[0, 0].ending
     assert ending is not None
-    assert (ending.error, entry.error, ending.returned.results) == (error, str(error), {"error": str(error)})
+    assert (ending.error, entry.error, ending.returned.results) == (
+        error,
+        str(error),
+        {"error": str(error), "code": "WRONG"},
+    )
 
 
 def test_what_another_program_has_said_stays_as_it_is() -> None:

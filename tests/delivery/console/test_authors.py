@@ -169,7 +169,7 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.sees("Welcome")
     await person.sees("under way")
     assert await person.browser.run(f"Boolean(document.querySelector('a[href=\"#/message/{delivery}\"]'))")
-    await runs.record(run, run.run.in_order[1].path, failed("the store is closed"))
+    await runs.record(run, run.run.in_order[1].path, failed("LATE", "the store is closed"))
     await person.sees("the store is closed")
     await person.sees("action 2 ended as failed; the chain is completed")
     assert await person.browser.run("document.querySelectorAll('.box.bad').length") == 1

@@ -84,7 +84,7 @@ def test_the_example_of_the_dialect_sends_one_of_its_two_messages(validated: str
 def test_what_the_first_action_returned_is_visible_in_the_third() -> None:
     steps = scenario("s", action("a"), action("b", chain="any"), action("c", chain="any"))
     run = play([steps], by_type(a=ending("completed", one=1, both="a"), b=ending("failed", both="b")))
-    assert run.steps[(0, 2)].values.results == {"one": 1, "both": "b", "error": "went wrong"}
+    assert run.steps[(0, 2)].values.results == {"one": 1, "both": "b", "error": "went wrong", "code": "ACTION_FAILED"}
 
 
 def test_a_dropped_action_passes_on_what_came_before_it() -> None:
@@ -162,7 +162,7 @@ def test_after_a_scenario_action_that_failed_the_other_actions_still_run() -> No
     steps = [action("scenario"), action("after", chain="failed"), action("free"), action("end", chain="any")]
     run = play([scenario("s", *steps)], by_type(scenario=Ending(State.FAILED, error="there is no scenario 'nowhere'")))
     assert outcomes(run) == {"scenario": "failed", "after": "completed", "free": "completed", "end": "completed"}
-    assert run.steps[(0, 1)].values.results == {"error": "there is no scenario 'nowhere'"}
+    assert run.steps[(0, 1)].values.results == {"error": "there is no scenario 'nowhere'", "code": "SCENARIO_UNKNOWN"}
 
 
 def test_branches_that_exist_run_although_another_one_is_unknown() -> None:

@@ -78,7 +78,7 @@ def ended_steps(run: Run) -> list[Expected]:
 
 
 def without_error(results: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in results.items() if name != "error"}
+    return {name: value for name, value in results.items() if name not in ("error", "code")}
 
 
 @settings(SETTINGS)

@@ -125,7 +125,7 @@ async def test_at_most_ten_slow_actions_run_at_once_in_a_process(installation: I
 
 async def test_a_slow_action_that_fails_is_followed_by_its_failed_branch(installation: Installation) -> None:
     async def execute(context: Context, attributes: Attributes) -> Ending:
-        return failed("no voice")
+        return failed("LATE", "no voice")
 
     installation.types["slow"] = ActionType("slow", "", execute=execute, tube="test.slow")
     installation.actions("""

@@ -93,7 +93,7 @@ async def test_a_missing_need_switches_off_what_depends_on_it_and_the_rest_runs(
     async with platform_of(services, WEATHER) as platform:
         ending = await ending_of(platform, "forecast", stack)
         assert platform.types["send"] is actions().types["send"]
-    assert ending == failed("the action forecast is off: it needs weather, which is off")
+    assert ending == failed("ACTION_OFF", "the action forecast is off: it needs weather, which is off")
     assert "weather is off: it needs cache, which is not there" in caplog.text
 
 
@@ -109,7 +109,7 @@ async def test_a_plugin_that_does_not_start_switches_off_its_actions_and_not_the
 async def test_without_a_token_of_telegram_only_its_actions_are_off(services: ScenarioServices, stack: Stack) -> None:
     async with platform_of(services, WEATHER, CACHE) as platform:
         ending = await ending_of(platform, "restrict", stack)
-    assert ending == failed("the action restrict is off: it needs telegram, which is not there")
+    assert ending == failed("ACTION_OFF", "the action restrict is off: it needs telegram, which is not there")
     assert {"restrict", "invite_link", "remove"} <= platform.off.keys()
     assert "send" not in platform.off
 
