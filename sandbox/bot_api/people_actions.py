@@ -48,7 +48,7 @@ class PeopleActions:
         `forward_origin`.
         """
         if reply_to:
-            more["reply_to_message"] = self._chat(chat or user).messages[reply_to]
+            more["reply_to_message"] = self._message(chat or user, reply_to)
         about = {"file_id": self._bot.store_file(file), "file_unique_id": token_hex(8), "file_size": len(file.content)}
         if kind == "photo":
             small = {"file_id": self._bot.store_file(file), "file_unique_id": token_hex(8), "file_size": 1}
@@ -79,9 +79,7 @@ class PeopleActions:
         return query.id
 
     def reply(self, user: int, message_id: int, text: str, chat: int | None = None) -> int:
-        original = self._chat(chat or user).messages.get(message_id)
-        if original is None:
-            raise LookupError(f"there is no message {message_id}")
+        original = self._message(chat or user, message_id)
         topic: Json = {name: original[name] for name in ("message_thread_id", "is_topic_message") if name in original}
         return self._send(user, {"text": text, "reply_to_message": original, **topic}, chat)
 
@@ -120,9 +118,7 @@ class PeopleActions:
 
     def press(self, user: int, message_id: int, button: str, chat: int | None = None) -> str:
         """Press the inline button with this callback data or text; return the id of the callback query."""
-        message = self._chat(chat or user).messages.get(message_id)
-        if message is None:
-            raise LookupError(f"there is no message {message_id}")
+        message = self._message(chat or user, message_id)
         query = self._bot.new_query(user)
         content = {
             "id": query.id,
@@ -133,6 +129,11 @@ class PeopleActions:
         }
         self._add_update("callback_query", content)
         return query.id
+
+    def _message(self, chat: int, message_id: int) -> Json:
+        if message_id not in self._chat(chat).messages:
+            raise LookupError(f"there is no message {message_id}")
+        return self._chat(chat).messages[message_id]
 
     def _add_update(self, kind: str, content: Json) -> None:
         self._bot.updates.add(kind, content)

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from sandbox.bot_api import BotApiServer
+from sandbox.bot_api.messages.files import KINDS
 from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.web.chat_fields import (
     HIGHEST_USER,
@@ -12,7 +13,7 @@ from sandbox.web.chat_fields import (
     read_user,
     require_group,
 )
-from sandbox.web.input import Fields, read_body
+from sandbox.web.input import Fields, read_body, read_form
 from sandbox.web.shown_file import file_response, media_type_of
 
 
@@ -34,6 +35,7 @@ class BotRoutes:
             web.get("/chat/telegram-bot", self._show),
             web.get("/telegram-bot/files/{attachment}", self._file),
             web.post("/write/telegram-bot", self._write),
+            web.post("/file/telegram-bot", self._send_file),
             web.post("/edit/telegram-bot", self._edit),
             web.post("/press/telegram-bot", self._press),
             web.post("/inline/telegram-bot", self._ask_inline),
@@ -72,6 +74,18 @@ class BotRoutes:
             found(people.reply, user, quoted, text, chat) if quoted else found(people.write, user, text, chat, topic)
         )
         return web.json_response({"message": message})
+
+    async def _send_file(self, request: web.Request) -> web.Response:
+        fields, file = await read_form(request)
+        user, chat, text = read_user(fields), read_group(fields), optional_text(fields, "text")
+        usual = "photo" if file.content_type in ("image/jpeg", "image/png") else "document"
+        kind = fields.choice("kind", dict.fromkeys(KINDS)) if "kind" in fields else usual
+        people, quoted = self._people_of(fields), fields.integer("reply_to", 1, 2**31) or 0
+        fields.check()
+        caption = {"caption": text} if text else {}
+        return web.json_response(
+            {"message": found(people.send_file, user, kind, file, chat, reply_to=quoted, **caption)}
+        )
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from sandbox.bot_api.state.parameters import Upload
 from sandbox.events import ANY, Fault, Rule
 from sandbox.faults import FAULTS
 from sandbox.web.problems import FieldError, Problem, validation_failed
@@ -14,6 +15,8 @@ from sandbox.web.problems import FieldError, Problem, validation_failed
 MAX_INTEGER = 2**31 - 1
 MAX_MESSAGES = 10_000
 MAX_WAIT = 30
+MOST_BYTES = 21 * 2**20
+"""Of a form: a file of 20 MB, as bots may read, with its fields."""
 _WHOLE_NUMBER = re.compile(r"-?\d{1,16}", re.ASCII)
 
 
@@ -74,6 +77,17 @@ async def read_body(request: web.Request) -> Fields:
     if not isinstance(value, dict):
         raise Problem(422, "VALIDATION_FAILED", "the body is not a JSON object")
     return Fields(value)
+
+
+async def read_form(request: web.Request) -> tuple[Fields, Upload]:
+    """Read a form with a `file`, as `curl -F` sends it. Raises Problem."""
+    values = dict(await request.clone(client_max_size=MOST_BYTES).post())
+    file = values.pop("file", None)
+    fields = Fields(values)
+    if isinstance(file, web.FileField):
+        return fields, Upload(file.filename, file.content_type, file.file.read())
+    fields.add_error("file", "missing", "must be a file of a form")
+    return fields, Upload("", "", b"")
 
 
 def normalized_address(channel: str, address: str) -> str:

@@ -125,7 +125,7 @@ def _unclear(code: str, choices: Sequence[Choice], title: str = "") -> Ending:
 
 async def _of_others(context: Context, user: User, text: str, begun: Ending) -> Ending:
     """Return the end of a message that names no addressee of its author; NOT_OWNER if it names that of others."""
-    if begun.returned.results["code"] == "ADDRESSEE_SEVERAL":
+    if begun.code == "ADDRESSEE_SEVERAL":
         return begun
     own = await _choices(context, user, AddresseeSelection())
     everything = recognise(text, await Addressees(context.services.core.directory, context.services.tenant).of(None))

@@ -91,7 +91,8 @@ class SendAttributes(MessageAttributes, frozen=True):
     inline: Annotated[
         Inline,
         Seen(
-            "Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.",
+            "Buttons below the message: a text, `{text: scenario}`, `{text: scenario?value}` or `{text: address}`. Wins"
+            " over `reply`.",
             may_be_empty=True,
         ),
     ] = ()

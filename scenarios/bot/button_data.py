@@ -1,5 +1,5 @@
-"""The data of buttons that Ada makes: the text in a normal form (C-07), the scenario to which one leads (C-08), or the
-page that it shows (C-102). Pure.
+"""The data of buttons that Ada makes: the text in a normal form (C-07), the scenario to which one leads (C-08), with a
+value for it, or the page that it shows (C-102). Pure.
 
 Under page 2 of 3 of a long list the buttons `‹ Page 1 of 3` and `Page 3 of 3 ›` each show the page to which they lead.
 They are in words, because where there are no buttons each is a line with a number.
@@ -58,6 +58,9 @@ def normalise(text: str) -> str:
 JUMP = ":"
 """Callback data that begins so names a scenario; no trigger is needed."""
 
+VALUE = "?"
+"""Stands between the scenario of a button and the value that its actions see as `{button_value}`: `take?12`."""
+
 LONGEST_DATA = 64
 """Bytes of callback data, by Telegram's Bot API."""
 
@@ -74,18 +77,30 @@ def _hashed(option: str) -> str:
     return f"option:{blake2b(option.encode(), digest_size=8).hexdigest()}"
 
 
-def jump_data(scenario: str) -> str:
-    """Return the callback data of a button that leads to a scenario. A name that is too long is replaced by its
-    hash."""
-    data = JUMP + scenario
+def jump_data(goal: str) -> str:
+    """Return the callback data of a button that leads to a scenario, with a value or without. A name that is too long
+    is replaced by its hash. With a long value the data may be longer than LONGEST_DATA.
+    """
+    data = JUMP + goal
     if len(data.encode()) <= LONGEST_DATA:
         return data
-    return f"{JUMP}#{blake2b(scenario.encode(), digest_size=16).hexdigest()}"
+    scenario, mark, value = goal.partition(VALUE)
+    return f"{JUMP}#{blake2b(scenario.encode(), digest_size=16).hexdigest()}{mark}{value}"
 
 
 def jump(callback_data: str) -> str:
-    """Return the scenario that a button names; empty if it names none."""
+    """Return the goal that a button names; empty if it names none."""
     return callback_data.removeprefix(JUMP) if callback_data.startswith(JUMP) else ""
+
+
+def scenario_of(goal: str) -> str:
+    """Return the scenario of a goal without its value."""
+    return goal.partition(VALUE)[0]
+
+
+def value_of(callback_data: str) -> str:
+    """Return the value of a pressed button; empty if it has none."""
+    return jump(callback_data).partition(VALUE)[2]
 
 
 class PageTurn(Struct, frozen=True):

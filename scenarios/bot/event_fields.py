@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from core.model.content import ParseMode
 from core.model.text.text_entities import escaped
+from scenarios.bot.button_data import value_of
 from scenarios.bot.data import Data
 
 Event = Mapping[str, Data]
@@ -47,6 +48,7 @@ FIELDS: Mapping[str, str] = {
     "attachments": "files: `type`, `file_id`, `mime_type`, `file_name`; of a photo only the largest size; of a contact"
     " `phone`, and `is_own` if it is that of the sender",
     "callback_id": "the press of a button",
+    "button_value": "what stands behind `?` in the goal of the pressed button: 12 of `{Take it: take?12}`",
     "callback_data": "the text of the button in small Latin letters, digits, `_` and `-` (`Да: 1` is `da_1`), or its"
     " goal",
     "is_reply": "whether the message replies to another one",
@@ -124,7 +126,7 @@ FIELDS: Mapping[str, str] = {
 """Name → meaning; "" where the name is enough."""
 
 OF_ADA = (
-    *("user_state", "event_text_html", "event_text_markdown", "forward_text", "forward_files"),
+    *("user_state", "event_text_html", "event_text_markdown", "forward_text", "forward_files", "button_value"),
     *(
         "language",
         "schedule",
@@ -150,10 +152,16 @@ def with_derived(event: Event) -> dict[str, Data]:
         "is_reply": event.get("reply_message_id") is not None,
         "is_forward": False,
         **_entity(event),
+        **_button_value(event),
         "language": "en" if str(event.get("language_code") or "").lower().startswith("en") else "ru",
         **_person("reply_", event.get("reply_user_id")),
         **event,
     }
+
+
+def _button_value(event: Event) -> dict[str, Data]:
+    data = event.get("callback_data")
+    return {} if data is None else {"button_value": value_of(str(data))}
 
 
 def _entity(event: Event) -> dict[str, Data]:

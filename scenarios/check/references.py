@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from scenarios.bot import SECTIONS, Bot, Place
-from scenarios.bot.button_data import normalise
+from scenarios.bot.button_data import LONGEST_DATA, jump_data, normalise, scenario_of
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.check.visible import CheckedStep
@@ -60,9 +60,17 @@ class References:
     def _check_buttons(self, reader: Reader, step: CheckedStep) -> None:
         """Check the targets of buttons: `{text: name}` jumps to a scenario; an address is no name (C-08, C-09)."""
         keyboard = step.node.get("inline")
-        for target in names_in(button_targets(keyboard)):
-            if not is_address(target.text):
-                find_scenario(reader, target, target.text, self._bot, step.scenario)
+        for target in button_targets(keyboard):
+            if not isinstance(target, Scalar) or is_empty(target) or is_address(target.text):
+                continue
+            is_whole = self._bot.find(target.text, step.scenario) is not None
+            name = target.text if is_whole else scenario_of(target.text)
+            if "{" in name:
+                continue
+            found = find_scenario(reader, target, name, self._bot, step.scenario)
+            data = jump_data(found.name + target.text[len(name) :]) if found else ""
+            if len(data.encode()) > LONGEST_DATA:
+                reader.error(target, "BUTTON_TOO_LONG", sentence("button_value_too_long", most=LONGEST_DATA))
         for button in names_in(text_buttons(keyboard)) if self._knows_triggers else ():
             if not self._is_answered(normalise(button.text)):
                 message = sentence("no_trigger_callback_answers", name=button.text)

@@ -10,6 +10,7 @@ from itertools import islice
 from msgspec import Struct
 
 from scenarios.bot import SECTIONS, Bot, Place, Scenario, Target, Trigger, Triggers
+from scenarios.bot.button_data import scenario_of
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import Scalar
@@ -98,7 +99,7 @@ def goals(kind: Type, written: Data) -> Iterator[str]:
         for row in as_list(written):
             yield from (row,) if isinstance(row, str) else ()  # a placeholder in place of buttons
             for button in as_list(row):
-                yield from map(str, button.values()) if isinstance(button, Mapping) else ()
+                yield from map(scenario_of, map(str, button.values())) if isinstance(button, Mapping) else ()
 
 
 _INCLUDES = {

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from core.model.text.characters import nfc
 from scenarios import bot
 from scenarios.bot import Bot, BotCommand
-from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data, normalise
+from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data, normalise, scenario_of
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.bot.new_bot import TEACHER
@@ -123,7 +123,9 @@ class CompiledTriggers:
 
     def _goal(self, callback_data: str) -> str:
         """Return the scenario that a button names; empty if it names none."""
-        return self._shortened.get(callback_data) or jump(callback_data)
+        named = jump(callback_data)
+        name = named if self._bot.find(named) else scenario_of(named)
+        return self._shortened.get(JUMP + name, name)
 
     def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[TriggerEntry]]:
         """Return the entries by source, in order. What happens only in groups fires there, whichever file has the

@@ -7,6 +7,7 @@ from msgspec import Struct, to_builtins
 
 from core.model.json_form import JsonObject
 from scenarios.bot import Action, Bot, Place, Scenario
+from scenarios.bot.button_data import scenario_of
 from scenarios.engine.graph import Edge, Graph, graph_of, node_id, words
 from scenarios.execution.secrets import Secrets
 from scenarios.inspection.layout import Layout, Point, lay_out
@@ -118,7 +119,7 @@ def _jumps(bot: Bot, graph: Graph, ids: Sequence[str]) -> list[Edge]:
     for node in graph.nodes[: len(ids)]:
         scenario, n = bot.scenarios[node.scenario], int(node.id.rpartition(":")[2])
         for label, goal in _buttons(scenario.actions[n - 1]):
-            if target := bot.find(goal, scenario):
+            if target := bot.find(goal, scenario) or bot.find(scenario_of(goal), scenario):
                 first = node_id(target.name, 1)
                 labels.setdefault((node.id, first if first in ids else node_id(target.name, 0)), []).append(label)
     return [Edge(*ends, ", ".join(some)[:_LONGEST_TITLE]) for ends, some in labels.items() if ends not in known]

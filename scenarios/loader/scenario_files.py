@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from core.model.text.characters import nfc
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
+from scenarios.bot.button_data import scenario_of
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
@@ -116,8 +117,11 @@ def with_goals(scenario: Scenario, bot: Bot) -> Scenario:
     """
 
     def goal(written: Data) -> Data:
-        found = bot.find(written, scenario) if isinstance(written, str) else None
-        return found.name if found else written
+        if not isinstance(written, str):
+            return written
+        named = written if bot.find(written, scenario) else scenario_of(written)
+        found = bot.find(named, scenario)
+        return found.name + written[len(named) :] if found else written
 
     def row(buttons: Data) -> Data:
         return (

@@ -20,7 +20,7 @@ from core.model.delivery import NewDelivery, Sender
 from core.model.text.text_marks import cut_text
 from core.model.user_files import inner_path
 from core.orders.check import check_content
-from scenarios.bot.button_data import Button, InlineRows, is_turn, jump_data, normalise
+from scenarios.bot.button_data import LONGEST_DATA, Button, InlineRows, is_turn, jump_data, normalise
 from scenarios.bot.data import Data
 from scenarios.bot.event_fields import Event
 from scenarios.engine.triggers import chat_kind, source_of
@@ -82,7 +82,10 @@ def _buttons(row: Data) -> Iterator[Button]:
 def _leading(label: str, goal: str) -> Button:
     if _ADDRESS.fullmatch(goal):
         return {"text": label, "url": goal}
-    return {"text": label, "data": goal if is_turn(goal) else jump_data(goal)}
+    data = goal if is_turn(goal) else jump_data(goal)
+    if len(data.encode()) > LONGEST_DATA:
+        raise Invalid("BUTTON_TOO_LONG", sentence("button_value_too_long", most=LONGEST_DATA), "inline")
+    return {"text": label, "data": data}
 
 
 def _inline(value: Data, name: str, zone: tzinfo) -> InlineRows:

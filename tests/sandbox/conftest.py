@@ -13,6 +13,7 @@ from aiohttp import (
     ClientRequest,
     ClientResponse,
     ClientSession,
+    FormData,
     ServerDisconnectedError,
     web,
 )
@@ -165,6 +166,17 @@ class WebClient:
         status, body = await self.call("GET", path, **query)
         assert status == 200
         return body
+
+    async def form(self, path: str, **fields: Any) -> tuple[int, Any]:
+        """Post a form, as `curl -F` does; an upload is (name, media type, content)."""
+        form = FormData()
+        for name, value in fields.items():
+            if isinstance(value, tuple):
+                form.add_field(name, value[2], filename=value[0], content_type=value[1])
+            else:
+                form.add_field(name, str(value))
+        async with self._session.post(self.sandbox.page_url + path, data=form) as answer:
+            return answer.status, await answer.json(content_type=None)
 
     async def raw(self, method: str, path: str, data: bytes, **headers: str) -> tuple[int, str, Any]:
         async with self._session.request(method, self.sandbox.page_url + path, data=data, headers=headers) as answer:

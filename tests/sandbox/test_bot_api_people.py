@@ -117,3 +117,47 @@ async def test_a_wrong_action_is_a_problem(web_client: WebClient, path: str, bod
 @pytest.mark.parametrize(("query", "status"), [({}, 422), ({"address": "x"}, 422), ({"address": "0"}, 404)])
 async def test_the_chat_of_nobody_is_a_problem(web_client: WebClient, query: dict[str, str], status: int) -> None:
     assert (await web_client.call("GET", "chat/telegram-bot", **query))[0] == status
+
+
+PHOTO = ("room.png", "image/png", b"\x89PNG picture")
+
+
+async def test_a_person_sends_files_and_replies_with_them(web_client: WebClient, bot: Bot) -> None:
+    await bot.send_message(ANNA, "A photo of the room?")
+    reply = {"address": ANNA, "text": "Here it is", "reply_to": 1}
+    assert await web_client.form("file/telegram-bot", file=PHOTO, **reply) == (200, {"message": 2})
+    voice = await web_client.form("file/telegram-bot", address=ANNA, kind="voice", file=("a.ogg", "audio/ogg", b"OggS"))
+    plain = await web_client.form("file/telegram-bot", address=ANNA, file=("a.pdf", "application/pdf", b"%PDF" * 10**6))
+    photo, sound, paper = (update.message for update in await bot.get_updates())
+    assert photo is not None
+    assert sound is not None
+    assert paper is not None
+    assert photo.photo is not None
+    assert photo.reply_to_message is not None
+    assert (photo.caption, photo.reply_to_message.message_id) == ("Here it is", 1)
+    file = await bot.get_file(photo.photo[-1].file_id)
+    assert file.file_path is not None
+    stored = await bot.download_file(file.file_path)
+    assert stored is not None
+    assert stored.read() == PHOTO[2]
+    assert (voice[0], plain[0], bool(sound.voice)) == (200, 200, True)
+    assert paper.document is not None
+    assert paper.document.file_name == "a.pdf"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"address": ANNA}, 422),
+        ({"address": ANNA, "file": "no file"}, 422),
+        ({"file": PHOTO}, 422),
+        ({"address": ANNA, "file": PHOTO, "kind": "sticker"}, 422),
+        ({"address": ANNA, "file": PHOTO, "what": "x"}, 422),
+        ({"address": ANNA, "file": PHOTO, "reply_to": 99}, 404),
+        ({"address": ANNA, "file": ("a.png", "image/png", b"x" * 22 * 2**20)}, 413),
+    ],
+)
+async def test_a_file_that_cannot_be_sent_is_refused(
+    web_client: WebClient, fields: dict[str, Any], status: int
+) -> None:
+    assert (await web_client.form("file/telegram-bot", **fields))[0] == status

@@ -3,6 +3,7 @@
 import asyncio
 import smtplib
 from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,6 +39,22 @@ async def test_a_person_writes_to_the_bot_presses_its_buttons_and_sees_the_edite
     await page.sees_in_chat("telegram-bot", "☐ ИВТ-21")
     await page.press("Menu")
     await page.sees_in_chat("telegram-bot", "Преподаватель (teacher) wrote: Menu")
+
+
+async def test_a_person_sends_a_photo_with_a_caption(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser, tmp_path: Path
+) -> None:
+    await page.open()
+    await page.write("telegram-bot", "/start")
+    photo = tmp_path / "room.png"
+    photo.write_bytes(b"\x89PNG picture")
+    await browser.wait_for("document.querySelector('#chat-telegram-bot input[type=file]:not([hidden])') !== null")
+    await browser.run("document.querySelector('#write-telegram-bot').value = 'My room'")
+    await browser.choose_files("#chat-telegram-bot input[type=file]", photo)
+    await page.sees_in_chat("telegram-bot", "My room")
+    await browser.wait_for("document.querySelector('#chat-telegram-bot img.photo') !== null")
+    assert await browser.run("document.querySelector('#write-telegram-bot').value") == ""
+    assert "room.png" in str(sandbox.bot_api.people.shown(TEACHER))
 
 
 async def test_each_further_bot_has_a_chat_of_its_own(page: PersonAtThePage, sandbox: Sandbox) -> None:

@@ -82,7 +82,7 @@ a time in words is refused:
   at: 2026-12-01 10:00
   steps:
     - user: at 25.11.2026 14:30
-    - bot: "DELIVER_AT_PAST: the time '25.11.2026 14:30' has passed"
+    - bot: время '25.11.2026 14:30' уже прошло
     - user: at noon
     - bot: {contains: "TIME_MALFORMED"}
     - user: at 25.11.2029 14:30

@@ -32,7 +32,9 @@ class Folder(BotFolder):
 
     def event(self, event: dict[str, Any]) -> str:
         file = self.folder.parent / "event.json"
-        file.write_text(json.dumps({"kind": "text", "user_id": 7, "chat_id": 7, "event_text": "x", "language_code": "en"} | event))
+        file.write_text(
+            json.dumps({"kind": "text", "user_id": 7, "chat_id": 7, "event_text": "x", "language_code": "en"} | event)
+        )
         return str(file)
 
 

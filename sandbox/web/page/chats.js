@@ -74,16 +74,30 @@ function newColumn(key, chat) {
   const form = column.querySelector("form"), field = form.querySelector("input");
   form.hidden = !WRITABLE.includes(channel);
   field.id = `write-${key}`;
+  const picker = form.querySelector("input[type=file]");
+  picker.hidden = channel !== "telegram-bot";
+  picker.onchange = () => sendFile(key, column, field, picker);
   form.onsubmit = async (event) => {
     event.preventDefault();
-    const quote = column.quoted ? { reply_to: column.quoted } : {};
-    if (await act(key, `write/${channel}`, { ...written(channel, field.value), ...quote })) {
+    if (await act(key, `write/${channel}`, { ...written(channel, field.value), ...quoteOf(column) })) {
       field.value = "";
       quoteMessage(column, null);
     }
   };
   return column;
 }
+
+/** Sends a file, with what is written in the field as its caption. */
+async function sendFile(key, column, field, picker) {
+  const caption = field.value ? { text: field.value } : {};
+  if (picker.files.length && await act(key, "file/telegram-bot", { file: picker.files[0], ...caption, ...quoteOf(column) })) {
+    field.value = "";
+    quoteMessage(column, null);
+  }
+  picker.value = "";
+}
+
+const quoteOf = (column) => column.quoted ? { reply_to: column.quoted } : {};
 
 /** Has the next message reply to one of the chat; null: to none. */
 function quoteMessage(column, message) {
@@ -116,6 +130,8 @@ function renderChat(column, key, chat) {
   const title = chat.title || say(key);
   column.querySelector("h2").textContent = title;
   column.querySelector("input").setAttribute("aria-label", say("write", { name: person.name }));
+  const picker = column.querySelector("input[type=file]");
+  picker.title = picker.ariaLabel = say("sendFile");
   translate(column);
   const log = column.querySelector(".log");
   log.setAttribute("aria-label", title);

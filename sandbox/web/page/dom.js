@@ -13,9 +13,17 @@ export class Refusal extends Error {
 
 /** Returns the JSON of a response, null if it has none. Throws Refusal, or TypeError if the sandbox does not respond. */
 export async function request(method, path, body, more = {}) {
-  const response = await fetch(path, { method, body: body && JSON.stringify(body), ...more });
+  const response = await fetch(path, { method, body: body && encoded(body), ...more });
   if (!response.ok) throw new Refusal(response.status, await response.json());
   return response.status === 204 ? null : response.json();
+}
+
+/** Returns a body as JSON; as a form if one of its values is a file. */
+function encoded(body) {
+  if (!Object.values(body).some((one) => one instanceof File)) return JSON.stringify(body);
+  const form = new FormData();
+  for (const [name, value] of Object.entries(body)) form.append(name, value);
+  return form;
 }
 
 /** Returns an element with these properties and children; a text is a child too. */

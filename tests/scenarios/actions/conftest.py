@@ -15,7 +15,7 @@ from providers.models import FileCache
 from scenarios.actions import own_actions
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
-from scenarios.engine import Ending, State, Step, Values
+from scenarios.engine import Ending, State, Step, Values, failed
 from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.placeholders.attributes import prepare
 from scenarios.rehearsal import RehearsedStep, play
@@ -73,7 +73,7 @@ class Bench:
         try:
             ending = await executed(kind, context)
         except Refused as refused:
-            return kind.refused(refused)
+            return kind.failure(refused) if kind.failure else failed(refused.code, refused.said)
         assert ending.returned.results.keys() <= own_actions()[fields["type"]].returns.keys(), (
             "the check knows no others"
         )

@@ -63,7 +63,7 @@ async def test_a_code_is_valid_from_its_beginning_to_its_end(bench: Bench) -> No
     assert "is valid from" in await bench.error({**CHECK, "promo_code": early}, PRIVATE)
     last_day = await code(bench, "c", expired_at=tomorrow)
     results = await bench.results({**CHECK, "promo_code": last_day}, PRIVATE)
-    assert results["expired_at"].startswith(later + "T00:00")
+    assert results["expired_at"].startswith(tomorrow + "T23:59:59")
     brief = await bench.results({**CREATE, "expire": "2h"}, PRIVATE, run="d")
     ends = datetime.fromisoformat(brief["expired_at"]) - datetime.now(bench.services.timezone)
     assert timedelta(hours=1, minutes=59) < ends < timedelta(hours=2, seconds=1)
@@ -164,7 +164,7 @@ CHANGES = [
     ({"promo_name": "winter"}, {"promo_name": "winter"}),
     ({"target_user_id": BORIS}, {"target_user_id": str(BORIS)}),
     ({"user_id": "any"}, {"target_user_id": None}),
-    ({"expired_at": "31.12.2099"}, {"expired_at": "2100-01-01T00:00:00+03:00"}),
+    ({"expired_at": "31.12.2099"}, {"expired_at": "2099-12-31T23:59:59+03:00"}),
     ({"permanent": True}, {"permanent": True}),
 ]
 

@@ -100,7 +100,7 @@ async def test_a_question_that_cannot_be_is_refused_with_its_code(
 ) -> None:
     order = {"type": "order", "text": "Придёте?", "to": [1], "deliver_at": "tomorrow 9:00", **fields}
     ending = await school.play({**order, "preview": preview}, PRIVATE)
-    assert (ending.state, ending.returned.results["code"]) == (State.FAILED, code)
+    assert (ending.state, ending.code) == (State.FAILED, code)
 
 
 async def test_a_preview_counts_the_sms_with_the_question(school: Bench) -> None:

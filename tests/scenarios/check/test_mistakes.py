@@ -31,6 +31,8 @@ def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
 @pytest.mark.parametrize(
     ("actions", "line", "code", "words"),
     [
+        (["{type: send, text: x, inline: [[{A: 'strat?12'}]]}"], 3, "error UNKNOWN_SCENARIO", "did you mean start?"),
+        (["{type: send, text: x, inline: [[{A: 'start?" + "1" * 60 + "'}]]}"], 3, "error BUTTON_TOO_LONG", "64 bytes"),
         (["{type: send, text: 'Hi {usr_name}'}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean username?"),
         (["{type: send, text: 'Hi {usеrname}'}"], 3, "error UNKNOWN_PLACEHOLDER", "Letter 3 is the Cyrillic"),
         (["{type: send, text: '{frist_name|fallback:x}'}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean first_name?"),
@@ -175,6 +177,7 @@ VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first
         ["{type: validator, phone: x}", "{type: validator, rules: {phone: [{rule: empty}]}, chain: any}"],
         ["{type: request_management}", "{type: send, chain: any, inline: [[{Back: start}]]}"],
         ["{type: send, attachment: AgACAgIAAxkBAAI}"],
+        ["{type: send, text: '{button_value}', inline: [[{A: start?12}, {B: 'start?{user_id}'}]]}"],
         ["{type: send, text: '<b>{first_name}</b> <a href=\"{event_text}\">x</a> 1 &lt; 2'}"],
         ["{type: send, text: '<b>Hi', additional_text: '</b>'}"],
         ["{type: send, text: '" + "{event_text}" * 1000 + "'}"],
@@ -187,15 +190,15 @@ def test_what_the_event_the_chain_and_the_action_itself_have_is_no_mistake(tmp_p
 SPLICED = """
 start:
   actions:
-    - {type: validator, code: '{event_text}', placeholder: true}
+    - {type: validator, word: '{event_text}', placeholder: true}
     - {type: scenario, value: part}
-    - {type: send, text: '{code} {request_id} {invite_link}', chain: completed}
+    - {type: send, text: '{word} {request_id} {invite_link}', chain: completed}
     - {type: scenario, value: [part, '{event_text}'], chain: completed}
 part:
   actions:
-    - {type: send, text: '{code}', chain: true}
+    - {type: send, text: '{word}', chain: true}
     - {type: request, chain: true}
-    - {type: send, text: '{code} {request_id}', chain: completed}
+    - {type: send, text: '{word} {request_id}', chain: completed}
 """
 
 

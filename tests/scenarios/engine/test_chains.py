@@ -162,7 +162,7 @@ def test_after_a_scenario_action_that_failed_the_other_actions_still_run() -> No
     steps = [action("scenario"), action("after", chain="failed"), action("free"), action("end", chain="any")]
     run = play([scenario("s", *steps)], by_type(scenario=Ending(State.FAILED, error="there is no scenario 'nowhere'")))
     assert outcomes(run) == {"scenario": "failed", "after": "completed", "free": "completed", "end": "completed"}
-    assert run.steps[(0, 1)].values.results == {"error": "there is no scenario 'nowhere'", "code": "SCENARIO_UNKNOWN"}
+    assert run.steps[(0, 1)].values.results == {"error": "there is no scenario 'nowhere'", "code": "ACTION_FAILED"}
 
 
 def test_branches_that_exist_run_although_another_one_is_unknown() -> None:

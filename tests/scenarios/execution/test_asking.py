@@ -102,7 +102,7 @@ async def test_a_person_has_several_rows_of_a_form_which_are_changed_and_deleted
         "• book 1 1",
         "12:00",
         "1",
-        "NO_ROW: the form wash has no row 'book 1' of this person",
+        "в форме wash нет строки 'book 1' этого человека",
         "echo:8 of 2",
     ]
     table = await Forms(installation.stack.store).table(TENANT, "wash")
@@ -128,7 +128,7 @@ async def test_without_an_answer_it_reminds_and_gives_up_in_time(form: Installat
     assert form.texts == ["Your name?", "Your name?"]
     await form.pass_time(timedelta(minutes=15))
     await form.over(run)
-    assert form.texts[-1] == "Bye: there was no answer in time"
+    assert form.texts[-1] == "Bye: ответа вовремя не было"
 
 
 async def parked(form: Installation, run: str) -> bool:

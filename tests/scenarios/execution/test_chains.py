@@ -60,7 +60,7 @@ inner:
     installation.write("scenarios/other.yaml", "branch: {actions: [{type: send, text: branch}]}")
     await installation.start()
     run = await installation.play()
-    assert sorted(installation.texts) == ["after inner", "branch", "inner", "inner", "there is no scenario 'nowhere'"]
+    assert sorted(installation.texts) == ["after inner", "branch", "inner", "inner", "нет сценария 'nowhere'"]
     assert installation.texts.index("inner") < installation.texts.index("after inner")
     assert run.state == "over"
 

@@ -109,7 +109,7 @@ async def test_a_refused_role_fails_the_action_and_the_chain_goes_on_from_there(
     await installation.start()
     run = await installation.play()
     assert states(run) == ["failed", "completed"]
-    assert installation.texts == ["Нельзя: the person has none of the roles admin"]
+    assert installation.texts == ["Нельзя: у человека нет ни одной из ролей admin"]
 
 
 # in Telegram

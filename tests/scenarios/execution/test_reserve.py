@@ -18,18 +18,18 @@ take:
       kind: washes
       place: "{event_text|regex:/take (.+)}"
       limit: 2
-      on_failure: [{type: send, text: "No: {error}"}]
+      on_failure: [{type: send, text: "No: {code}"}]
     - {type: send, text: "{place}, {left} left; you: {person.washes}; all: {bot.washes}", chain: completed}
 leave:
   actions:
     - {type: reserve, kind: washes, place: "{event_text|regex:/leave (.+)|fallback:all}", release: true}
     - {type: send, text: "You have {places|length}", chain: completed}
-    - {type: send, text: "No: {error}", chain: [failed, drop]}
+    - {type: send, text: "No: {code}", chain: [failed, drop]}
 all:
   actions:
     - {type: reserve, kind: washes, release: true}
     - {type: send, text: "All given back", chain: completed}
-    - {type: send, text: "No: {error}", chain: [failed, drop]}
+    - {type: send, text: "No: {code}", chain: [failed, drop]}
 """
 TESTS = """
 two have room, the third has none until one gives back:
@@ -38,7 +38,7 @@ two have room, the third has none until one gives back:
     - {user: /take 2026-12-03 10:00, bot: "2026-12-03 10:00, 1 left; you: 2026-12-03 10:00; all: 2026-12-03 10:00"}
     - {user: /take 2026-12-03 10:00, as: 8, bot: {contains: 0 left}}
     - {user: /take 2026-12-03 10:00, as: 9, bot: {contains: PLACE_TAKEN}}
-    - {user: /take 2026-12-04 10:00, bot: {contains: "as many places as it may: 2026-12-03 10:00"}}
+    - {user: /take 2026-12-04 10:00, bot: {contains: PLACES_FULL}}
     - {user: /leave 2026-12-03 10:00, as: 9, bot: {contains: PLACE_NOT_HELD}}
     - {user: /leave 2026-12-03 10:00, bot: You have 0}
     - {user: /take 2026-12-03 10:00, as: 9, bot: {contains: 0 left}}

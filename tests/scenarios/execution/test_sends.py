@@ -146,10 +146,10 @@ async def test_nothing_to_send_and_a_refused_message_fail_with_an_error(installa
     await installation.start()
     run = await installation.play()
     assert states(run) == ["failed", "failed", "completed"]
-    assert run.actions[1].error == "the message was not sent: blocked"
+    assert run.actions[1].error == "the message was not sent: the recipient has blocked the sender"
     assert installation.texts == [
-        "there is nothing to send: no text and no attachment",
-        "the message was not sent: blocked",
+        "отправлять нечего: нет ни текста, ни вложения",
+        "сообщение не отправлено: получатель заблокировал отправителя",
     ]
 
 
@@ -170,7 +170,7 @@ async def test_an_author_chooses_what_follows_a_message_of_which_nobody_knows_wh
     await installation.start()
     run = await installation.play()
     assert states(run) == ["unknown", "drop", "unknown", "completed"]
-    assert installation.texts[-1] == "it is unknown whether the message was sent"
+    assert installation.texts[-1] == "неизвестно, отправлено ли сообщение"
 
 
 async def test_a_message_returns_its_id_and_its_delivery(installation: Installation) -> None:
@@ -237,7 +237,7 @@ async def test_a_broadcast_to_nobody_fails(installation: Installation) -> None:
     installation.write("variables.yaml", "person: {slot: text}")
     to = "{people: true, when: {person.slot: {rule: not_empty}}}"
     installation.actions(
-        f"    - {{type: send, text: x, to: {to}}}\n    - {{type: send, text: '{{error}}', chain: failed}}"
+        f"    - {{type: send, text: x, to: {to}}}\n    - {{type: send, text: '{{code}}', chain: failed}}"
     )
     await installation.start()
     await installation.play()
@@ -288,7 +288,7 @@ async def test_a_broadcast_counts_towards_the_quota_of_the_person_and_its_replie
     await installation.start()
     await installation.play()
     assert states(await installation.play()) == ["failed", "completed"]
-    assert "QUOTA_EXCEEDED" in installation.texts[-1]
+    assert "The quota of 1" in installation.texts[-1]
 
 
 async def test_a_broadcast_in_quiet_hours_is_stored_for_the_morning_and_a_reply_is_sent(

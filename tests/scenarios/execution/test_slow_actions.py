@@ -79,7 +79,7 @@ async def test_without_a_model_the_chain_goes_on_as_failed(installation: Install
     await installation.start()
     run = await installation.play("x")
     assert states(run) == ["completed", "failed", "completed", "drop"]
-    assert installation.texts[1].startswith("AI_NOT_SET_UP: ")
+    assert installation.texts[1] == "this process has no language model and no speech service"
 
 
 async def test_people_who_ask_the_same_get_one_answer(speaking: Installation, state: SandboxState) -> None:

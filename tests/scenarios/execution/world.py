@@ -41,7 +41,7 @@ from tests.support.waiting import until
 
 Plan = dict[str, Planned]
 
-NOT_PLANNED = {"error", "last_message_id", "delivery_id", "verdict", "reached", "people"}
+NOT_PLANNED = {"error", "code", "last_message_id", "delivery_id", "verdict", "reached", "people"}
 _numbers = count(1)
 
 

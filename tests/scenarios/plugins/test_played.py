@@ -72,8 +72,8 @@ a test says what it returns:
   steps: [{user: /start, bot: "7"}]
 a job is started once, and stopped:
   steps:
-    - {user: /hunt, bot: {starts_with: "hunt: running"}}
-    - {user: /hunt, bot: {contains: "Iterations: 0"}}
+    - {user: /hunt, bot: {starts_with: "hunt: работает"}}
+    - {user: /hunt, bot: {contains: "Повторов: 0"}}
     - {user: /stop, bot: {matches: "hunt: stopp(ing|ed)"}}
 """
 

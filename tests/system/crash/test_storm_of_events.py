@@ -26,20 +26,23 @@ from tests.system.crash.process import AdaProcess
 
 LINES = ("a", "b", "c")
 EXPECTED = [f"{line}{message}" for line in LINES for message in ("1", "2")]
-REMEMBERED = {"lines": ["a", "c"], "rounds": 2 * 3, "collected": 2 * 3, "answer": "b"}
+REMEMBERED = {"lines": ["a", "c"], "rounds": 2 * 3, "collected": 2 * 3, "answer": "b", "marks": ["c!"]}
 """Variable → its value after all lines of a person: two lines begin a run of three rounds, one is an answer."""
 SEATS = 5
 
 FILES = {
     "triggers.yaml": 'text: {exact: {a: s.form, all: s.all}, "*": s.main}',
     "variables.yaml": """
-person: {lines: list, rounds: number, collected: number, answer: text, seat: text, seats: list, desks: list}
+person: {marks: list, lines: list,
+  rounds: number, collected: number, answer: text, seat: text, seats: list, desks: list}
 bot: {seats: list, desks: list}
 """,
     "scenarios/s.yaml": """
 main:
   actions:
     - {type: scenario, value: count}
+    - {type: mark, line: '{event_text}', chain: completed}
+    - {type: set, variables: {person.marks: {append: '{mark}'}}, chain: completed}
     - {type: send, text: '{event_text}1', chain: completed}
     - {type: reserve, kind: desks, place: '{user_id}', chain: completed}
     - {type: reserve, kind: desks, release: true, chain: completed}
@@ -74,6 +77,14 @@ count:
       chain: completed
 round: {actions: [{type: set, variables: {person.rounds: {add: 1}}}]}
 """,
+    "own.py": """
+from scenarios.action_files import ActionCall, action
+
+
+@action(returns={"mark": "the line with a mark"})
+async def mark(call: ActionCall, line: str) -> dict:
+    return {"mark": f"{line}!"}
+""",
 }
 
 LATEST = 0.1
@@ -107,7 +118,12 @@ class Storm:
         if kind == "courier":
             process = self._installation.start("courier", VK.name, **self._provider)
         else:
-            own = {"ADA_SCENARIOS": str(self._folder), "ADA_BOT_TENANT": TENANT, "ADA_BOT_TOKEN": ""}
+            own = {
+                "ADA_SCENARIOS": str(self._folder),
+                "ADA_BOT_TENANT": TENANT,
+                "ADA_BOT_TOKEN": "",
+                "ADA_ACTIONS": str(self._folder / "own.py"),
+            }
             process = self._installation.start("scenarios", **own)
         self._running.append((kind, process))
 
