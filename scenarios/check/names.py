@@ -130,8 +130,12 @@ def check_reserved(step: CheckedStep, bot: Bot, problems: Problems) -> None:
 
 
 def check_compared(step: CheckedStep, bot: Bot, problems: Problems) -> None:
-    """Report conditions that compare a choice with what it never is."""
+    """Report conditions that compare a choice with what it never is, or the words of a failure, which depend on the
+    language of the person.
+    """
     reader = Reader(step.action.place.file, problems)
+    for key in (one for one in fields_of_conditions(step) if one.text == "error"):
+        reader.warning(key, "ERROR_COMPARED", sentence("error_compared"))
     for key, rules in (pair for condition in conditions_of(step) for pair in rules_of(condition)):
         for value, said in no_options(key.text, rules, bot.declared):
             reader.warning(value, "NOT_AN_OPTION", placed(key.text, said))

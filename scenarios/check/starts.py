@@ -179,7 +179,7 @@ _ONLY_OF: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("event_text", "event_text_html", "event_text_markdown"), _WITH_TEXT),
     **dict.fromkeys(("first_name", "last_name", "username", "language_code", "is_bot"), _OF_ACCOUNTS),
     **dict.fromkeys(("chat_type", "chat_title"), _OF_ACCOUNTS),
-    **dict.fromkeys(("callback_data", "callback_id"), ("callback",)),
+    **dict.fromkeys(("callback_data", "callback_id", "button_value"), ("callback",)),
     **dict.fromkeys(("answer_value", "answer_state", "answer_by"), ("answer",)),
     **dict.fromkeys(("thread_id", "thread_inbox"), ("reply",)),
     **dict.fromkeys(("inline_query_id", "inline_query_offset"), ("inline_query",)),

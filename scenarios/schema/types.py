@@ -83,6 +83,10 @@ def is_whole(node: Scalar) -> bool:
     return isinstance(read_number(node.text), int)
 
 
+def is_count(node: Scalar) -> bool:
+    return is_whole(node) and (read_number(node.text) or 0) > 0
+
+
 def is_number(node: Scalar) -> bool:
     return read_number(node.text) is not None
 
@@ -197,6 +201,7 @@ _OUTCOME = {"enum": ["completed", "failed", "unknown", "drop", "any", True, Fals
 TEXT = Type(sentence("text"), _SCALAR, text_complaints)
 TEXTS = Type("a text or a list of texts", _TEXTS, texts_complaints)
 WHOLE = scalar_type(sentence("whole_number"), {"type": "integer"}, is_whole, read_number)
+COUNT = scalar_type(sentence("whole_number_above"), {"type": "integer", "minimum": 1}, is_count, read_number)
 NUMBER = scalar_type(sentence("number"), {"type": "number"}, is_number, read_number)
 FLAG = scalar_type(
     sentence("true_false"), {"type": "boolean"}, lambda node: read_flag(node.text) is not None, read_flag

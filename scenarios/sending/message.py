@@ -82,14 +82,14 @@ def _buttons(row: Data) -> Iterator[Button]:
 def _leading(label: str, goal: str) -> Button:
     if _ADDRESS.fullmatch(goal):
         return {"text": label, "url": goal}
-    data = goal if is_turn(goal) else jump_data(goal)
-    if len(data.encode()) > LONGEST_DATA:
-        raise Invalid("BUTTON_TOO_LONG", sentence("button_value_too_long", most=LONGEST_DATA), "inline")
-    return {"text": label, "data": data}
+    return {"text": label, "data": goal if is_turn(goal) else jump_data(goal)}
 
 
 def _inline(value: Data, name: str, zone: tzinfo) -> InlineRows:
-    return inline_rows(value)
+    rows = inline_rows(value)
+    if any(len(button.get("data", "").encode()) > LONGEST_DATA for row in rows for button in row):
+        raise Invalid("BUTTON_TOO_LONG", sentence("button_value_too_long", most=LONGEST_DATA), name)
+    return rows
 
 
 def _reply(value: Data, name: str, zone: tzinfo) -> ReplyKeyboard | None:

@@ -35,7 +35,7 @@ FAILURES = {
     'branch, cases: [], otherwise: "{event_text}"': "SCENARIO_UNKNOWN",
     "validator, rules: {event_text: {rule: empty}}": "NOT_VALID",
     'send, text: "{answer|fallback:}"': "NOTHING_TO_SEND",
-    'send, text: x, inline: [[{A: "prepare?{event_text} is longer than the data of a button may be"}]]':
+    'send, text: x, inline: [[{A: "prepare?{event_text} is longer than all the data of a button may be in Telegram"}]]':
         "BUTTON_TOO_LONG",
     'send, text: x, delay: "{event_text}"': "DELAY_MALFORMED",
     'ask, text: "{answer|fallback:}"': "NOTHING_TO_SEND",

@@ -31,6 +31,13 @@ def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
 @pytest.mark.parametrize(
     ("actions", "line", "code", "words"),
     [
+        (["{type: job, limit: 0}"], 3, "error WRONG_TYPE", "whole number above 0"),
+        (
+            [LINK, "{type: send, text: x, chain: failed, when: {error: {rule: equals, value: x}}}"],
+            4,
+            "warning ERROR_COMPARED",
+            "compare {code}",
+        ),
         (["{type: send, text: x, inline: [[{A: 'strat?12'}]]}"], 3, "error UNKNOWN_SCENARIO", "did you mean start?"),
         (["{type: send, text: x, inline: [[{A: 'start?" + "1" * 60 + "'}]]}"], 3, "error BUTTON_TOO_LONG", "64 bytes"),
         (["{type: send, text: 'Hi {usr_name}'}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean username?"),
@@ -177,7 +184,7 @@ VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first
         ["{type: validator, phone: x}", "{type: validator, rules: {phone: [{rule: empty}]}, chain: any}"],
         ["{type: request_management}", "{type: send, chain: any, inline: [[{Back: start}]]}"],
         ["{type: send, attachment: AgACAgIAAxkBAAI}"],
-        ["{type: send, text: '{button_value}', inline: [[{A: start?12}, {B: 'start?{user_id}'}]]}"],
+        ["{type: send, text: x, inline: [[{A: start?12}, {B: 'start?{user_id}'}]]}"],
         ["{type: send, text: '<b>{first_name}</b> <a href=\"{event_text}\">x</a> 1 &lt; 2'}"],
         ["{type: send, text: '<b>Hi', additional_text: '</b>'}"],
         ["{type: send, text: '" + "{event_text}" * 1000 + "'}"],
