@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
-from itertools import count
 
 import msgspec
 from msgspec import Struct, structs
@@ -139,12 +138,10 @@ class Promos:
     async def forget(self, user_id: str) -> None:
         """Take a person that is deleted out of its codes: nobody can use them any more."""
         key = KEYS["promolist"].at(self._shard, self._tenant)
-        for first in count(0, _PAGE):
-            codes = await self._store.command("ZREVRANGE", key, first, first + _PAGE - 1)
-            for promo in await self._read(codes):
+        codes = await self._store.command("ZRANGE", key, 0, -1)  # in pages by rank one is missed if another ends
+        for first in range(0, len(codes), _PAGE):
+            for promo in await self._read(codes[first : first + _PAGE]):
                 await self._disown(promo, user_id)
-            if len(codes) < _PAGE:
-                return
 
     async def _disown(self, promo: Promo | None, user_id: str) -> None:
         while promo and promo.user_id == user_id:
