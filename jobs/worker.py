@@ -7,10 +7,15 @@ unit in hand and gives the rest to another process at once, without a change of 
 """
 
 import asyncio
+import faulthandler
 import logging
+import signal
 from collections.abc import Callable, Collection
 from datetime import timedelta
+from pathlib import Path
+from types import FrameType
 
+import core
 from core.jobs import Jobs
 from core.jobs.notices import TUBE as NOTICES
 from core.jobs.queries import tube_of_query
@@ -19,7 +24,7 @@ from core.queue import Attempt, QueueClient, Result, Tube, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services
-from jobs.attempts import Attempts
+from jobs.attempts import JOB, Attempts
 from jobs.external_services import Outside
 from jobs.job import Job
 from jobs.limits import Slots
@@ -28,6 +33,7 @@ from jobs.queries import AT_ONCE, QueryAnswers
 from jobs.queries import LEASE as LEASE_OF_QUERIES
 from jobs.recovery import Losses, Standing, Watchdog, count_interrupted, report_changed_code
 from jobs.registry import Registry
+from jobs.signals import Blocked
 
 log = logging.getLogger(__name__)
 
@@ -142,3 +148,55 @@ class JobWorker:
             return await self._attempts.make(kind, job, stored, attempt)
         finally:
             self._losses.end(job.id)
+
+
+BLOCKED_FAILS = timedelta(seconds=5)
+"""Half of the lease of jobs: the other jobs of the process keep theirs."""
+
+BLOCKED_ENDS = timedelta(seconds=20)
+
+_ALIVE_EVERY = 1.0
+_AGAIN = 0.1
+_CORE = str(Path(core.__file__).parent)
+
+
+async def watch_loop() -> None:
+    """Keep one job that blocks the event loop from stopping all others of its process. Run until cancelled, in the main
+    thread.
+
+    After `BLOCKED_FAILS` the blocking code of a job gets an exception, wherever it stands: a sleep, a loop, a request.
+    Code that no exception reaches, in a library or in a handler that catches everything, ends the process after
+    `BLOCKED_ENDS`; its supervisor starts another one. The stacks of all threads then go to stderr and show the line.
+    """
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        while True:
+            signal.setitimer(signal.ITIMER_REAL, BLOCKED_FAILS.total_seconds(), BLOCKED_FAILS.total_seconds())
+            faulthandler.dump_traceback_later(BLOCKED_ENDS.total_seconds(), exit=True)
+            await asyncio.sleep(_ALIVE_EVERY)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise Blocked in the code of the job that runs at this moment: the event loop has not answered for
+    `BLOCKED_FAILS`.
+
+    A call of a job into `core`, which other jobs use too, is not interrupted: it does not block, and ends at once.
+    """
+    if not JOB.get():
+        return
+    if _is_in_core(frame):
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN, BLOCKED_FAILS.total_seconds())
+        return
+    raise Blocked(f"blocked all jobs of its process for {BLOCKED_FAILS.total_seconds():g} s")
+
+
+def _is_in_core(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_CORE):
+            return True
+        frame = frame.f_back
+    return False

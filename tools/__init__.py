@@ -1,1 +1,1 @@
-"""Programs that only developers of Ada run: linters, the second run of failed tests, further Pythons."""
+"""Programs that only developers of Ada run: the linter of Lua, further Pythons, pictures of the console."""

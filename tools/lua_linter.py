@@ -11,6 +11,7 @@ function of the server from Python (`store.run("claim", shard, …)`) has as man
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,13 @@ from pathlib import Path
 
 from core.redis import library
 from core.redis.keys import KEYS
-from tools.luacheck import MISSING, is_installed
+
+MISSING = "luacheck is not installed (Debian, Ubuntu: apt-get install lua-check)"
+
+
+def is_installed() -> bool:
+    return shutil.which("luacheck") is not None
+
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -1,10 +1,11 @@
-"""Common parts of the verbs: a call of the API, and the printing of its response."""
+"""Common parts of the verbs: a call of the API, the printing of its response, and of how far a command has come."""
 
 import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from cli.client.http_client import HttpClient, open_client
 from cli.command import SUCCESS
 from cli.settings.settings import load
+from core.redis.cancel_and_wait import cancel_and_wait
 
 Item = TypeVar("Item")
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
@@ -57,3 +59,32 @@ def print_nothing(arguments: Namespace) -> int:
 def parse_id(text: str) -> int | str:
     """Return an integer if the text is one in its usual form, else the text."""
     return int(text) if text.isascii() and text.isdecimal() and str(int(text)) == text else text
+
+
+Line = Callable[[], Awaitable[str]]
+"""Returns what is shown now; "" changes nothing."""
+
+
+@asynccontextmanager
+async def progress_line(line: Line, every: float, *, is_shown: bool = True) -> AsyncIterator[None]:
+    """Show the line on stderr again and again until the block is left, if stderr is a terminal."""
+    if not (is_shown and sys.stderr.isatty()):
+        yield
+        return
+    showing = asyncio.create_task(_show_often(line, every))
+    try:
+        yield
+    finally:
+        await cancel_and_wait(showing)
+        _show("")
+
+
+async def _show_often(line: Line, every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        if shown := await line():
+            _show(shown)
+
+
+def _show(text: str) -> None:
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -12,16 +12,17 @@ from cli.processes.parts import start_verb
 from cli.processes.startup import cannot_listen
 from cli.services.accounts import AccountWriter, ConsoleAccounts
 from cli.services.core import open_linking, open_sign_in_codes, sending_policy_of
-from cli.services.offices import log_unread_offices
 from cli.services.scenarios import known_secrets, open_ingress
 from cli.services.sign_in import open_identity_providers, open_sign_in
-from cli.settings.bot_folders import bot_folder
+from cli.settings.bot_folders import bot_folder, tenants_of_bots
 from cli.settings.settings import Configuration, Settings
 from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.received import Choices, ReceivedMessages
+from core.directory import Directory
 from core.directory.importing import Importing
+from core.directory.offices import OfficeState, state_of_office, unread_office
 from core.errors import SetupError
 from core.monitoring import Recorder
 from core.orders.series import SeriesSender
@@ -250,3 +251,12 @@ async def send_webhooks(runtime: WebhookRuntime) -> None:
         except Exception:  # the API goes on, whatever it is
             log.exception("the sending of webhooks failed, it starts again")
         await asyncio.sleep(RESTART_PAUSE)
+
+
+async def log_unread_offices(directory: Directory, settings: Settings) -> None:
+    """Log a warning for each tenant with a bot whose office has no reader. Raises StoreError."""
+    for tenant in tenants_of_bots(settings) if settings.office else ():
+        state = await state_of_office(directory, tenant, settings.office or "")
+        is_needed = tenant == settings.bot_tenant or state is not OfficeState.NO_GROUP
+        if state is not OfficeState.READ and is_needed:
+            log.warning("ADA_OFFICE: %s", unread_office(settings.office or "", tenant, state))

@@ -21,6 +21,16 @@ class OfficeState(StrEnum):
     NO_READERS = "no_readers"
 
 
+def unread_office(group: str, tenant: str, state: OfficeState) -> str:
+    """Return why an office has no reader, and what is lost."""
+    why = {
+        OfficeState.NO_GROUP: f"there is no group {group!r} in the tenant {tenant!r}",
+        OfficeState.NO_MEMBERS: f"the group {group!r} has no members",
+        OfficeState.NO_READERS: f"no member of the group {group!r} is trainer, staff or admin",
+    }
+    return f"{why[state]}: nobody gets what people write to no delivery and no bot"
+
+
 async def state_of_office(directory: Directory, tenant: str, group: Id) -> OfficeState:
     """Return whether people read an office. Raises StoreError."""
     (known,) = await directory.groups.lookup(tenant, [group])

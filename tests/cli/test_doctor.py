@@ -7,7 +7,7 @@ import pytest
 
 from cli.commands.start.doctor import check_channel, check_retention
 from cli.commands.start.people_findings import check_named_groups
-from cli.services.offices import log_unread_offices
+from cli.services.api import log_unread_offices
 from cli.settings.settings import load
 from core.directory import Directory
 from core.model.people import Group, User, UserChange

@@ -11,9 +11,9 @@ import pytest
 from cli.commands.development import checks
 from cli.commands.development.checks import ROOT
 from cli.main import main
-from tools import lua_linter, luacheck
+from tools import lua_linter
 
-with_luacheck = pytest.mark.skipif(not luacheck.is_installed(), reason=luacheck.MISSING)
+with_luacheck = pytest.mark.skipif(not lua_linter.is_installed(), reason=lua_linter.MISSING)
 
 
 def lint_file(root: Path, body: str, file: str = "queue/sample.lua") -> bool:
@@ -153,7 +153,7 @@ def test_without_luacheck_the_linter_fails_and_names_the_package(tmp_path: Path)
     run = subprocess.run(
         words, cwd=ROOT, env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    assert (run.returncode, run.stdout) == (1, luacheck.MISSING + "\n")
+    assert (run.returncode, run.stdout) == (1, lua_linter.MISSING + "\n")
 
 
 def test_a_check_without_luacheck_names_the_skipped_step_at_its_end(
@@ -165,6 +165,6 @@ def test_a_check_without_luacheck_names_the_skipped_step_at_its_end(
     monkeypatch.setattr(checks, "suite_passes", lambda *_: True)
     assert main(["check"]) == 1
     assert capfd.readouterr().out.splitlines()[-2:] == [
-        f"== lua skipped: {luacheck.MISSING}",
+        f"== lua skipped: {lua_linter.MISSING}",
         "ada: check failed: lua",
     ]

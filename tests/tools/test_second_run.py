@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.second_run import MOST, MOST_UNSTABLE, run_twice
+from cli.commands.development.checks import MOST, MOST_UNSTABLE, run_twice
 
 # Fails when it runs for the first time.
 UNSTABLE = """

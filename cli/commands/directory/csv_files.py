@@ -16,11 +16,10 @@ from functools import partial
 from typing import Any
 
 from cli.client.http_client import ClientUpload, HttpClient, JsonObject, quoted
-from cli.client.verbs import over_http, parse_id, print_result
+from cli.client.verbs import over_http, parse_id, print_result, progress_line
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.messages.deliveries import declare_key, delivery_path
 from cli.files import STDOUT, read_input, written_whole
-from cli.progress_line import progress_line
 from core.model.text.characters import counted
 from delivery.http.options import Options
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from cli.client.verbs import print_result
+from cli.client.verbs import print_result, progress_line
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.installation import audit
 from cli.commands.start.installation import start_valkey
@@ -25,7 +25,6 @@ from cli.processes import embedded_valkey
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, running_url
 from cli.processes.supervisor import Supervisor
-from cli.progress_line import progress_line
 from cli.settings.settings import Configuration, Settings, load
 from core.backup import (
     ArchiveFault,

@@ -135,12 +135,11 @@ def run(arguments: Namespace) -> int:
 
 async def run_jobs(configuration: Configuration, health_file: Path) -> int:
     """Run jobs until a request to stop."""
-    from cli.processes.blocked_loop import watch_loop
     from cli.services.models import open_models
     from jobs.external_services import Outside
     from jobs.notices import Notifier
     from jobs.registry import installed
-    from jobs.worker import LEASE, JobWorker
+    from jobs.worker import LEASE, JobWorker, watch_loop
 
     settings = configuration.settings
     registry = installed((settings.jobs or "").replace(",", " ").split())

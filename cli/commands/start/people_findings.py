@@ -9,14 +9,13 @@ from cli.client.local_times import shown_moment
 from cli.command import CommandFailed
 from cli.commands.start.store_findings import Finding
 from cli.services import people_sources
-from cli.services.offices import unread_office
 from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.settings.bot_folders import tenants_of_bots
 from cli.settings.parsing import read_sync_lines
 from cli.settings.settings import Settings
 from core.admission.api_keys import SCIM, ApiKeys
 from core.directory import Directory
-from core.directory.offices import OfficeState, state_of_office
+from core.directory.offices import OfficeState, state_of_office, unread_office
 from core.directory.syncs import Syncs
 from core.errors import SetupError
 from core.model.clock import from_ms
