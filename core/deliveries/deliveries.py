@@ -215,15 +215,13 @@ class Deliveries:
     def _call(self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> EnqueueCall:
         """Return the key and the arguments of `lua/delivery/functions/enqueue.lua`. Raises Invalid
         HISTORY_KEY_MALFORMED."""
-        key = delivery.history_key or self._new_key(delivery, repeat)
-        if delivery.history_key:
+        if key := delivery.history_key:
             self._check_shard(delivery, key)
+        else:
+            key = HistoryKey.new(delivery.sender.id, self.shards, self.shard_for(delivery, repeat))
         call_name = f"{_PROCESS}{next(_CALL_NUMBERS):x}" if delivery.history_key else _PROCESS
         limit = None if self._counts_elsewhere(delivery, key) else delivery.quota
         return key, _enqueue_arguments(key, delivery, repeat, call_name, sizes, limit)
-
-    def _new_key(self, delivery: NewDelivery, repeat: Repeat | None) -> HistoryKey:
-        return HistoryKey.new(delivery.sender.id, self.shards, self.shard_for(delivery, repeat))
 
     def _check_shard(self, delivery: NewDelivery, key: HistoryKey) -> None:
         """Check a history key given by the caller. Raises Invalid HISTORY_KEY_MALFORMED if the key given by the caller

@@ -77,12 +77,8 @@ class Sending:
         FILE_NOT_FOUND, EXPIRES_BEFORE_DUE if quiet hours move it, what `check` finds; Forbidden
         NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what `Deliveries.enqueue` raises.
         """
-        delivery = await self._prepare(order, caller, repeat)
-        if isinstance(delivery, Accepted):
-            return delivery
-        if repeat and self._is_bound_elsewhere(delivery, repeat):
-            return await self._send_bound(delivery, repeat)
-        return _naming(await self._deliveries.enqueue(delivery, repeat), delivery)
+        begun = await self._begin(order, caller, repeat)
+        return begun if isinstance(begun, Accepted) else _naming(await self._deliveries.enqueue(begun, repeat), begun)
 
     async def preview(self, order: Order, caller: Caller) -> Preview:
         """Return what `send` would do now; nothing is written. Raises what `send` raises before it stores anything."""
@@ -96,37 +92,38 @@ class Sending:
         unknown.
         """
         if any(_waits(order, caller) for order, _ in orders):
-            prepared = list(await asyncio.gather(*(self._prepare_or_refuse(one, caller) for one in orders)))
+            begun = list(await asyncio.gather(*(self._begin_or_refuse(one, caller) for one in orders)))
         else:
-            prepared = []
+            begun = []
             for number, one in enumerate(orders, 1):
-                prepared.append(await self._prepare_or_refuse(one, caller))
+                begun.append(await self._begin_or_refuse(one, caller))
                 if not number % _SLICE:
                     await asyncio.sleep(0)
-        new = [(one, repeat) for one, (_, repeat) in zip(prepared, orders, strict=True) if isinstance(one, NewDelivery)]
+        new = [(one, repeat) for one, (_, repeat) in zip(begun, orders, strict=True) if isinstance(one, NewDelivery)]
         stored = iter(await self._deliveries.enqueue_many(new) if new else ())
-        return [_naming(next(stored), one) if isinstance(one, NewDelivery) else one for one in prepared]
+        return [_naming(next(stored), one) if isinstance(one, NewDelivery) else one for one in begun]
 
-    async def _prepare_or_refuse(self, ordered: Ordered, caller: Caller) -> NewDelivery | Result:
+    async def _begin_or_refuse(self, ordered: Ordered, caller: Caller) -> NewDelivery | Result:
         order, repeat = ordered
         try:
-            delivery = await self._prepare(order, caller, repeat)
-            if repeat and isinstance(delivery, NewDelivery) and self._is_bound_elsewhere(delivery, repeat):
-                return await self._send_bound(delivery, repeat)
-            return delivery
+            return await self._begin(order, caller, repeat)
         except Refused as refusal:
             return refusal
 
-    async def _prepare(self, order: Order, caller: Caller, repeat: Repeat | None) -> NewDelivery | Accepted:
-        """Return the delivery; or the first result, for a repeat that would be refused by now: a group of it was
-        deleted."""
+    async def _begin(self, order: Order, caller: Caller, repeat: Repeat | None) -> NewDelivery | Accepted:
+        """Return the delivery, to be stored in one step. Return the result for one whose Idempotency-Key is bound in
+        another shard first, and the first result for a repeat that would be refused by now: a group of it was deleted.
+        """
         try:
-            return (await self._preparation.prepare(order, caller)).delivery
+            delivery = (await self._preparation.prepare(order, caller)).delivery
         except Refused:
             first = await self._deliveries.first_result(order.delivery, repeat) if repeat else None
             if first is None:
                 raise
             return first
+        if repeat and self._is_bound_elsewhere(delivery, repeat):
+            return await self._send_bound(delivery, repeat)
+        return delivery
 
     def _is_bound_elsewhere(self, delivery: NewDelivery, repeat: Repeat) -> bool:
         """Return whether the delivery is in another shard than its Idempotency-Key: its lane or the quota of its sender
