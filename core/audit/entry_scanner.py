@@ -7,6 +7,7 @@ What an entry implies is checked on one atomic read. Called by core.audit.scanne
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TypeVar
 
 from core.audit.delivery_snapshot import EventLog
 from core.audit.invariants.conservation import Recount
@@ -17,8 +18,9 @@ from core.audit.invariants.threads import ThreadSnapshot, thread_violations, twi
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
-# Items of one function call: it blocks the server for about a millisecond.
+T = TypeVar("T")
 PAGE = 100
+"""Items of one function call: it blocks the server for about a millisecond."""
 
 
 @dataclass(slots=True)
@@ -40,14 +42,11 @@ class SeenTasks:
     duplicates: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def pages(items: Iterable[str], size: int = PAGE) -> Iterator[list[str]]:
+def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
     rest = iter(items)
     while page := list(islice(rest, size)):
         yield page
 
-
-# Implications of one function call: it takes the server less than a millisecond.
-_PAGE = 100
 
 ScanKey = Callable[[str, Key, Sequence[str]], Awaitable[list[Violation]]]
 """Checks a key, given its name, kind and parts."""
@@ -92,7 +91,7 @@ async def entries_of(store: Store, name: str, key: Key) -> AsyncIterator[Entries
     """Emit the entries of a hash or a sorted set, in pages."""
     cursor, command = "0", "HSCAN" if key.type == "hash" else "ZSCAN"
     while True:
-        cursor, flat = await store.command(command, name, cursor, "COUNT", _PAGE)
+        cursor, flat = await store.command(command, name, cursor, "COUNT", PAGE)
         yield list(zip(flat[::2], flat[1::2], strict=True))
         if str(cursor) == "0":
             return
@@ -101,8 +100,7 @@ async def entries_of(store: Store, name: str, key: Key) -> AsyncIterator[Entries
 async def check_implications(store: Store, shard: int, some: Iterable[Implication]) -> list[Violation]:
     """Check implications, each on one atomic read."""
     found: list[Violation] = []
-    rest = iter(some)
-    while page := list(islice(rest, _PAGE)):
+    for page in pages(some):
         words = [word for one in page for read in one.reads for word in read.words]
         values = iter(await store.run("audit_directory", shard, *words))
         checked = (one.violation([next(values) for _ in one.reads]) for one in page)
@@ -142,7 +140,7 @@ class JobsScanner:
     async def _standings(self, tenant: str) -> Standings:
         listed, found = KEYS["jobs"].at(self._shard, tenant), dict[str, JobStanding]()
         start = 0
-        while jobs := await self._store.command("ZRANGE", listed, start, start + _PAGE - 1):
+        while jobs := await self._store.command("ZRANGE", listed, start, start + PAGE - 1):
             words = [word for job in jobs for word in ("HGET", KEYS["job"].at(self._shard, job), "record")]
             records = map(record_of, await self._store.run("audit_directory", self._shard, *words))
             found |= {
@@ -150,7 +148,7 @@ class JobsScanner:
                 for job, record in zip(jobs, records, strict=True)
                 if record is not None
             }
-            start += _PAGE
+            start += PAGE
         return found
 
 

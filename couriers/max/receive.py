@@ -18,14 +18,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
+from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
 from core.updates.events import Event
 from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable, Settings
 from couriers.max.content import files_of, keyboard
 from couriers.max.events import TYPES, urls_of
 from couriers.receiving.poller import Page, is_lower
-from couriers.receiving.receiver import LinkedFile, Receiver, WebhookReceiver, download_linked
+from couriers.receiving.receiver import Receiver, WebhookReceiver, download_linked
 from couriers.sending import Content
 from couriers.sending.files import MessageFiles
 
@@ -89,11 +89,7 @@ class MaxFiles:
         except MaxUnavailable as fault:
             raise FilesUnavailable(str(fault)) from None
         urls = [url for message in found.get("messages") or () for url in urls_of(message)]
-        linked = [
-            LinkedFile(type_of(one), str(one.get("file_name") or ""), url)
-            for one, url in zip(fetchable(event)[:most], urls, strict=False)
-        ]
-        async for one in download_linked(self._files, linked):
+        async for one in download_linked(self._files, event, most, urls):
             yield one
 
     async def close(self) -> None:

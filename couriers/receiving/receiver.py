@@ -15,15 +15,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 from core.errors import SetupError
-from core.model.content import Attachment, AttachmentType
+from core.model.content import Attachment
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from core.threads.files import Fetch, ReceivedFile
+from core.threads.files import Fetch, ReceivedFile, fetchable, type_of
 from core.updates.bot_calls import Make
+from core.updates.events import Event
 from core.updates.ingress import Ingress
 from couriers.channel import Receiving
 from couriers.receiving.poller import IdOf, Poller, PollerLease, Source
@@ -98,23 +99,19 @@ class WebhookReceiver:
         return self.url.rstrip("/") + self.path
 
 
-class LinkedFile(NamedTuple):
-    """`url`: "" if the provider gives none. `name`: "" for none."""
-
-    type: AttachmentType
-    name: str
-    url: str
-
-
-async def download_linked(files: MessageFiles, linked: Sequence[LinkedFile]) -> AsyncIterator[ReceivedFile]:
-    """Emit the files that can be downloaded and are not too large."""
-    for one in linked:
-        if one.url:
+async def download_linked(
+    files: MessageFiles, event: Event, most: int, urls: Sequence[str]
+) -> AsyncIterator[ReceivedFile]:
+    """Emit the first files of an event that can be downloaded and are not too large. `urls`: of its files, "" for one
+    without an address.
+    """
+    for one, url in zip(fetchable(event)[:most], urls, strict=False):
+        if url:
             try:
-                loaded = await files.load(Attachment(one.type, url=one.url))
+                loaded = await files.load(Attachment(type_of(one), url=url))
             except FileNotLoaded:
                 continue
-            yield ReceivedFile(one.type, one.name, loaded.data)
+            yield ReceivedFile(type_of(one), str(one.get("file_name") or ""), loaded.data)
 
 
 class AccountRefused(Exception):

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile, fetchable, type_of
+from core.threads.files import MOST_BYTES, FilesUnavailable, ReceivedFile
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
 from core.updates.events import Event
-from couriers.receiving.receiver import LinkedFile, Receiver, download_linked
+from couriers.receiving.receiver import Receiver, download_linked
 from couriers.sending import Content
 from couriers.sending.files import MessageFiles
 from couriers.vk.channel import LONGEST_LABEL
@@ -86,12 +86,8 @@ class VkFiles:
             return
         except VkUnavailable as fault:
             raise FilesUnavailable(str(fault)) from None
-        attached = [one for item in found["items"] for one in files_of(item)]
-        linked = [
-            LinkedFile(type_of(one), str(one.get("file_name") or ""), url_of(file))
-            for one, file in zip(fetchable(event)[:most], attached, strict=False)
-        ]
-        async for one in download_linked(self._files, linked):
+        urls = [url_of(file) for item in found["items"] for file in files_of(item)]
+        async for one in download_linked(self._files, event, most, urls):
             yield one
 
     async def close(self) -> None:
