@@ -84,9 +84,9 @@ a time in words is refused:
     - user: at 25.11.2026 14:30
     - bot: время '25.11.2026 14:30' уже прошло
     - user: at noon
-    - bot: {contains: "TIME_MALFORMED"}
+    - bot: {contains: не время}
     - user: at 25.11.2029 14:30
-    - bot: {contains: "DELIVER_AT_FAR"}
+    - bot: {contains: a year ahead}
 """
 
 

@@ -74,7 +74,7 @@ a job is started once, and stopped:
   steps:
     - {user: /hunt, bot: {starts_with: "hunt: работает"}}
     - {user: /hunt, bot: {contains: "Повторов: 0"}}
-    - {user: /stop, bot: {matches: "hunt: stopp(ing|ed)"}}
+    - {user: /stop, bot: {matches: "hunt: останов(лено|ливается)"}}
 """
 
 
