@@ -32,7 +32,7 @@ _WORD = 32
 TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Status.SKIPPED, Status.NO_CONTACT)
 """Of several outcomes of a person who was not reached, the first of these is the reason."""
 
-
+_WITH_REASON = (Status.FAILED, Status.SKIPPED, Status.CANCELLED)
 STILL_COMING = ("waiting", "later")
 
 
@@ -117,7 +117,7 @@ def why_not_reached(record: RecipientRecord) -> str | None:
     for status in TELLING:
         for one in outcomes:
             if one.status is status:
-                return one.reason if one.reason and status in (Status.FAILED, Status.SKIPPED) else str(status)
+                return one.reason if one.reason and status in _WITH_REASON else str(status)
     return str(Status.NO_CONTACT)
 
 
