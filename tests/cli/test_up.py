@@ -88,6 +88,16 @@ def test_a_message_is_sent_over_every_channel_and_the_history_shows_it(running: 
     assert "every recipient was reached" in running.ada("track", history["id"]).stdout
 
 
+def test_what_is_written_to_the_simulated_account_of_telegram_is_in_the_inbox(running: Installation) -> None:
+    """As the page of the account writes it: the bot of `up` signs in over MTProto."""
+    running.result("send", "--to", "61=telegram:100061", "--text", "No classes", "--replies", "dean", "--wait")
+    facts = running.facts() or {}
+    written = json.dumps({"address": 100061, "text": "And tomorrow?"}).encode()
+    urlopen(Request(f"{facts['sandbox']}/write/telegram", written, {"Content-Type": "application/json"})).close()
+    inbox = ("inbox", "office:dean", "--reason", "a test")
+    await_sync(lambda: "And tomorrow?" in running.ada(*inbox).stdout, what="the reply")
+
+
 def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(running: Installation) -> None:
     sent = running.result("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
     assert sent["state"] == "scheduled"

@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.commands.parts.courier import Couriers
+from cli.settings.secrets import receiver
+from cli.settings.settings import load
 from core.deliveries.received import ReceivedMessages
 from core.model.delivery import NewDelivery, Sender
 from core.model.people import Group, User
@@ -22,7 +26,7 @@ from core.threads.threads import ReplyRoute
 from core.updates.answer_worker import AnswerWorker
 from couriers.receiving.poller import Poller
 from couriers.sending.bot_replies import SignsInAsBot
-from couriers.sending.runtime import Runtime
+from couriers.sending.runtime import EVERY_TENANT, Runtime
 from sandbox.telegram.state.dialogs import StoredFile
 from tests.couriers.telegram_provider import TelegramProvider, provider
 from tests.support.stack import QUICK, TENANT, Stack
@@ -215,3 +219,37 @@ async def test_a_bot_that_the_bot_api_receives_for_is_not_read_twice(school: Bot
     await until(lambda: received.last(TENANT, "telegram-bot", MARIA, 0))
     school.provider.server.write(MARIA, "And tomorrow?")
     assert school.provider.state.counter("telegram", "getDifference") == before
+
+
+@pytest.mark.parametrize(
+    ("token", "of_folder", "reader"),
+    [
+        ("", "", "telegram"),
+        ("4343:sandbox", "4343:sandbox", "telegram"),
+        ("4242:sandbox", "", "telegram-bot"),
+        ("4242:revoked", "", "telegram-bot"),
+        ("4343:sandbox", "4242:sandbox", "telegram-bot"),
+    ],
+)
+async def test_of_a_bot_that_two_channels_have_one_reads(
+    school: BotSchool, tmp_path: Path, token: str, of_folder: str, reader: str
+) -> None:
+    """The number before the colon of a token is the bot's."""
+    own = school.provider.settings()
+    settings = {"ADA_TELEGRAM_API_ID": "1", "ADA_TELEGRAM_API_HASH": "hash", "ADA_TELEGRAM_BOT_TOKEN": "4242:sandbox"}
+    settings |= {"ADA_TELEGRAM_SERVER": str(own.server), "ADA_TELEGRAM_SERVER_KEY": str(own.server_key)}
+    settings |= {"ADA_BOT_TOKEN": token} if token else {}
+    if of_folder:
+        folder = tmp_path / "bots" / "school-5"
+        (folder / "scenarios").mkdir(parents=True)
+        (folder / ".env").write_text(f"ADA_BOT_TOKEN={of_folder}\n")
+        settings["ADA_SCENARIOS"] = str(tmp_path / "bots")
+    couriers = Couriers(
+        load(settings, Path("/nowhere"), may_receive=receiver("telegram")), "telegram", tmp_path, school.stack.store
+    )
+    await couriers.folders.check()
+    courier = couriers.runtime.only
+    assert isinstance(courier, SignsInAsBot)
+    assert (courier.replies_in, courier.bot is not None) == (reader, reader == "telegram")
+    await couriers.runtime.remove(EVERY_TENANT)
+    await couriers.close()

@@ -1,5 +1,6 @@
 """Replies in the real processes: one that is killed between the reply and its thread, or between the thread and the
-relayed message, loses nothing and doubles nothing. So does the bot's process that is killed while it fetches files.
+relayed message, loses nothing and doubles nothing. So does the process that gets what people write, if it is killed
+while it fetches files, or hands on what it has got.
 """
 
 import asyncio
@@ -14,34 +15,88 @@ from core.errors import NotFound
 from core.model.history_key import DEFAULT_TENANT
 from core.model.people import User
 from core.queue.task import TaskFilter
+from core.redis.keys import KEYS
 from core.threads import Inbox, ThreadMessage, Threads
 from core.threads.threads import Correspondent, ReplyRoute
 from sandbox.bot_api.state.parameters import Upload
+from sandbox.telegram.state.dialogs import StoredFile
 from tests.core.threads.test_metadata import GREY
 from tests.support.stack import TENANT
 from tests.support.waiting import until
-from tests.system.crash.installation import TELEGRAM_BOT, Installation, person
+from tests.system.crash.installation import TELEGRAM, TELEGRAM_BOT, Channel, Installation, person
+from tests.system.crash.process import AdaProcess
 
 WITHIN = 60.0
-TEACHER, STUDENT = TELEGRAM_BOT.address(7), TELEGRAM_BOT.address(1)
 ADD, RELAY = b"_add_to_thread\r\n", "отвечает на".encode()
 """Bytes in the requests that add a message to a thread, and that send a relayed one."""
 NOTED = b":files:"
-"""Bytes of the key by which the bot's process notes the files that it has stored."""
+"""Bytes of the key by which the process that gets what people write notes the files that it has stored."""
+PUT = b"_put_once\r\n"
+"""Bytes in the request that hands on what a person has written."""
+
+every_way = pytest.mark.parametrize("channel", [TELEGRAM_BOT, TELEGRAM], ids=lambda channel: channel.name)
+"""A bot over the Bot API, whose process gets what people write, and one over MTProto, whose courier gets it."""
 
 
-def texts(installation: Installation, address: str) -> list[str]:
+def texts(installation: Installation, channel: Channel, number: int) -> list[str]:
     """Return what the bot has written to an account."""
+    address = channel.address(number)
+    if channel is TELEGRAM:
+        return [one.text for one in installation.sandbox.telegram.messages(address) if one.is_own]
     shown = installation.sandbox.bot_api.people.shown(int(address))["messages"]
     return [one["text"] for one in shown if one["from"] == "bot"]
 
 
-async def add_people(installation: Installation) -> None:
+def reply(installation: Installation, channel: Channel, text: str, photo: bytes = b"") -> None:
+    """Reply to the first message, as the student."""
+    address = channel.address(1)
+    if channel is TELEGRAM:
+        server = installation.sandbox.telegram
+        first, file = server.messages(address)[0].id, StoredFile("photo", "", photo) if photo else None
+        server.write(address, text, reply_to=first, file=file)
+        return
+    people = installation.sandbox.bot_api.people
+    first = people.shown(int(address))["messages"][0]["id"]
+    if photo:
+        people.send_file(int(address), "photo", Upload("me.jpg", "image/jpeg", photo), reply_to=first, caption=text)
+    else:
+        people.reply(int(address), first, text)
+
+
+async def add_people(installation: Installation, channel: Channel) -> None:
     users = Directory(installation.core.store).users
-    for number, name, address in ((7, "Anna", TEACHER), (1, "Maria", STUDENT)):
-        await users.create(TENANT, User(number, name, role="trainer", contacts={TELEGRAM_BOT.name: [address]}))
+    for number, name in ((7, "Anna"), (1, "Maria")):
+        contacts = {channel.name: [channel.address(number)]}
+        await users.create(TENANT, User(number, name, role="trainer", contacts=contacts))
 
 
+async def reader(installation: Installation, channel: Channel, **settings: str) -> AdaProcess:
+    """Start the processes of a bot; return the one that gets what people write, when it does."""
+    own = {"ADA_BOT_TENANT": TENANT}
+    if channel is TELEGRAM_BOT:
+        await installation.courier(channel)
+        process = installation.start("bot", "telegram", **own, **settings)
+        await process.ready()
+        return process
+    process = await installation.courier(channel, **own, **settings)
+    await until(lambda: installation.core.store.command("GET", position_of(installation)), within=WITHIN)
+    return process
+
+
+def position_of(installation: Installation) -> str:
+    account = "telegram.4242"
+    return KEYS["polled"].at(installation.core.store.shard_of(account), account)
+
+
+async def ask(installation: Installation, channel: Channel) -> None:
+    """Deliver the message to which the student replies."""
+    await installation.deliver(person(1, channel), replies="sender")
+    await until(lambda: texts(installation, channel, 1), within=WITHIN)
+    received = ReceivedMessages(installation.core.store)
+    await until(lambda: received.last(TENANT, channel.name, channel.address(1), 0), within=WITHIN)
+
+
+@every_way
 @pytest.mark.parametrize(
     ("point", "bytes_of_call"),
     [
@@ -52,36 +107,67 @@ async def add_people(installation: Installation) -> None:
     ],
 )
 async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
-    installation: Installation, point: str, bytes_of_call: bytes
+    installation: Installation, channel: Channel, point: str, bytes_of_call: bytes
 ) -> None:
-    await add_people(installation)
+    await add_people(installation, channel)
     link, settings = await installation.link_to_server()
-    bot = installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT)
-    await installation.courier(TELEGRAM_BOT)
-    await bot.ready()
+    await reader(installation, channel)
     api = installation.start_api(**settings)
     await api.ready()
-    people = installation.sandbox.bot_api.people
-    await installation.deliver(person(1, TELEGRAM_BOT), replies="sender")
-    await until(lambda: texts(installation, STUDENT), within=WITHIN)
-    received = ReceivedMessages(installation.core.store)
-    await until(lambda: received.last(TENANT, TELEGRAM_BOT.name, STUDENT, 0), within=WITHIN)
+    await ask(installation, channel)
     (link.block_requests if point.startswith("before") else link.block_replies)(bytes_of_call)
-    message = people.shown(int(STUDENT))["messages"][0]["id"]
-    people.reply(int(STUDENT), message, "Which room?")
+    reply(installation, channel, "Which room?")
     await until(lambda: link.blocked, within=WITHIN)
     api.kill()
     link.cut()
     await installation.end_leases()
     await installation.start_api().ready()
-    await until(lambda: texts(installation, TEACHER) and len(texts(installation, STUDENT)) == 2, within=WITHIN)
+    await is_relayed_once(installation, channel, "Which room?")
+
+
+async def is_relayed_once(installation: Installation, channel: Channel, words: str, files: int = 0) -> None:
+    """Wait until the teacher has got a reply and the student a notice, and assert that nothing is doubled."""
+    teacher, student = ([channel, number] for number in (7, 1))
+    await until(lambda: texts(installation, *teacher) and len(texts(installation, *student)) == 2, within=WITHIN)
     await until(installation.is_empty, within=WITHIN)
-    (relayed,) = texts(installation, TEACHER)
+    (relayed,) = texts(installation, *teacher)
     assert relayed.startswith("Maria отвечает на ")
-    assert texts(installation, STUDENT)[1:] == ["Передано: Anna."]
+    assert relayed.splitlines()[1] == words
+    assert texts(installation, *student)[1:] == ["Передано: Anna."]
     (thread,), _ = await Threads(installation.core.store).page(TENANT, Inbox("user", "7"), None, 10)
-    assert (thread.messages, thread.unread) == (1, 1)
+    assert thread.newest
+    assert (thread.messages, thread.unread, thread.newest.files) == (1, 1, 0)
+    assert len(thread.newest.attachments) == files
     await installation.audit()
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "before it is handed on",
+        "after it was handed on",
+        "before the position is stored",
+        "after the position was stored",
+    ],
+)
+async def test_a_courier_that_is_killed_while_it_hands_a_reply_on_loses_and_doubles_nothing(
+    installation: Installation, point: str
+) -> None:
+    await add_people(installation, TELEGRAM)
+    link, settings = await installation.link_to_server()
+    courier = await reader(installation, TELEGRAM, **settings)
+    await installation.start_api().ready()
+    await ask(installation, TELEGRAM)
+    key = position_of(installation).encode()
+    bytes_of_call = b"\r\nSET\r\n$%d\r\n%b\r\n" % (len(key), key) if "position" in point else PUT
+    (link.block_requests if point.startswith("before") else link.block_replies)(bytes_of_call)
+    reply(installation, TELEGRAM, "Which room?")
+    await until(lambda: link.blocked, within=WITHIN)
+    courier.kill()
+    link.cut()
+    await installation.end_leases()
+    await reader(installation, TELEGRAM)
+    await is_relayed_once(installation, TELEGRAM, "Which room?")
 
 
 async def test_a_kill_between_merging_two_people_and_their_threads_is_made_good_after_a_restart(
@@ -90,7 +176,7 @@ async def test_a_kill_between_merging_two_people_and_their_threads_is_made_good_
     core = installation.core
     for number in (1, 2):
         await Directory(core.store).users.create(DEFAULT_TENANT, User(number, "Maria"))
-    threads, way = Threads(core.store), ReplyRoute(TELEGRAM_BOT.name, STUDENT)
+    threads, way = Threads(core.store), ReplyRoute(TELEGRAM_BOT.name, TELEGRAM_BOT.address(1))
     message = ThreadMessage(0, "person", 0, 1, "Hello")
     place = DEFAULT_TENANT, Inbox("user", "7"), Correspondent(1, "Maria"), way, "", "e1"
     added = await threads.add_of_person(*place, message)
@@ -120,31 +206,20 @@ async def test_a_kill_between_merging_two_people_and_their_threads_is_made_good_
     await installation.audit()
 
 
+@every_way
 async def test_a_bot_that_is_killed_between_storing_a_file_and_handing_it_on_loses_and_doubles_nothing(
-    installation: Installation,
+    installation: Installation, channel: Channel
 ) -> None:
-    await add_people(installation)
+    await add_people(installation, channel)
     link, settings = await installation.link_to_server()
-    bot = installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT, **settings)
-    await installation.courier(TELEGRAM_BOT)
-    await bot.ready()
+    bot = await reader(installation, channel, **settings)
     await installation.start_api().ready()
-    people = installation.sandbox.bot_api.people
-    await installation.deliver(person(1, TELEGRAM_BOT), replies="sender")
-    received = ReceivedMessages(installation.core.store)
-    await until(lambda: received.last(TENANT, TELEGRAM_BOT.name, STUDENT, 0), within=WITHIN)
+    await ask(installation, channel)
     link.block_replies(NOTED)
-    message = people.shown(int(STUDENT))["messages"][0]["id"]
-    people.send_file(int(STUDENT), "photo", Upload("me.jpg", "image/jpeg", GREY), reply_to=message, caption="Here")
+    reply(installation, channel, "Here", photo=GREY)
     await until(lambda: link.blocked, within=WITHIN)
     bot.kill()
     link.cut()
-    await installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT).ready()
-    await until(lambda: texts(installation, TEACHER) and len(texts(installation, STUDENT)) == 2, within=WITHIN)
-    await until(installation.is_empty, within=WITHIN)
-    assert [one.splitlines()[1] for one in texts(installation, TEACHER)] == ["Here"]
-    assert texts(installation, STUDENT)[1:] == ["Передано: Anna."]
-    (thread,), _ = await Threads(installation.core.store).page(TENANT, Inbox("user", "7"), None, 10)
-    assert thread.newest
-    assert (thread.messages, thread.newest.files, len(thread.newest.attachments)) == (1, 0, 1)
-    await installation.audit()
+    await installation.end_leases()
+    await reader(installation, channel)
+    await is_relayed_once(installation, channel, "Here", files=1)
