@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
 import pytest
@@ -90,10 +91,14 @@ def test_a_message_is_sent_over_every_channel_and_the_history_shows_it(running: 
 
 def test_what_is_written_to_the_simulated_account_of_telegram_is_in_the_inbox(running: Installation) -> None:
     """As the page of the account writes it: the bot of `up` signs in over MTProto."""
-    running.result("send", "--to", "61=telegram:100061", "--text", "No classes", "--replies", "dean", "--wait")
-    facts = running.facts() or {}
+    create(running, "/v1/users", {"id": 61, "role": "staff", "contacts": {"telegram": ["100061"]}})
+    create(running, "/v1/groups", {"id": "dean", "members": [61]})
+    running.result("send", "--to", "61", "--text", "No classes", "--replies", "dean", "--wait")
+    store = Redis.from_url(str(running_url(Path(running.environment["ADA_DATA"]) / "valkey")))
+    await_sync(lambda: store.keys("dialog:*:polled:telegram.4242"), what="the first poll")
+    url = urljoin((running.facts() or {})["inbox"], "/write/telegram")
     written = json.dumps({"address": 100061, "text": "And tomorrow?"}).encode()
-    urlopen(Request(f"{facts['sandbox']}/write/telegram", written, {"Content-Type": "application/json"})).close()
+    urlopen(Request(url, written, {"Content-Type": "application/json"})).close()
     inbox = ("inbox", "office:dean", "--reason", "a test")
     await_sync(lambda: "And tomorrow?" in running.ada(*inbox).stdout, what="the reply")
 

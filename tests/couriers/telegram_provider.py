@@ -10,12 +10,15 @@ from telethon import TelegramClient
 from telethon.sessions import StringSession
 
 from cli.processes.embedded_valkey import free_port
+from core.redis.keys import KEYS
+from core.redis.store import Store
 from couriers.sending import Courier
 from couriers.telegram import sign_in as telegram
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.telegram import TelegramServer, set_server, trust_server_key
 from tests.couriers.contract import Provider, message, running
+from tests.support.waiting import until
 
 BOT = "4242:sandbox"
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram"].items()}
@@ -85,6 +88,17 @@ async def signed_in(server: TelegramServer, phone: str, api_id: int = 1, api_has
     await client.sign_in(phone, "22222")
     await client.disconnect()
     return str(session.save())
+
+
+def position_key(store: Store) -> str:
+    """Return the key under which it is stored how far what people write to the bot over MTProto was read."""
+    account = f"telegram.{BOT.partition(':')[0]}"
+    return KEYS["polled"].at(store.shard_of(account), account)
+
+
+async def reads(store: Store) -> None:
+    """Wait until a process reads what people write to the bot: at its first start, what was written before is not."""
+    await until(lambda: store.command("GET", position_key(store)))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from core.model.people import Group, User
 from core.model.question import AnswerKind, Option, Question
 from core.orders import Caller, Order
 from core.orders.order import Addressee
-from core.redis.keys import KEYS
 from core.services import Services
 from core.threads import Inbox, ReplyWorker, Thread
 from core.threads.incoming import Written
@@ -28,7 +27,7 @@ from couriers.receiving.poller import Poller
 from couriers.sending.bot_replies import SignsInAsBot
 from couriers.sending.runtime import EVERY_TENANT, Runtime
 from sandbox.telegram.state.dialogs import StoredFile
-from tests.couriers.telegram_provider import TelegramProvider, provider
+from tests.couriers.telegram_provider import TelegramProvider, provider, reads
 from tests.support.stack import QUICK, TENANT, Stack
 from tests.support.waiting import until
 
@@ -48,11 +47,9 @@ class BotSchool:
     provider: TelegramProvider
 
     async def open_courier(self) -> Runtime:
-        """Open a process of the bot, and wait until one reads: at the first start, what was written before is not."""
+        """Open a process of the bot, and wait until one reads."""
         runtime = await self.stack.courier(await self.provider.open(), replace(QUICK, tenant=TENANT))
-        account = "telegram.4242"
-        key = KEYS["polled"].at(self.stack.store.shard_of(account), account)
-        await until(lambda: self.stack.store.command("GET", key))
+        await reads(self.stack.store)
         return runtime
 
     async def send(self, text: str, question: Question | None = None) -> int:
@@ -248,7 +245,7 @@ async def test_of_a_bot_that_two_channels_have_one_reads(
         load(settings, Path("/nowhere"), may_receive=receiver("telegram")), "telegram", tmp_path, school.stack.store
     )
     await couriers.folders.check()
-    courier = couriers.runtime.only
+    courier: object = couriers.runtime.only
     assert isinstance(courier, SignsInAsBot)
     assert (courier.replies_in, courier.bot is not None) == (reader, reader == "telegram")
     await couriers.runtime.remove(EVERY_TENANT)

@@ -15,12 +15,12 @@ from core.errors import NotFound
 from core.model.history_key import DEFAULT_TENANT
 from core.model.people import User
 from core.queue.task import TaskFilter
-from core.redis.keys import KEYS
 from core.threads import Inbox, ThreadMessage, Threads
 from core.threads.threads import Correspondent, ReplyRoute
 from sandbox.bot_api.state.parameters import Upload
 from sandbox.telegram.state.dialogs import StoredFile
 from tests.core.threads.test_metadata import GREY
+from tests.couriers.telegram_provider import position_key, reads
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import TELEGRAM, TELEGRAM_BOT, Channel, Installation, person
@@ -79,13 +79,8 @@ async def reader(installation: Installation, channel: Channel, **settings: str) 
         await process.ready()
         return process
     process = await installation.courier(channel, **own, **settings)
-    await until(lambda: installation.core.store.command("GET", position_of(installation)), within=WITHIN)
+    await reads(installation.core.store)
     return process
-
-
-def position_of(installation: Installation) -> str:
-    account = "telegram.4242"
-    return KEYS["polled"].at(installation.core.store.shard_of(account), account)
 
 
 async def ask(installation: Installation, channel: Channel) -> None:
@@ -127,7 +122,7 @@ async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
 
 async def is_relayed_once(installation: Installation, channel: Channel, words: str, files: int = 0) -> None:
     """Wait until the teacher has got a reply and the student a notice, and assert that nothing is doubled."""
-    teacher, student = ([channel, number] for number in (7, 1))
+    teacher, student = (channel, 7), (channel, 1)
     await until(lambda: texts(installation, *teacher) and len(texts(installation, *student)) == 2, within=WITHIN)
     await until(installation.is_empty, within=WITHIN)
     (relayed,) = texts(installation, *teacher)
@@ -158,7 +153,7 @@ async def test_a_courier_that_is_killed_while_it_hands_a_reply_on_loses_and_doub
     courier = await reader(installation, TELEGRAM, **settings)
     await installation.start_api().ready()
     await ask(installation, TELEGRAM)
-    key = position_of(installation).encode()
+    key = position_key(installation.core.store).encode()
     bytes_of_call = b"\r\nSET\r\n$%d\r\n%b\r\n" % (len(key), key) if "position" in point else PUT
     (link.block_requests if point.startswith("before") else link.block_replies)(bytes_of_call)
     reply(installation, TELEGRAM, "Which room?")

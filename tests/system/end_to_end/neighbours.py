@@ -46,7 +46,7 @@ from scenarios.execution.opening import ScenarioOptions
 from tests.core.threads.test_document_metadata import TYPES, archive, ogg, pdf
 from tests.core.threads.test_metadata import GREY
 from tests.couriers.relay import Relay
-from tests.couriers.telegram_provider import signed_in
+from tests.couriers.telegram_provider import reads, signed_in
 from tests.support.outbox import Outbox
 from tests.support.receiving import answering, running
 from tests.support.stack import QUICK, TENANT, Stack
@@ -290,7 +290,7 @@ async def opened(
         if channel in ("vk", "max"):  # files go to an address that the provider names
             uploads = sandbox.vk.uploads if channel == "vk" else sandbox.max.uploads
             uploads.url = uploads.url.replace(port, str(relay.port))
-        sent, has_buttons = (lambda relay=relay: bytes(relay.requests)), channel != "sms"  # type: ignore[misc]
+        sent, has_buttons = (lambda relay=relay: bytes(relay.requests)), channel != "sms"
         sides[channel] = OneSide(sandbox, channel, sent, ADDRESSES[channel], has_buttons)
     mails = (lambda: _readable(sandbox.mail.contents)), ADDRESSES["email"]
     sides["email"] = OneSide(sandbox, "email", *mails, has_buttons=False)
@@ -308,6 +308,8 @@ async def opened(
         await sends(stack, configuration, channel, directory)
         if channel in URLS:
             await until_closed.enter_async_context(running(ReceivingBots(configuration, channel, core)))
+    if is_bot:
+        await reads(core.store)
     await until_closed.enter_async_context(answering(core, ScenarioOptions(TENANT, linking=linking)))
     replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay)
     await replies.open()

@@ -111,9 +111,9 @@ async def test_what_is_written_to_a_bot_over_mtproto_says_nothing_of_its_author(
     assert bot.sent().count(DOTS) > before
     found = [secret for one in (sides["max"], sides["vk"]) for secret in one.secrets if secret.encode() in bot.sent()]
     assert found == []
-    await town.order(sides["max"], bot, "At ten, 9")
-    await town.writes(bot, "Friday, 9", await town.gets(bot, "At ten, 9"))
-    await town.shows_typed_addresses(sides["max"], bot, 9)
+    await town.order(bot, sides["vk"], "At ten, 9")
+    await town.writes(sides["vk"], "Friday, 9", await town.gets(sides["vk"], "At ten, 9"))
+    await town.shows_typed_addresses(bot, sides["vk"], 9)
 
 
 async def sends_everything(here: OneSide, there: OneSide, quoted: str) -> None:
