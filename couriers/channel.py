@@ -13,12 +13,13 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import couriers
 from core.errors import SetupError
 from core.model.contacts.addresses import AddressForm
 from core.model.content import Content, Display, Feature, KeyboardLimits, Limits
+from core.model.states import Status
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
@@ -52,6 +53,43 @@ class Callback:
     module: str
     is_form: bool = False
     confirmation: str = ""
+
+
+class Report(NamedTuple):
+    """The state of a message. `reference`: the provider's id of it. `token`: of the address for its reports, which
+    proves the report.
+    """
+
+    status: Status
+    reference: str = ""
+    token: str = ""
+
+
+class ReadReports(NamedTuple):
+    """The reports of one call. `account`: of the courier, if messages are found by their references; a secret then
+    proves the call. `answer`: a text, for reports by a profile.
+    """
+
+    reports: Sequence[Report]
+    account: str = ""
+    answer: str = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCallback:
+    """The provider reports to `report_path`, by parameters of the address or a form, what became of messages. `module`
+    has `Fields`, a struct that describes these, and `read_reports(fields, address)`, which returns `ReadReports`;
+    `address` has its parameters. `secret`: the setting of the secret in the address, if reports have no tokens.
+    `title`: as of a webhook.
+
+    `profile`: a setting that says what the fields are, which may then be JSON and are not checked; the path ends with
+    its name, which `address` has too. `module` has `open_profile`, whose result has `read_reports`.
+    """
+
+    title: str
+    module: str
+    secret: str = ""
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +182,7 @@ class Channel:
     outcomes: str = ""
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
+    reports: Sequence[ReportCallback] = ()
     shows: frozenset[Feature] = frozenset(Feature)
     as_text: frozenset[Feature] = frozenset()
     keyboard: KeyboardLimits | None = None
@@ -156,6 +195,17 @@ class Channel:
     def settings_of_account(self) -> tuple[str, ...]:
         """Return the settings that make an account; none for a channel without one."""
         return self.account_settings or ((self.account,) if self.account else ())
+
+    @property
+    def inbound_secret(self) -> str:
+        """Return the setting of the secret of what the provider posts; "" if nothing with a secret is posted."""
+        received = [self.receiving.callback, self.receiving.webhook] if self.receiving else []
+        return next((one.secret for one in (*received, *self.reports) if one and one.secret), "")
+
+    @property
+    def report_path(self) -> str:
+        """Return the path of the API for delivery reports."""
+        return f"/v1/receipts/{self.name}"
 
 
 class Simulator(Protocol):

@@ -49,7 +49,7 @@ def may_receive(process: str, name: str) -> bool:
     kind, channel = _kind_of(process)
     if not is_common(name):
         is_own = channel in channels() and name.startswith(section_prefix(channel))
-        return is_own or (process == "serve" and name.removesuffix("_FILE") in webhook_secrets())
+        return is_own or (process == "serve" and name.removesuffix("_FILE") in inbound_secrets())
     readers = secret_readers().get(name.removesuffix("_FILE"))
     return readers is None or process in readers or kind in readers
 
@@ -61,9 +61,9 @@ def _kind_of(process: str) -> tuple[str, str]:
     return (COURIERS, process) if process in channels() else ("", "")
 
 
-def webhook_secrets() -> set[str]:
-    """Return the settings by which the API recognises the providers that post updates."""
-    return {one.webhook.secret for one in receiving().values() if one.webhook}
+def inbound_secrets() -> set[str]:
+    """Return the settings by which the API recognises the providers that post to it."""
+    return {one.inbound_secret for one in channels().values()}
 
 
 def section_of(bot: str) -> str:

@@ -2,7 +2,7 @@
 
 from core.model.contacts.addresses import PHONE_NUMBER
 from core.model.content import EVERY_FEATURE
-from couriers.channel import Callback, Channel, Receiving
+from couriers.channel import Callback, Channel, Receiving, ReportCallback
 
 CHANNEL = Channel(
     name="sms",
@@ -51,5 +51,14 @@ CHANNEL = Channel(
             is_form=True,
         ),
         needs=frozenset({"ADA_INBOUND_SMS_SECRET"}),
+    ),
+    reports=(
+        ReportCallback("A delivery report of an SMS gateway", "couriers.sms.reports"),
+        ReportCallback(
+            title="A delivery report of an SMS provider",
+            module="couriers.sms.profile_reports",
+            secret="ADA_INBOUND_SMS_SECRET",
+            profile="ADA_SMS_PROFILE",
+        ),
     ),
 )

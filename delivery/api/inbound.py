@@ -1,8 +1,8 @@
-"""Receives what providers post: what a person writes, and delivery reports of SMS.
+"""Receives what providers post: what a person writes, and delivery reports.
 
 What a person writes comes by a callback, such as a gateway's SMS, or by a webhook, and becomes an update in the queue.
-A mail that answers a message of Ada is posted by a mail server or a provider as it was transferred. Kannel calls the
-address that it got with the message, by GET; what the provider of a profile calls is read as the profile says.
+A mail that answers a message of Ada is posted by a mail server or a provider as it was transferred. A delivery report
+comes to the address that the provider got with the message, or to one that is set in its account.
 
 There is no API key: the secret is in the address, the body or a header, and compared in constant time; of a report it
 is an opaque token, which core checks. A repeat of the same message is put once, and that of a report changes nothing. A
@@ -20,16 +20,11 @@ from urllib.parse import parse_qsl
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
-from core.errors import NotFound
-from core.model.field_types import INT64
 from core.model.json_form import Json
-from core.model.states import Status
 from core.threads.mailed_replies import MailedReplies, MailResult
-from couriers.channel import Callback, mailed_channel, receiving
-from couriers.sms import CHANNEL
-from couriers.sms.profile import Profile, read_reports
+from couriers.channel import Callback, Channel, ReportCallback, channels, mailed_channel, receiving
 from delivery.http.context import ApiContext, Response
 from delivery.http.decoding import QueryReader, check_content_type, parse
 from delivery.http.options import MiB, Options, check_secret
@@ -187,117 +182,68 @@ def receive_mail(context: ApiContext) -> Handler:
     return handle
 
 
-class DeliveryReportQuery(Struct, frozen=True):
-    """The delivery report of a gateway. Gateways add parameters of their own, so unknown ones are ignored."""
-
-    token: Annotated[str, Meta(min_length=1, max_length=1024)]
-    status: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=INT64 - 1,
-            description="bits: 1 delivered, 2 failed, 4 buffered, 8 accepted, 16 rejected",
-            extra_json_schema={"not": {"multipleOf": 32}},
-        ),
-    ]
-    id: Annotated[str, Meta(max_length=256)] | UnsetType = UNSET
-
-
-class ProfileReportQuery(Struct, frozen=True):
-    """The address of an SMS provider's reports. The other fields are those that its profile names."""
-
-    token: Annotated[str, Meta(max_length=1024, description="of the message, if it names its own address")] = ""
-    secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_SMS_SECRET, if it does not")] = ""
-
-
 class DeliveryReportResponse(Struct):
     """The effect of a delivery report; a repeat or a late report changes nothing."""
 
     changed: bool
 
 
-# Kannel's dlr-mask, user guide 3.6.3. A report may have several bits; the first one here decides.
-STATUS_BITS = (
-    (1, Status.DELIVERED),
-    (2, Status.FAILED),
-    (16, Status.FAILED),  # rejected by the SMSC
-    (8, Status.SENT),  # accepted by the SMSC
-    (4, Status.SENT),  # buffered in the SMSC
-)
 REPORT_LIMIT = 2**14
 """Bytes."""
-_report_query = QueryReader(DeliveryReportQuery)
 
 
-def receive_sms(context: ApiContext) -> Handler:
-    """Return the handler of SMS delivery reports. A report may be repeated any number of times."""
+def receive_reports(channel: str, way: ReportCallback, context: ApiContext) -> Handler:
+    """Return the handler of delivery reports, which may be repeated any number of times. One that came before its
+    message was noted is refused, so that it is repeated.
+    """
+    module, inbound, deliveries = import_module(way.module), context.options.inbound, context.services.core.deliveries
+    reader, secret = QueryReader(module.Fields), inbound.secrets.get(channel, "")
+    profile = module.open_profile(inbound.profiles.get(channel, "")) if way.profile else None
 
     async def handle(request: web.Request) -> web.Response:
-        report = _report_query.read(await _pairs(request, REPORT_LIMIT, context.options))
-        status = status_of(report.status)
-        changed = await context.services.core.deliveries.record_report(report.token, status, report.id or "")
+        address = {**request.query, **request.match_info}
+        pairs = await _pairs(request, REPORT_LIMIT, context.options)
+        if profile is None:
+            read = module.read_reports(reader.read(pairs), address)
+        else:
+            read = profile.read_reports({**dict(pairs), **await _posted_object(request, context.options)}, address)
+        if read.account:
+            check_secret(address.get("secret"), secret)
+        changed = False
+        for status, reference, token in read.reports:
+            if read.account:
+                changed |= await deliveries.record_report_by_reference(channel, read.account, reference, status)
+            else:
+                changed |= await deliveries.record_report(token, status, reference)
+        if way.profile:
+            return web.Response(text=read.answer, content_type=TEXT_TYPE)
         return Response(DeliveryReportResponse(changed)).encode()
 
     return handle
 
 
-def receive_by_profile(context: ApiContext) -> Handler:
-    """Return the handler of reports of an SMS provider, read as its profile says. What has no meaning there is
-    acknowledged.
-    """
-
-    async def handle(request: web.Request) -> web.Response:
-        profile = context.options.sms_profile
-        if profile is None or profile.reports is None or request.match_info["profile"] != profile.name:
-            raise NotFound("PROFILE_NOT_SET_UP", "ADA_SMS_PROFILE is not this one.")
-        if profile.reports.by == "id":
-            check_secret(request.query.get("secret"), context.options.inbound.secrets.get(CHANNEL, ""))
-        for reference, state in read_reports(profile.reports, await _fields(request, context.options)):
-            if state:
-                await _record(context, request, profile, reference, Status(state))
-        return web.Response(text=profile.reports.reply or "ok", content_type=TEXT_TYPE)
-
-    return handle
+async def _posted_object(request: web.Request, options: Options) -> dict[str, Json]:
+    """Return the fields of a body that is a JSON object."""
+    if request.method != hdrs.METH_POST or request.content_type != "application/json":
+        return {}
+    body = parse(await receive(request, REPORT_LIMIT, options.body_timeout))
+    return body if isinstance(body, dict) else {}
 
 
-async def _record(context: ApiContext, request: web.Request, profile: Profile, reference: str, status: Status) -> None:
-    """Record a delivery report. Raises NotFound, so that a report that came before its message was noted is repeated;
-    Forbidden.
-    """
-    deliveries = context.services.core.deliveries
-    if profile.reports is not None and profile.reports.by == "token":
-        await deliveries.record_report(request.query.get("token", ""), status, reference)
-    else:
-        await deliveries.record_report_by_reference(CHANNEL, profile.name, reference, status)
-
-
-async def _fields(request: web.Request, options: Options) -> dict[str, Json]:
-    """Return the parameters of the address and those of the body: a form or a JSON object."""
-    fields: dict[str, Json] = dict(await _pairs(request, REPORT_LIMIT, options))
-    if request.method == hdrs.METH_POST and request.content_type == "application/json":
-        body = parse(await receive(request, REPORT_LIMIT, options.body_timeout))
-        fields |= body if isinstance(body, dict) else {}
-    return fields
-
-
-def status_of(bits: int) -> Status:
-    """Return the status that a report means. Raises `InvalidFields` REPORT_MALFORMED."""
-    for bit, status in STATUS_BITS:
-        if bits & bit:
-            return status
-    raise invalid_field("status", "REPORT_MALFORMED", "The status has none of the bits 1, 2, 4, 8, 16.")
+def _report_routes(channel: Channel, way: ReportCallback) -> Routes:
+    fields, handler = import_module(way.module).Fields, partial(receive_reports, channel.name, way)
+    path = f"{channel.report_path}/{{profile}}" if way.profile else channel.report_path
+    response = TEXT_TYPE if way.profile else DeliveryReportResponse
+    proof = "a token or a secret is in it" if way.secret else "its token is the secret"
+    form = "The same as a form or as JSON" if way.profile else "The same as a form"
+    return [
+        OpenRoute("GET", path, f"{way.title}; {proof}", handler, response, fields, acts=True),
+        OpenRoute("POST", path, form, handler, response, fields),
+    ]
 
 
 ROUTES: Routes = (
-    OpenRoute("GET", "/v1/receipts/sms", "A delivery report of an SMS gateway; its token is the secret", receive_sms,
-              DeliveryReportResponse, DeliveryReportQuery, acts=True),
-    OpenRoute("POST", "/v1/receipts/sms", "The same as a form", receive_sms, DeliveryReportResponse,
-              DeliveryReportQuery),
-    OpenRoute("GET", "/v1/receipts/sms/{profile}",
-              "A delivery report of an SMS provider; a token or a secret is in it", receive_by_profile, TEXT_TYPE,
-              ProfileReportQuery, acts=True),
-    OpenRoute("POST", "/v1/receipts/sms/{profile}", "The same as a form or as JSON", receive_by_profile, TEXT_TYPE,
-              ProfileReportQuery),
+    *(route for one in channels().values() for way in one.reports for route in _report_routes(one, way)),
     *(
         route
         for is_form in (True, False)

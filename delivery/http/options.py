@@ -6,7 +6,6 @@ from datetime import UTC, timedelta, tzinfo
 from hmac import compare_digest
 
 from core.errors import Forbidden, NotFound
-from couriers.sms.profile import Profile
 
 MiB = 2**20
 
@@ -17,6 +16,7 @@ class Inbound:
 
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     confirmations: Mapping[str, str] = field(default_factory=dict)  # what a provider expects from the owner
+    profiles: Mapping[str, str] = field(default_factory=dict)  # by which delivery reports are read
     mailbox: str = ""  # at which replies by mail are received
 
 
@@ -36,7 +36,6 @@ class Options:
     rate: float = 0.0  # requests per second and API key, counted per process; 0: unlimited
     burst: int = 100  # requests of one API key that may come at once
     inbound: Inbound = Inbound()
-    sms_profile: Profile | None = None  # of the SMS provider that reports here
     metrics_key: str = field(default="", repr=False)  # of Prometheus; without it only an operator reads the metrics
     proof_secret: str = field(default="", repr=False)  # by which clients on this machine recognise the server
     public_url: str = ""  # under which browsers reach this server, if not the address of the request

@@ -1,5 +1,5 @@
 """A channel that is installed beside Ada, with no file of Ada changed: sent by, written to, received by poll and by
-webhook, simulated, previewed, shown, imported, played by the demo.
+webhook, reported by HTTP, simulated, previewed, shown, imported, played by the demo.
 """
 
 import json
@@ -73,6 +73,19 @@ def test_a_message_is_previewed_by_its_limits_and_sent(installation: Installatio
     done = installation.result("send", "--channel", "pigeon", "--to", f"7=pigeon:{STRANGER}", "--text", "hi", "--wait")
     assert done["counts"]["sent"] == 1
     assert received(installation, STRANGER) == ["hi"]
+
+
+@pytest.mark.parametrize(("state", "status"), [("landed", "delivered"), ("lost", "failed")])
+def test_what_its_provider_reports_is_in_the_history(installation: Installation, state: str, status: str) -> None:
+    address = f"loft-{state}"
+    sent = installation.result("send", "--channel", "pigeon", "--to", f"7=pigeon:{address}", "--text", "hi", "--wait")
+    report = next(one["report"] for one in call(f"{loft(installation)}/sent") if one["to"] == address)
+    assert "/v1/receipts/pigeon?token=" in report
+    with pytest.raises(HTTPError, match="400"):
+        call(f"{report}&state=eaten")
+    assert call(f"{report}&state={state}") == {"changed": True}
+    history = api(installation, f"/v1/deliveries/{sent['id']}")
+    assert history["recipients"][0]["outcomes"]["pigeon"]["status"] == status
 
 
 def test_a_teacher_writes_by_it_and_the_group_gets_the_message_by_it(installation: Installation) -> None:

@@ -19,7 +19,7 @@ from cli.processes.embedded_valkey import free_port
 from core.model.text.text_parts import Coding, coding_of, sms_parts
 from couriers.sending import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
-from delivery.api.inbound import STATUS_BITS
+from couriers.sms.reports import STATUS_BITS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState

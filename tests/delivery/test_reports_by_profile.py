@@ -31,7 +31,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def options(name: str) -> Options:
-    return Options(inbound=Inbound({"sms": SECRET}), sms_profile=load_profile(name))
+    return Options(inbound=Inbound({"sms": SECRET}, profiles={"sms": name}))
 
 
 @pytest.fixture

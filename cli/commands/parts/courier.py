@@ -245,7 +245,7 @@ def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOpt
     usual = CourierOptions()
     return CourierOptions(
         lease=lease,
-        report_url=f"{base_url.rstrip('/')}/v1/receipts/{channel}" if base_url else "",
+        report_url=base_url.rstrip("/") + channels()[channel].report_path if base_url else "",
         concurrency=getattr(settings, "connections", usual.concurrency),
         backoff=Backoff(
             first=getattr(settings, "first_pause", usual.backoff.first),

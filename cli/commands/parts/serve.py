@@ -40,8 +40,7 @@ from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
 from cli.settings.sources import export
-from couriers.channel import mailed_channel, receiving
-from couriers.sms.profile import KANNEL, load_profile
+from couriers.channel import channels, mailed_channel, receiving
 from delivery.app import METRICS, build
 from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
@@ -99,23 +98,20 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
 def options_of(configuration: Configuration) -> Options:
     """Return the limits and secrets of the API."""
     settings, raw = configuration.settings, configuration.raw
-    posted = {channel: one.callback or one.webhook for channel, one in receiving().items()}
-    secrets = {channel: one.secret for channel, one in posted.items() if one}
+    secrets = {name: one.inbound_secret for name, one in channels().items()}
     confirmations = {channel: one.callback.confirmation for channel, one in receiving().items() if one.callback}
-    inbound = Inbound(
-        {
-            **{channel: raw[secret].text for channel, secret in secrets.items() if secret in raw},
-            mailed_channel(): settings.inbound_mail_secret or "",
-        },
-        {channel: raw[name].text for channel, name in confirmations.items() if name in raw},
-        settings.inbound_mail or "",
-    )
+    profiles = {name: way.profile for name, one in channels().items() for way in one.reports if way.profile}
+
+    def texts(settings: Mapping[str, str]) -> dict[str, str]:
+        return {channel: raw[name].text for channel, name in settings.items() if name in raw}
+
+    mail = {mailed_channel(): settings.inbound_mail_secret or ""}
+    inbound = Inbound(texts(secrets) | mail, texts(confirmations), texts(profiles), settings.inbound_mail or "")
     return Options(
         rate=settings.http_rate,
         file_limit=settings.file_mb * MiB,
         burst=settings.http_burst,
         inbound=inbound,
-        sms_profile=None if settings.sms_profile == KANNEL else load_profile(settings.sms_profile),
         metrics_key=settings.metrics_key or "",
         proof_secret=stored_api_key(settings),
         public_url=settings.public_url or "",

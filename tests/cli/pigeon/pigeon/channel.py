@@ -1,6 +1,6 @@
 """The record of the channel."""
 
-from couriers.channel import Channel, ChannelWebhook, Receiving
+from couriers.channel import Channel, ChannelWebhook, Receiving, ReportCallback
 
 CHANNEL = Channel(
     name="pigeon",
@@ -17,4 +17,5 @@ CHANNEL = Channel(
         webhook=ChannelWebhook("/v1/updates/pigeon", "X-Pigeon-Ring", "ADA_PIGEON_RING", "A pigeon that has arrived"),
         reads_section=True,
     ),
+    reports=(ReportCallback("A report of the loft", "pigeon.reports"),),
 )

@@ -18,6 +18,7 @@ class Settings:
     url: str
     token: str = field(repr=False)
     ring: str = field(default="", repr=False)  # by which an arriving pigeon is recognised
+    callback_url: str | None = field(default=None, metadata={"setting": "ADA_PUBLIC_URL"})  # where the loft reports
 
 
 class Pigeon:
@@ -39,11 +40,11 @@ class Pigeon:
         return [await self._send(message) for message in messages]
 
     async def _send(self, message: Message) -> Outcome:
-        outcomes = [await self._carry(message.address, part) for part in split_text(message.text, LONGEST)]
+        outcomes = [await self._carry(message, part) for part in split_text(message.text, LONGEST)]
         return outcomes[-1]
 
-    async def _carry(self, address: str, text: str) -> Outcome:
-        body = {"to": address, "text": text}
+    async def _carry(self, message: Message, text: str) -> Outcome:
+        body = {"to": message.address, "text": text, "report": message.report_url}
         try:
             async with self._session.post(f"{self._settings.url}/send", json=body) as response:
                 return Sent(await response.text()) if response.ok else Rejected(Reason.RECIPIENT_UNREACHABLE, "no loft")
