@@ -203,6 +203,13 @@ class Channel:
         return next((one.secret for one in (*received, *self.reports) if one and one.secret), "")
 
     @property
+    def inbound_settings(self) -> frozenset[str]:
+        """Return the settings by which the HTTP API recognises the provider, and reads what it posts."""
+        callback = self.receiving.callback if self.receiving else None
+        read = {callback.confirmation if callback else "", *(way.profile for way in self.reports)}
+        return frozenset({self.inbound_secret, *read} - {""})
+
+    @property
     def report_path(self) -> str:
         """Return the path of the API for delivery reports."""
         return f"/v1/receipts/{self.name}"

@@ -7,7 +7,7 @@ courier, or `bot` and its channel.
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from cli.settings.settings import Settings, section_prefix, setting_names
+from cli.settings.settings import common_names, section_prefix
 from cli.settings.sources import PREFIX
 from couriers.channel import channels, receiving
 
@@ -49,7 +49,7 @@ def may_receive(process: str, name: str) -> bool:
     kind, channel = _kind_of(process)
     if not is_common(name):
         is_own = channel in channels() and name.startswith(section_prefix(channel))
-        return is_own or (process == "serve" and name.removesuffix("_FILE") in inbound_secrets())
+        return is_own or (process == "serve" and name.removesuffix("_FILE") in _inbound_settings())
     readers = secret_readers().get(name.removesuffix("_FILE"))
     return readers is None or process in readers or kind in readers
 
@@ -61,9 +61,8 @@ def _kind_of(process: str) -> tuple[str, str]:
     return (COURIERS, process) if process in channels() else ("", "")
 
 
-def inbound_secrets() -> set[str]:
-    """Return the settings by which the API recognises the providers that post to it."""
-    return {one.inbound_secret for one in channels().values()}
+def _inbound_settings() -> set[str]:
+    return {name for one in channels().values() for name in one.inbound_settings}
 
 
 def section_of(bot: str) -> str:
@@ -75,4 +74,4 @@ def section_of(bot: str) -> str:
 def is_common(name: str) -> bool:
     """Return whether it is no setting of a channel. ADA_BOT_TOKEN and ADA_BOT_API_URL are both: bots use them, too."""
     is_in_section = name.startswith(tuple(section_prefix(channel) for channel in channels()))
-    return not is_in_section or name.removesuffix("_FILE") in setting_names(Settings, PREFIX)
+    return not is_in_section or name.removesuffix("_FILE") in common_names()

@@ -32,7 +32,9 @@ _MAILBOX = re.compile(r"[a-z0-9._-]{1,13}@[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of all processes, with their defaults. docs/settings.md explains each of them."""
+    """The settings of all processes, with their defaults. docs/settings.md explains each of them. Those by which what
+    a provider posts is recognised are in the record of its channel.
+    """
 
     redis_url: str | None = field(default=None, repr=False)
     shards: int = 1
@@ -72,13 +74,6 @@ class Settings:
     inbound_mail_secret: str | None = field(default=None, repr=False)
     imap_url: str | None = field(default=None, repr=False)
     lmtp: Address | None = None
-    inbound_sms_secret: str | None = field(default=None, repr=False)
-    inbound_telegram_secret: str | None = field(default=None, repr=False)
-    inbound_vk_secret: str | None = field(default=None, repr=False)
-    inbound_vk_confirmation: str | None = None
-    sms_profile: str = "kannel"
-    max_webhook_url: str | None = None
-    max_webhook_secret: str | None = field(default=None, repr=False)
     smtp_url: str | None = field(default=None, repr=False)
     smtp_ca: Path | None = None
     mail_templates: Path | None = None
@@ -142,13 +137,13 @@ class Configuration:
     def channel(self, name: str) -> Any:
         """Return the `Settings` of one courier. Raises SetupError, also for an unknown name in its section."""
         declared, prefix = courier_module(name).Settings, section_prefix(name)
-        section = [
-            setting
-            for key, setting in self.raw.items()
-            if key.startswith(prefix) and key not in setting_names(Settings, PREFIX)
-        ]
+        section = [setting for key, setting in self.raw.items() if key.startswith(prefix) and key not in common_names()]
         refuse_unknown(section, setting_names(declared, prefix))
         return parse_section(declared, prefix, self.raw)
+
+    def text(self, name: str) -> str:
+        """Return the text of a setting, "" if it is not set."""
+        return self.raw[name].text if name in self.raw else ""
 
     def has_channel(self, name: str) -> bool:
         """Return whether the channel has an account. `./ada up` starts the sandbox if no channel has one."""
@@ -170,7 +165,7 @@ def load(
     raw = collect(os.environ if environment is None else environment, directory or Path.cwd(), may_receive)
     sections = tuple(section_prefix(channel) for channel in channels())
     common = [setting for setting in raw.values() if not setting.name.startswith(sections)]
-    refuse_unknown(common, setting_names(Settings, PREFIX))
+    refuse_unknown(common, common_names())
     settings: Settings = parse_section(Settings, PREFIX, raw)
     replace_texts(read_own_texts(settings.texts))
     return Configuration(settings, raw)
@@ -189,6 +184,17 @@ def section_prefix(channel: str) -> str:
     """Return what the names of a channel's settings begin with."""
     section = channels()[channel].section or channel
     return f"{PREFIX}{section.upper().replace('-', '_')}_"
+
+
+def common_names() -> list[str]:
+    """Return the settings of all processes, and those of channels that are not only of their sections."""
+    of_channels = [
+        name
+        for channel, one in channels().items()
+        for name in {*one.of_installation, *one.inbound_settings}
+        if name in one.of_installation or not name.startswith(section_prefix(channel))
+    ]
+    return [*setting_names(Settings, PREFIX), *of_channels]
 
 
 def setting_names(declared: type, prefix: str) -> list[str]:

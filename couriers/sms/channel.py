@@ -14,10 +14,11 @@ CHANNEL = Channel(
     as_text=EVERY_FEATURE,
     no_account=frozenset(
         {
-            *("ADA_SMS_PROFILE", "ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),
+            *("ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),
             *("ADA_SMS_TIMEOUT", "ADA_SMS_LOW_BALANCE"),
         }
     ),
+    of_installation=frozenset({"ADA_SMS_PROFILE"}),
     account_settings=("ADA_SMS_URL", "ADA_SMS_USERNAME", "ADA_SMS_PASSWORD", "ADA_SMS_FROM"),
     is_simulated=True,
     address=PHONE_NUMBER,

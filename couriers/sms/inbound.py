@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from msgspec import Meta, Struct, field
 
@@ -31,6 +32,12 @@ class InboundSmsQuery(Struct, frozen=True):
 
 
 Fields = InboundSmsQuery
+
+
+def get_url(api: str, secret: str) -> str:
+    """Return the get-url of docs/connect-sms.md. A percent sign in the secret would be an escape of Kannel."""
+    quoted = quote(secret, safe="").replace("%", "%%")
+    return f"{api}/v1/inbound/sms?secret={quoted}&from=%p&to=%P&text=%b&time=%t&id=%I&smsc=%i&charset=%C"
 
 
 def update_of(query: InboundSmsQuery) -> dict[str, str] | None:

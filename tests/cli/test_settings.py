@@ -9,7 +9,7 @@ import pytest
 
 from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address, without_secrets
-from cli.settings.settings import Configuration, courier_module, load, section_prefix, setting_names
+from cli.settings.settings import Configuration, common_names, courier_module, load, section_prefix, setting_names
 from cli.settings.sources import export
 from core.errors import SetupError
 from core.model.clock import Backoff
@@ -221,10 +221,19 @@ def test_a_channel_with_a_hyphen_is_a_module_with_an_underscore_and_a_section_of
     assert not loaded(tmp_path, ADA_TELEGRAM_BOT_TOKEN="5:x").has_channel("telegram-bot")
 
 
-def test_every_setting_is_explained_in_the_docs() -> None:
-    from cli.settings.settings import Settings
+def test_the_records_of_channels_name_what_the_api_reads(tmp_path: Path) -> None:
+    inbound = ("SMS_SECRET", "TELEGRAM_SECRET", "VK_SECRET", "VK_CONFIRMATION")
+    names = {*(f"ADA_INBOUND_{one}" for one in inbound), "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"}
+    configuration = loaded(tmp_path, ADA_MAX_TOKEN="t", ADA_SMS_PROFILE="sms.ru", **dict.fromkeys(names, "x"))
+    assert {*names, "ADA_SMS_PROFILE"} <= set(common_names())
+    assert (configuration.text("ADA_SMS_PROFILE"), configuration.text("ADA_HTTP")) == ("sms.ru", "")
+    assert configuration.channel("max").webhook_secret == "x"
+    with pytest.raises(SetupError, match="did you mean ADA_INBOUND_VK_SECRET"):
+        loaded(tmp_path, ADA_INBOUND_VK_SECRT="x")
 
-    names = [*setting_names(Settings, "ADA_"), "ADA_SETTINGS"]
+
+def test_every_setting_is_explained_in_the_docs() -> None:
+    names = [*common_names(), "ADA_SETTINGS"]
     for channel in channels():
         names += setting_names(courier_module(channel).Settings, section_prefix(channel))
     page = (ROOT / "docs" / "settings.md").read_text()

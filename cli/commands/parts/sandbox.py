@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from urllib.parse import quote
 
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
@@ -18,6 +17,8 @@ from cli.processes.supervisor import announce
 from cli.settings.parsing import parse_address
 from cli.settings.settings import load
 from couriers.channel import Simulator, channels
+from couriers.sms.channel import CHANNEL as SMS
+from couriers.sms.inbound import get_url
 from sandbox.sandbox import Ports, Sandbox
 
 PORTS = tuple(field.name for field in fields(Ports))
@@ -37,17 +38,12 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    settings = load().settings
+    configuration = load()
+    settings = configuration.settings
     configure_logging(settings)
     if arguments.inbound:
-        arguments.inbound_url = inbound_url(arguments.inbound, settings.inbound_sms_secret or "")
+        arguments.inbound_url = get_url(arguments.inbound, configuration.text(SMS.inbound_secret))
     return asyncio.run(run_sandbox(prepare_data_directory(settings.data) / "sandbox", arguments))
-
-
-def inbound_url(api: str, secret: str) -> str:
-    """Return the get-url of docs/connect-sms.md. A percent sign in the secret would be an escape of Kannel."""
-    quoted = quote(secret, safe="").replace("%", "%%")
-    return f"{api}/v1/inbound/sms?secret={quoted}&from=%p&to=%P&text=%b&time=%t&id=%I&smsc=%i&charset=%C"
 
 
 async def run_sandbox(directory: Path, arguments: Namespace) -> int:

@@ -97,16 +97,16 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
 
 def options_of(configuration: Configuration) -> Options:
     """Return the limits and secrets of the API."""
-    settings, raw = configuration.settings, configuration.raw
-    secrets = {name: one.inbound_secret for name, one in channels().items()}
-    confirmations = {channel: one.callback.confirmation for channel, one in receiving().items() if one.callback}
-    profiles = {name: way.profile for name, one in channels().items() for way in one.reports if way.profile}
-
-    def texts(settings: Mapping[str, str]) -> dict[str, str]:
-        return {channel: raw[name].text for channel, name in settings.items() if name in raw}
-
-    mail = {mailed_channel(): settings.inbound_mail_secret or ""}
-    inbound = Inbound(texts(secrets) | mail, texts(confirmations), texts(profiles), settings.inbound_mail or "")
+    settings, text, records = configuration.settings, configuration.text, channels().items()
+    inbound = Inbound(
+        {
+            **{name: text(one.inbound_secret) for name, one in records},
+            mailed_channel(): settings.inbound_mail_secret or "",
+        },
+        {name: text(one.callback.confirmation) for name, one in receiving().items() if one.callback},
+        {name: text(way.profile) for name, one in records for way in one.reports if way.profile},
+        settings.inbound_mail or "",
+    )
     return Options(
         rate=settings.http_rate,
         file_limit=settings.file_mb * MiB,

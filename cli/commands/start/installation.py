@@ -35,6 +35,7 @@ from core.model.durability import Durability
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels as all_channels
 from couriers.channel import receiving
+from couriers.sms.channel import CHANNEL as SMS
 from couriers.sms.profile import KANNEL
 
 SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
@@ -235,17 +236,16 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
     settings = configuration.settings
     http = settings.http if settings.http.port else replace(settings.http, port=free_port())
     reachable = replace(http, host=http.host or "127.0.0.1")
-    secret = settings.inbound_sms_secret or secrets.token_urlsafe(16)
     installation.environment |= {
         "ADA_HTTP": str(http),
-        "ADA_INBOUND_SMS_SECRET": secret,
+        SMS.inbound_secret: configuration.text(SMS.inbound_secret) or secrets.token_urlsafe(16),
         "ADA_PUBLIC_URL": settings.public_url or f"http://{reachable}",
     }
     spec = installation.child("sandbox", PROVIDERS, "sandbox", "--json", "--inbound", f"http://{reachable}")
     sandbox = await start_required(supervisor, spec)
     installation.inbox = str(sandbox["page"])
     installation.environment |= simulated(sandbox["environment"], configuration.raw)
-    if configuration.settings.sms_profile != KANNEL:
+    if configuration.text("ADA_SMS_PROFILE") not in ("", KANNEL):
         installation.environment["ADA_SMS_URL"] = str(sandbox["sms_providers"])
     installation.channels = simulated_channels()
     installation.bots = [receiving()[channel].process for channel in installation.channels if channel in receiving()]

@@ -15,7 +15,7 @@ import yaml
 from cli.main import command_of, parse
 from cli.processes import embedded_valkey
 from cli.settings.secrets import BOT, may_receive, secret_readers, section_of
-from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
+from cli.settings.settings import Settings, common_names, courier_module, section_prefix, setting_names
 from couriers.channel import channels, receiving
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import commands_run_by
@@ -89,7 +89,7 @@ def test_the_profile_of_a_bot_runs_what_answers_and_what_sends_the_answers(chann
 
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_every_setting_of_a_service_exists_in_the_code(name: str) -> None:
-    known = setting_names(Settings, "ADA_")
+    known = common_names()
     if channel := channel_of(name):
         known += setting_names(courier_module(channel).Settings, section_prefix(channel))
     assert {one.removesuffix("_FILE") for one in SERVICES[name]["environment"]} <= set(known)
@@ -104,7 +104,7 @@ def test_secrets_come_from_files_and_every_file_is_a_declared_secret(name: str) 
         declared.append((courier_module(channel).Settings, section_prefix(channel)))
     for kind, prefix in declared:
         hidden = {f"{prefix}{field.name.upper()}" for field in kind.__dataclass_fields__.values() if not field.repr}
-        assert not hidden & set(environment)
+        assert not (hidden | set(secret_readers())) & set(environment)
     files = {Path(value).name for one, value in environment.items() if one.endswith("_FILE")}
     assert files == set(SERVICES[name]["secrets"])
     assert files <= set(COMPOSE["secrets"])

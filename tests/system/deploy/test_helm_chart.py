@@ -12,7 +12,7 @@ import yaml
 
 from cli.commands.installation.jobs import _GRACE as GRACE_OF_JOBS
 from cli.services.api import SHUTDOWN_TIMEOUT
-from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
+from cli.settings.settings import common_names, courier_module, section_prefix, setting_names
 from couriers.channel import channels, receiving
 from delivery.routes import OPEN_ROUTES
 from examples import HELM_CHART
@@ -108,7 +108,7 @@ def test_a_bot_without_a_process_that_answers_and_a_courier_is_refused(channel: 
 
 def test_every_setting_of_a_process_exists_in_the_code() -> None:
     sections = [(courier_module(channel).Settings, section_prefix(channel)) for channel in channels()]
-    known = {name for kind, prefix in [(Settings, "ADA_"), *sections] for name in setting_names(kind, prefix)}
+    known = {*common_names(), *(name for kind, prefix in sections for name in setting_names(kind, prefix))}
     for values in every_set_of_values():
         for deployment in deployments(values).values():
             names = {one.removesuffix("_FILE") for one in environment_of(container_of(deployment))}
