@@ -48,6 +48,7 @@ async def test_a_person_sends_a_photo_with_a_caption(
     await page.write("telegram-bot", "/start")
     photo = tmp_path / "room.png"
     photo.write_bytes(b"\x89PNG picture")
+    await browser.wait_for("document.querySelector('#write-telegram-bot').value === ''")  # it has been sent
     await browser.wait_for("document.querySelector('#chat-telegram-bot input[type=file]:not([hidden])') !== null")
     await browser.run("document.querySelector('#write-telegram-bot').value = 'My room'")
     await browser.choose_files("#chat-telegram-bot input[type=file]", photo)
