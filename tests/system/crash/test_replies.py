@@ -153,8 +153,10 @@ async def test_a_courier_that_is_killed_while_it_hands_a_reply_on_loses_and_doub
     courier = await reader(installation, TELEGRAM, **settings)
     await installation.start_api().ready()
     await ask(installation, TELEGRAM)
-    key = position_key(installation.core.store).encode()
-    bytes_of_call = b"\r\nSET\r\n$%d\r\n%b\r\n" % (len(key), key) if "position" in point else PUT
+    store, key = installation.core.store, position_key(installation.core.store)
+    before = await store.command("GET", key)
+    storing = b"\r\nSET\r\n$%d\r\n%b\r\n" % (len(key), key.encode())
+    bytes_of_call = storing if "position" in point else PUT
     (link.block_requests if point.startswith("before") else link.block_replies)(bytes_of_call)
     reply(installation, TELEGRAM, "Which room?")
     await until(lambda: link.blocked, within=WITHIN)
@@ -162,6 +164,11 @@ async def test_a_courier_that_is_killed_while_it_hands_a_reply_on_loses_and_doub
     link.cut()
     await installation.end_leases()
     await reader(installation, TELEGRAM)
+
+    async def has_moved() -> bool:
+        return bool(await store.command("GET", key) != before)
+
+    await until(has_moved, within=WITHIN)  # the reply was read, perhaps again
     await is_relayed_once(installation, TELEGRAM, "Which room?")
 
 
