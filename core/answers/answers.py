@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace as with_fields
 
 from core.answers.buttons import Rows, answered_rows
+from core.answers.current_people import CurrentPeople, is_barred_by
 from core.answers.tokens import AnswerTokens
 from core.answers.values import read_value
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_plan, load_recipients
@@ -26,7 +27,7 @@ from core.model.contacts.addresses import is_group
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey, person_key
 from core.model.json_form import compact_json
-from core.model.people import User, id_text
+from core.model.people import id_text
 from core.model.question import (
     AnswerKind,
     AnswerRow,
@@ -130,6 +131,7 @@ class Answers:
         self._tokens = AnswerTokens(store)
         self._users = Directory(store).users
         self._departed = DepartedPeople(store)
+        self._current = CurrentPeople(store)
 
     async def press(
         self, tenant: str, channel: str, address: str, token: str, event: str, chat: str = ""
@@ -305,9 +307,11 @@ class Answers:
     ) -> GivenAnswer:
         """Count an answer that came in any way: the one place. A repeat of the event returns its first result. `chat`:
         the recipient that is the group chat in which it came.
-        Raises Forbidden ANSWER_PERSON_DELETED, also for a child, ANSWER_NOT_YOURS for a guardian that is blocked for
-        the child by now, NotFound QUESTION_NOT_FOUND.
+        Raises Forbidden ANSWER_PERSON_DELETED, also for a child, ANSWER_NOT_YOURS if the address is another person's by
+        now, or the guardian is blocked for the child or its guardian no more, NotFound QUESTION_NOT_FOUND.
         """
+        if arrival and not chat and await self.has_lost(asked, arrival):
+            raise Forbidden("ANSWER_NOT_YOURS", "The address belongs to another person by now.")
         recipient, (channel, parcel, contact) = asked.recipient, arrival or AnsweredMessage("", 0, 0)
         item = (chat or asked).entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
         name, number, place = person_key(recipient.id), recipient.number, chat.recipient.number if chat else -1
@@ -335,8 +339,16 @@ class Answers:
         (user,) = await self._users.lookup(asked.tenant, [child.id])
         if user is None and await self._departed.was_deleted(asked.tenant, child.id):
             raise _person_deleted()
-        if is_barred_by(user, id_text(asked.recipient.id)):
-            raise Forbidden("ANSWER_NOT_YOURS", "This guardian is blocked for the child.")
+        if is_barred_by(user, await self._current.ids_of(asked.tenant, asked.recipient.id)):
+            raise Forbidden("ANSWER_NOT_YOURS", "This is not a guardian of the child any more, or is blocked for it.")
+
+    async def has_lost(self, asked: AskedRecipient, message: AnsweredMessage) -> bool:
+        """Return whether the address to which a message went is another person's by now."""
+        plan = load_plan(asked.fields["plan"] or "")[asked.channels.index(message.channel)]
+        _, entries = await self._reader.entries_of(asked.key, plan, asked.recipient.number)
+        own = [one.address for one in entries if one.contact == message.contact and one.address]
+        contacts = [(asked.recipient.id, message.channel, address) for address in own]
+        return any(await self._current.have_lost(asked.tenant, contacts))
 
     async def find(self, shard: int, code: str, number: int, *more: str) -> AskedRecipient:
         """Return the recipient with this number of the delivery whose question has this code. `more`: further fields of
@@ -368,11 +380,6 @@ def written_value(question: Question, text: str) -> tuple[str, str]:
     if found is None:
         raise Invalid("ANSWER_MALFORMED", f"The question asks for another kind of answer: {question.kind}.", "value")
     return found
-
-
-def is_barred_by(child: User | None, guardian: str) -> bool:
-    """Return whether a guardian gets nothing about a child: it is blocked for it."""
-    return child is not None and guardian in child.blocked_guardians
 
 
 def _said_by(row: AnswerRow, who: str, child: AskedChild) -> AnswerRow:

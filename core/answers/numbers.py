@@ -116,7 +116,7 @@ class AnswerNumbers:
         """Return what a text of an address answers; None if it is no answer to a question that was sent there."""
         address = canonical(channel, address)
         stored = await self._stored(tenant, channel, address)
-        asked = await self._asked(tenant, stored) if stored else {}
+        asked = await self._asked(tenant, channel, stored) if stored else {}
         found = meaning(text, [one for one, _ in asked.values()])
         if found is None:
             return None
@@ -130,7 +130,7 @@ class AnswerNumbers:
         """Return what a text answers that quotes the message of a question without options; None for other messages."""
         place, address = f"{quoted.key.shard}.{code_of(quoted.key)}.{quoted.number}", canonical(channel, address)
         stored = {name: row for name, row in (await self._stored(tenant, channel, address)).items() if name == place}
-        for asked, _ in (await self._asked(tenant, stored)).values():
+        for asked, _ in (await self._asked(tenant, channel, stored)).values():
             if not asked.question.has_options:
                 return _as_meaning(written_answer(text, asked), stored[place])
         return None
@@ -143,6 +143,8 @@ class AnswerNumbers:
         place = f"{key.shard}.{code_of(key)}.{number}"
         asked = await self._find(place)
         if asked is None or asked.question.is_anonymous or asked.question.kind is AnswerKind.FILE:
+            return None
+        if await self._answers.has_lost(asked, message):
             return None
         question, is_open = asked.question, not asked.is_closed(_now())
         in_text = AskedInText(place, question, range(1, len(question.options) + 1), is_open)
@@ -187,16 +189,18 @@ class AnswerNumbers:
 
     async def open_questions(self, tenant: str, channel: str, address: str) -> Sequence[tuple[str, AskedInText]]:
         """Return the open questions of an address, each with the text of its delivery."""
-        asked = await self._asked(tenant, await self._stored(tenant, channel, canonical(channel, address)))
+        asked = await self._asked(tenant, channel, await self._stored(tenant, channel, canonical(channel, address)))
         return [(one.text, found) for found, one in asked.values() if found.is_open]
 
     async def _asked(
-        self, tenant: str, stored: Mapping[str, NumberedQuestion]
+        self, tenant: str, channel: str, stored: Mapping[str, NumberedQuestion]
     ) -> Mapping[str, tuple[AskedInText, AskedRecipient]]:
+        """Return the questions of an address, without those that a former owner of it was asked."""
         found: dict[str, tuple[AskedInText, AskedRecipient]] = {}
         for place, row in stored.items():
             asked = await self._find(place)
-            if asked and asked.tenant == tenant:
+            message = AnsweredMessage(channel, row.parcel, row.contact)
+            if asked and asked.tenant == tenant and not await self._answers.has_lost(asked, message):
                 is_answered = asked.fields[row_field(asked.recipient.number)] is not None
                 is_open = not asked.is_closed(_now())
                 in_text = AskedInText(place, asked.question, row.numbers, is_open, is_answered)

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from core.answers.answers import is_barred_by, no_question
-from core.deliveries.histories.projection import channels_of, waves_of
+from core.answers.answers import no_question
+from core.answers.current_people import CurrentPeople, is_barred_by
+from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
 from core.deliveries.histories.reader import HistoryReader
 from core.directory import Directory
 from core.directory.departed import DepartedPeople
 from core.errors import Conflict, NotFound
 from core.model.clock import to_ms
 from core.model.history_key import HistoryKey
-from core.model.people import User, id_text
+from core.model.people import User
 from core.model.question import row_field
 from core.redis.store import Store
 
@@ -24,6 +25,7 @@ class OpenQuestions:
         self._reader = HistoryReader(store)
         self._users = Directory(store).users
         self._departed = DepartedPeople(store)
+        self._current = CurrentPeople(store)
 
     async def close(self, key: HistoryKey, tenant: str, *, only_due: bool = False) -> bool:
         """Close the question of a delivery; return False if it was closed before, or with `only_due` is not due. Raises
@@ -77,7 +79,8 @@ class OpenQuestions:
 
     async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
         """Return `channel:number` of each recipient that by now wants no messages there, is blocked, for all messages
-        or for a child, or is asked about none but children that have an answer or were deleted.
+        or for a child, is no guardian of a child any more, or is asked about none but children that have an answer or
+        were deleted; and `channel:number:contact` of each address that is another person's by now.
         """
         try:
             fields = await self._reader.fields(key, tenant)
@@ -91,11 +94,19 @@ class OpenQuestions:
         over = await self._without_answer_to_come(key, tenant, asked, known)
         found = []
         for one, user in zip(recipients, people, strict=True):
-            is_barred = any(is_barred_by(known[str(child.id)], id_text(one.id)) for child in one.children)
+            ids = await self._current.ids_of(tenant, one.id) if one.children else ()
+            is_barred = any(is_barred_by(known[str(child.id)], ids) for child in one.children)
             is_barred |= bool(one.asked_children) and all(child.number in over for child in one.asked_children)
             left = channels_of(fields) if is_barred or (user and user.blocked) else user.opt_out if user else ()
             found += [f"{channel}:{one.number}" for channel in left]
-        return found
+        return [*found, *await self._lost(key, tenant, fields)]
+
+    async def _lost(self, key: HistoryKey, tenant: str, fields: HistoryFields) -> list[str]:
+        parcels = [one async for one in self._reader.parcels(key, fields)]
+        sent = [(parcel.channel, entry) for parcel in parcels for entry in parcel.entries if entry.address]
+        lost = await self._current.have_lost(tenant, [(entry.id, channel, entry.address) for channel, entry in sent])
+        pairs = zip(sent, lost, strict=True)
+        return [f"{channel}:{entry.number}:{entry.contact}" for (channel, entry), is_lost in pairs if is_lost]
 
     async def _without_answer_to_come(
         self, key: HistoryKey, tenant: str, asked: Mapping[int, str], known: Mapping[str, User | None]

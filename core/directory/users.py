@@ -186,6 +186,13 @@ class Users:
         """Return the person with this contact, in any written form of the address."""
         return await self._indexed(tenant, "contacts", f"{channel}:{canonical(channel, address)}")
 
+    async def owners(self, tenant: str, contacts: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Return the ids of the people with these contacts, in their order; None for a contact of nobody."""
+        key = self._records.store.tenant_key("contacts", tenant)
+        fields = [f"{channel}:{canonical(channel, address)}" for channel, address in contacts]
+        pages = [fields[start : start + PAGE] for start in range(0, len(fields), PAGE)]
+        return [owner for page in pages for owner in await self._records.store.command("HMGET", key, *page)]
+
     async def by_external_id(self, tenant: str, external_id: str) -> User | None:
         """Return the person that another system calls by this id."""
         return await self._indexed(tenant, "external_ids", nfc(external_id))

@@ -1,7 +1,7 @@
 -- remind: remind those who have not answered the question of a delivery, in one step
 -- ARGV    suffix, tenant, wave:int, by, opted_out:rest
 --         wave: which reminder it is, from 1: a repeat changes nothing; by: who wants it, "" if it was planned; opted_out: `channel:number`
---         of each recipient that wants no messages there any more
+--         of each recipient that wants no messages there any more, `channel:number:contact` of each address that it has no more
 -- RETURNS ["reminded", people], or ["missing"] ["again"] ["closed"] ["unsent"] ["enough"]; again: this wave was sent before;
 --         unsent: the delivery is not released; enough: there are as many reminders as the question allows
 -- EVENTS  reminded; for deliveries that fell due before: outcomes, reported, released and finished

@@ -98,8 +98,8 @@ function Reminders.take_unwanted(id, task, items)
   return lines
 end
 
--- Returns the entries of a parcel that a wave reminds, as JSON. `unwanted`: `channel:number` → true of those that are left out; `taken`:
--- the numbers of those that it reminds already.
+-- Returns the entries of a parcel that a wave reminds, as JSON. `unwanted`: `channel:number` or `channel:number:contact` → true of those
+-- that are left out; `taken`: the numbers of those that it reminds already.
 local function reminded_entries(suffix, channel, n, unwanted, taken)
   local text, items, found = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n), {}, {}
   if not text then return found end
@@ -111,7 +111,9 @@ local function reminded_entries(suffix, channel, n, unwanted, taken)
   items = Parcels.own_items(suffix, channel, n, items)
   local answered, stored = answered_among(suffix, items), Outcome.stored_outcomes(suffix, channel, Outcome.read_items(items))
   for place, item in ipairs(items) do
-    local is_reached = REACHED[Outcome.status_in(stored[place])] and not unwanted[channel .. ':' .. item[3]]
+    local name = channel .. ':' .. item[3]
+    local is_wanted = not unwanted[name] and not unwanted[name .. ':' .. item[4]]
+    local is_reached = REACHED[Outcome.status_in(stored[place])] and is_wanted
     if is_reached and item.address ~= '' and not answered[item[3]] and not taken[item[3]] then
       taken[item[3]] = true
       local recipient = item[2] == 'i' and item[1] or cjson.encode(item[1])

@@ -31,6 +31,7 @@ OLGA = Recipient(7, "Ольга", contacts={BOT: ["olga"]}, children=[IVAN, VERA
 PAVEL = Recipient(8, "Павел", contacts={BOT: ["pavel"]}, children=[IVAN])
 LOST = Recipient(9, "Глеб", contacts={BOT: ["p9"]}, children=[GuardedChild(163, None)])
 CONSENT = replace(COMING, consent=True)
+PAVELS = "100008"
 YES, NO, VERA_YES, VERA_NO = range(4)
 
 
@@ -145,6 +146,69 @@ async def test_a_final_consent_stays_open_for_who_may_refuse(asked: Asked) -> No
     await asked.press("olga", asked.button("olga", YES))
     await asked.press("pavel", asked.button("pavel", NO))
     assert (await states(asked, accepted))[161] == "answered no !"
+
+
+@pytest.mark.parametrize(
+    ("moved", "to", "expected"),
+    [("8", 9, "open"), ("8", 7, "open"), ("", 9, "answered no"), ("8 is 9", 9, "answered no")],
+    ids=["to another", "to another guardian", "to nobody", "with its person"],
+)
+async def test_who_has_an_account_afterwards_does_not_consent_as_its_former_owner(
+    asked: Asked, moved: str, to: int, expected: str
+) -> None:
+    """Neither by a press nor by the link of the message; the heir of a merge is the same person."""
+    users, threads = Directory(asked.stack.store).users, Threads(asked.stack.store)
+    for one in (User(7), User(8, contacts={BOT: [PAVELS]}), User(9), User(161, "Иван", guardians=["7", "8"])):
+        await users.create(TENANT, one)
+    accepted = await asked.ask(CONSENT, OLGA, replace(PAVEL, contacts={BOT: [PAVELS]}))
+    if moved == "8 is 9":
+        await users.merge(TENANT, 9, 8)
+        await threads.merge(TENANT, 9, 8)
+    else:
+        await users.update(TENANT, 8, UserChange(contacts={}))
+        if moved:
+            await users.update(TENANT, to, UserChange(contacts={BOT: [PAVELS]}))
+    await asked.press(PAVELS, asked.button(PAVELS, NO))
+    assert (await states(asked, accepted))[161] == expected
+    assert (asked.texts[-1] == "Этот вопрос задан не вам.") == (expected == "open")
+    links = AnswerLinks(asked.stack.store, Answers(asked.stack.store))
+    token = await AnswerTokens(asked.stack.store).sign_link(LinkPlace.of(accepted.key, BOT, 1, 0, 0))
+    linked = (await links.open(token)).asked
+    if expected == "open":
+        with pytest.raises(Forbidden) as refused:
+            await links.answer(token, linked.question.options[NO].key, "e1")
+        assert refused.value.code == "ANSWER_NOT_YOURS"
+
+
+@pytest.mark.parametrize("change", [{"blocked_guardians": ["8"]}, {"guardians": ["7"]}])
+async def test_who_is_no_guardian_of_a_child_any_more_changes_no_consent_and_its_old_voice_stays(
+    asked: Asked, change: Any
+) -> None:
+    users = Directory(asked.stack.store).users
+    for one in (User(7), User(8), User(161, "Иван", guardians=["7", "8"])):
+        await users.create(TENANT, one)
+    accepted = await asked.ask(CONSENT, OLGA, PAVEL)
+    await asked.press("pavel", asked.button("pavel", NO))
+    await users.update(TENANT, 161, UserChange(**change))
+    await asked.press("pavel", asked.button("pavel", YES))
+    assert asked.texts[-1] == "Этот вопрос задан не вам."
+    assert (await states(asked, accepted))[161] == "answered no"
+    await asked.press("olga", asked.button("olga", YES))
+    assert (await states(asked, accepted))[161] == "answered no !"
+
+
+@pytest.mark.parametrize("heir", [False, True])
+async def test_only_who_is_a_guardian_still_is_reminded(asked: Asked, heir: bool) -> None:
+    users, threads = Directory(asked.stack.store).users, Threads(asked.stack.store)
+    for one in (User(7), User(8), User(9), User(161, "Иван", guardians=["7", "8"])):
+        await users.create(TENANT, one)
+    accepted = await asked.ask(COMING, OLGA, PAVEL)
+    if heir:
+        await users.merge(TENANT, 9, 8)
+        await threads.merge(TENANT, 9, 8)
+    else:
+        await users.update(TENANT, 161, UserChange(guardians=["7"]))
+    assert await OpenQuestions(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 1 + heir)
 
 
 async def test_who_is_blocked_for_a_child_meanwhile_neither_answers_nor_gets_anything_more(asked: Asked) -> None:

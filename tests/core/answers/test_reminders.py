@@ -12,7 +12,7 @@ from core.answers import Answers, OpenQuestions
 from core.deliveries.histories.parcels import outcome_field
 from core.deliveries.histories.projection import waves_of
 from core.directory import Directory
-from core.model.delivery import Accepted, Strategy
+from core.model.delivery import Accepted, Recipient, Strategy
 from core.model.history_key import Id
 from core.model.hours import QuietHours, TenantQuietHours
 from core.model.people import User, UserChange
@@ -244,6 +244,28 @@ async def test_who_has_opted_out_or_is_blocked_gets_no_reminder(stack: Stack) ->
     await users.update(TENANT, 2, UserChange(blocked=True))
     assert await OpenQuestions(stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
     await until(lambda: is_reminded(stack, accepted, {3: [(1, Status.SENT, None)]}))
+
+
+@pytest.mark.parametrize("planned", [False, True])
+async def test_no_reminder_goes_to_an_address_that_is_another_persons_by_now(stack: Stack, planned: bool) -> None:
+    """Another address of the person is reminded, and one that the directory never had."""
+    users, courier = Directory(stack.store).users, FakeCourier()
+    for number in (1, 2):
+        await users.create(TENANT, User(number, contacts={"echo": [f"p{number}", f"q{number}"]}))
+    await users.create(TENANT, User(9))
+    await stack.courier(courier)
+    people = [Recipient(1, contacts={"echo": ["p1"]}), Recipient(2, contacts={"echo": ["p2", "q2"]}), person(3)]
+    accepted = await stack.deliver(*people, question=REMIND)
+    await stack.finished(accepted.key)
+    for number in (1, 2):
+        await users.update(TENANT, number, UserChange(contacts={"echo": [f"q{number}"]}))
+    await users.update(TENANT, 9, UserChange(contacts={"echo": ["p1", "p2"]}))
+    if planned:
+        await pass_time(stack, hours=13)
+    else:
+        assert await OpenQuestions(stack.store).remind(accepted.key, TENANT) == ("reminded", 2)
+    await until(lambda: is_reminded(stack, accepted, {one: [(1, Status.SENT, None)] for one in (2, 3)}))
+    assert sorted(courier.addresses) == ["p1", "p2", "p3", "p3", "q2", "q2"]
 
 
 async def test_who_blocks_the_bot_after_the_question_stays_open_and_is_reached_no_more(stack: Stack) -> None:

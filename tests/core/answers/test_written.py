@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
-from core.answers import AnswerNumbers, Answers, OpenQuestions
+from core.answers import AnsweredMessage, AnswerNumbers, Answers, OpenQuestions
 from core.answers.values import read_value
 from core.deliveries.received import ReceivedMessages
+from core.directory import Directory
+from core.errors import Forbidden
 from core.model.clock import to_ms
 from core.model.content import Feature
-from core.model.delivery import Accepted
+from core.model.delivery import Accepted, Recipient
 from core.model.history import History
+from core.model.people import User, UserChange
 from core.model.question import AnswerKind, AnswerState, AnswerVisibility, Late, Question
 from core.queue import QueueClient
 from core.redis.server_checks import configure
@@ -102,6 +105,33 @@ async def test_a_text_answers_the_only_open_question_once_and_a_quote_changes_th
     assert history.recipients[0].answer.row
     assert [one.text for one in history.recipients[0].answer.row.revisions] == ["Двое, и собака"]
     assert await writers.write("спасибо") == "events"  # the question has its answer
+
+
+@pytest.mark.parametrize(("channel", "address"), [(BOT, "100001"), (SMS, "+79991112233")])
+async def test_who_has_an_address_afterwards_does_not_answer_as_its_former_owner(
+    writers: Writers, channel: str, address: str
+) -> None:
+    """Its words are its own: they go on as any others."""
+    store, users = writers.stack.store, Directory(writers.stack.store).users
+    await users.create(TENANT, User(1, contacts={channel: [address]}))
+    await users.create(TENANT, User(2))
+    question = Question(TEXT, [], "ru")
+    accepted = await writers.stack.deliver(
+        Recipient(1, contacts={channel: [address]}), channels=(channel,), question=question
+    )
+    await writers.stack.finished(accepted.key)
+    numbers, reply = AnswerNumbers(store), (accepted.key, 0, AnsweredMessage(channel, 0, 0))
+    meant = await numbers.read(TENANT, channel, address, "Двое")
+    assert meant
+    assert await numbers.read_mail("Двое", *reply)
+    await users.update(TENANT, 1, UserChange(contacts={}))
+    await users.update(TENANT, 2, UserChange(contacts={channel: [address]}))
+    assert await numbers.read(TENANT, channel, address, "Двое") is None
+    assert await numbers.read_mail("Двое", *reply) is None
+    assert await numbers.open_questions(TENANT, channel, address) == []
+    with pytest.raises(Forbidden) as refused:  # what was read before the address has moved
+        await numbers.answer(TENANT, channel, meant, "e")
+    assert refused.value.code == "ANSWER_NOT_YOURS"
 
 
 async def test_a_number_has_one_form_and_what_is_none_is_said(writers: Writers) -> None:
