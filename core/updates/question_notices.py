@@ -16,6 +16,7 @@ from itertools import count
 
 import msgspec
 
+from core.answers.current_people import CurrentPeople
 from core.answers.values import answer_text
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
@@ -54,6 +55,7 @@ class QuestionNotices:
         self._channels = Channels(store)
         self._deliveries = Deliveries(store, self._channels)
         self._directory = Directory(store)
+        self._current = CurrentPeople(store)
 
     async def finish(self, key: HistoryKey, tenant: str, now: datetime) -> None:
         """Remove the buttons of a question that was closed, and send its result. Raises NotFound HISTORY_NOT_FOUND,
@@ -123,8 +125,8 @@ class QuestionNotices:
             await self._send(history, recipient, text, RESULT, f"closed {history.key} {opening}", now)
 
     async def notify_place(self, key: HistoryKey, task: Task, number: int) -> None:
-        """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it.
-        Raises StoreError.
+        """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it and
+        in which it wants messages. Raises StoreError.
         """
         try:
             fields = await self._reader.fields(key, task.tenant)
@@ -136,7 +138,11 @@ class QuestionNotices:
         if row is None or row.waiting or history.question is None:
             return
         contacts = await self._contacts(key, fields, record, number)
-        best = next((name for name in (*record.received_in, row.channel) if name in contacts), None)
+        ids = await self._current.ids_of(task.tenant, record.id)
+        people = [one for one in await self._directory.users.lookup(task.tenant, list(ids)) if one]
+        unwanted = {name for name in contacts for one in people if one.blocked or name in one.opt_out}
+        wanted = contacts.keys() - unwanted
+        best = next((name for name in (*record.received_in, row.channel) if name in wanted), None)
         if best is None:
             return
         recipient = Recipient(record.id, record.name, {best: contacts[best]})
@@ -181,18 +187,25 @@ class QuestionNotices:
     async def _contacts(
         self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int
     ) -> Mapping[str, Sequence[str]]:
-        """Return the addresses of a recipient by channel, as the delivery has them; those of a member of a group chat
-        are in the directory.
+        """Return the addresses of a recipient by channel, as the delivery has them, without those that are another
+        person's by now; those of a member of a group chat are in the directory.
         """
-        found: dict[str, list[str]] = {}
+        tenant, found = fields["tenant"] or "", dict[str, list[str]]()
         if record.is_member:
-            (user,) = await self._directory.users.lookup(fields["tenant"] or "", [record.id])
+            (user,) = await self._directory.users.lookup(tenant, [record.id])
             return {name: to for name, to in user.contacts.items() if name not in user.opt_out} if user else {}
         async for parcel in self._reader.parcels(key, fields):
             for entry in parcel.entries:
                 if entry.number == number and entry.address and entry.address not in found.get(parcel.channel, ()):
                     found.setdefault(parcel.channel, []).append(entry.address)
-        return found
+        contacts = [(record.id, channel, address) for channel, addresses in found.items() for address in addresses]
+        own = dict[str, list[str]]()
+        for (_, channel, address), is_lost in zip(
+            contacts, await self._current.have_lost(tenant, contacts), strict=True
+        ):
+            if not is_lost:
+                own.setdefault(channel, []).append(address)
+        return own
 
     async def _send(
         self, history: History, recipient: Recipient, text: str, kind: str, name: str, now: datetime

@@ -1,9 +1,10 @@
 """Options with places: never more people than places, and who has waited longest gets a free one and is told."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
 from core.answers import Answers, OpenQuestions
+from core.directory import Directory
 from core.model.delivery import Accepted
+from core.model.people import User, UserChange
 from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker
+from tests.core.answers.test_reminders import pass_time
 from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, people
 from tests.support.waiting import until
@@ -106,6 +110,31 @@ async def test_who_gets_a_free_place_is_told_once(stack: Stack, visible: AnswerV
     worker.stop()
     await running
     await stack.audit()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({}, True), ({"opt_out": ("echo",)}, False), ({"blocked": True}, False), ({"contacts": {}}, False)],
+)
+async def test_who_wants_no_messages_or_has_lost_the_address_is_not_told_of_its_place(
+    stack: Stack, change: Mapping[str, Any], told: bool
+) -> None:
+    courier, users = FakeCourier(), Directory(stack.store).users
+    await users.create(TENANT, User(3, contacts={"echo": ["p3"]}))
+    await users.create(TENANT, User(9))
+    await stack.courier(courier)
+    accepted = await stack.deliver(*people(3), question=FEW)
+    await stack.finished(accepted.key)
+    for number in (1, 2, 3):
+        await choose(stack, accepted, number, "yes")
+    await users.update(TENANT, 3, UserChange(**change))
+    if "contacts" in change:
+        await users.update(TENANT, 9, UserChange(contacts={"echo": ["p3"]}))
+    await choose(stack, accepted, 1, "no")
+    await pass_time(stack, seconds=0)
+    assert (await lines(stack, accepted, 3))[0] == {2, 3}
+    listed, _ = await stack.deliveries.list(TENANT)
+    assert ("place" in [one.kind for one in listed]) == told
 
 
 async def test_a_question_with_final_answers_closes_when_all_places_are_taken(stack: Stack) -> None:
