@@ -42,7 +42,8 @@ _DAY_MS = in_ms(timedelta(days=1))
 class TextMeaning(Struct, frozen=True, omit_defaults=True):
     """The answer in a text, as its event keeps it. `place`: "" if that is unclear. `option`: from 0. `is_number`: the
     text has said a number. `value`: what was written to a question without options, and whether it `is_wrong`.
-    `is_free_to_reply`: a reply to the address costs nothing. `is_mailed`: the text is a mail.
+    `is_free_to_reply`: a reply to the address costs nothing. `is_mailed`: the text is a mail. `more`: options for
+    further children.
     """
 
     place: str = ""
@@ -55,6 +56,7 @@ class TextMeaning(Struct, frozen=True, omit_defaults=True):
     is_wrong: bool = False
     is_free_to_reply: bool = False
     is_mailed: bool = False
+    more: Sequence[int] = ()
 
     @property
     def by(self) -> str:
@@ -147,7 +149,8 @@ class AnswerNumbers:
         if await self._answers.has_lost(asked, message):
             return None
         question, is_open = asked.question, not asked.is_closed(_now())
-        in_text = AskedInText(place, question, range(1, len(question.options) + 1), is_open)
+        numbers, has_children = range(1, len(question.options) + 1), bool(asked.recipient.asked_children)
+        in_text = AskedInText(place, question, numbers, is_open, is_about_children=has_children)
         row = NumberedQuestion(message.parcel, message.contact, 0)
         if not question.has_options:
             return _as_meaning(written_answer(text, in_text), row, is_mailed=True)
@@ -170,7 +173,9 @@ class AnswerNumbers:
         return await self._choices.button_of(tenant, channel, address, text) is not None
 
     async def answer(self, tenant: str, channel: str, given: TextMeaning, event: str) -> GivenAnswer:
-        """Count what a text has answered. Raises NotFound QUESTION_NOT_FOUND, Forbidden ANSWER_PERSON_DELETED."""
+        """Count what a text has answered, without `more`. Raises NotFound QUESTION_NOT_FOUND, Forbidden
+        ANSWER_PERSON_DELETED.
+        """
         asked = await self._find(given.place)
         if asked is None or asked.tenant != tenant:
             raise no_question()
@@ -203,7 +208,9 @@ class AnswerNumbers:
             if asked and asked.tenant == tenant and not await self._answers.has_lost(asked, message):
                 is_answered = asked.fields[row_field(asked.recipient.number)] is not None
                 is_open = not asked.is_closed(_now())
-                in_text = AskedInText(place, asked.question, row.numbers, is_open, is_answered)
+                in_text = AskedInText(
+                    *(place, asked.question, row.numbers, is_open, is_answered), bool(asked.recipient.asked_children)
+                )
                 found[place] = in_text, asked
         return found
 
@@ -227,7 +234,9 @@ class AnswerNumbers:
 
 def _as_meaning(found: TextAnswer, row: NumberedQuestion, *, is_mailed: bool = False) -> TextMeaning:
     value = found.value, found.is_wrong, not row.numbers, is_mailed
-    return TextMeaning(found.place, row.parcel, row.contact, found.option, found.note, found.is_number, *value)
+    return TextMeaning(
+        found.place, row.parcel, row.contact, found.option, found.note, found.is_number, *value, found.more
+    )
 
 
 def _now() -> int:

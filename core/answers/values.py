@@ -33,6 +33,10 @@ _MONTHS = (
 _NO_DATE = rf"(?!\s*\d{{1,2}}\.?\s+(?i:{'|'.join(_MONTHS)})\b)"
 """Before the number of a question: `1 сентября придём` begins with a day."""
 _NUMBERED = re.compile(_NO_DATE + r"\s*([1-9][0-9]?)(?:\s*[.):,;!?–—-]+\s*|\s+|$)([^\d\s].*)?", re.DOTALL)
+_SEVERAL = re.compile(r"\s*[1-9][0-9]?(?:(?:\s*[,;+&]\s*|\s+(?:и|and)\s+|\s+)[1-9][0-9]?)+[\s.!]*", re.IGNORECASE)
+"""Numbers of options and nothing else: `1 и 4`, `1, 3`."""
+_IN_WORDS = re.compile(r"(?<![\d.,:])[1-9][0-9]?(?![\d:]|[.,]\d)", re.ASCII)
+"""A number in a note; of a time or an amount it is none."""
 _AFTER_WORDS = re.compile("[.,;:!–—-]+")
 _NUMBERED_VALUE = re.compile(_NO_DATE + r"\s*([1-9][0-9]?)[\s.):,;–—-]+(\S.*)", re.DOTALL)
 _YES = frozenset({"да", "ага", "ок", "окей", "хорошо", "yes", "ok", "okay", "yep"})
@@ -102,7 +106,7 @@ def _date(text: str) -> str:
 
 class AskedInText(NamedTuple):
     """A question of an address. `numbers`: of its options, or the one of a question without options. `place`: names it
-    for the caller.
+    for the caller. `is_about_children`: the options are those of each child.
     """
 
     place: str
@@ -110,11 +114,12 @@ class AskedInText(NamedTuple):
     numbers: Sequence[int]
     is_open: bool
     is_answered: bool = False
+    is_about_children: bool = False
 
 
 class TextAnswer(NamedTuple):
     """`option`: its number in the question, from 0. `is_number`: the text has said a number. `value`: what a question
-    without options gets; `is_wrong`: it is not what the question asks for.
+    without options gets; `is_wrong`: it is not what the question asks for. `more`: options for further children.
     """
 
     place: str
@@ -123,11 +128,13 @@ class TextAnswer(NamedTuple):
     is_number: bool
     value: str = ""
     is_wrong: bool = False
+    more: Sequence[int] = ()
 
 
 def meaning(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     """Return what a text answers, `UNCLEAR`, or None if it is no answer. A word counts only for one open question, a
-    text, number or date without digits only for one that is not answered yet.
+    text, number or date without digits only for one that is not answered yet. Several numbers count for one option of
+    each child.
     """
     written = [one for one in asked if not one.question.has_options]
     by_number = _numbered_value(text, written)
@@ -155,13 +162,15 @@ def _numbered_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | Non
 
 
 def _only_value(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
-    waiting = [one for one in asked if one.is_open and not one.is_answered and may_be_value(one.question.kind, text)]
-    if not waiting:
+    waiting = [one for one in asked if one.is_open and not one.is_answered and one.question.kind is not AnswerKind.FILE]
+    if not any(may_be_value(one.question.kind, text) for one in waiting):
         return None
     return written_answer(text, waiting[0]) if len(waiting) == 1 else UNCLEAR
 
 
 def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
+    if _SEVERAL.fullmatch(text):
+        return _several([int(number) for number in re.findall(r"\d+", text)], asked)
     if found := _NUMBERED.fullmatch(text):
         return _numbered(int(found[1]), (found[2] or "").strip(), asked)
     is_open, text = [one for one in asked if one.is_open], text.strip()
@@ -178,11 +187,29 @@ def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     return answers[0] if len(answers) == 1 else UNCLEAR
 
 
-def _numbered(number: int, note: str, asked: Sequence[AskedInText]) -> TextAnswer | None:
+def _numbered(number: int, note: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     for one in asked:
         if number in one.numbers:
+            others = {int(found) for found in _IN_WORDS.findall(note)} - {number}
+            if others.intersection(one.numbers):
+                return UNCLEAR
             return TextAnswer(one.place, one.numbers.index(number), note, is_number=True)
     return None
+
+
+def _several(numbers: Sequence[int], asked: Sequence[AskedInText]) -> TextAnswer | str | None:
+    """Return the options of one question with these numbers, if each is about another child; None if a number is of no
+    option.
+    """
+    if not set(numbers) <= {number for one in asked for number in one.numbers}:
+        return None
+    for one in asked:
+        if set(numbers) <= set(one.numbers):
+            chosen = [one.numbers.index(number) for number in dict.fromkeys(numbers)]
+            children = {one.question.options[option].key.partition(":")[0] for option in chosen}
+            if len(children) == len(chosen) and (one.is_about_children or len(chosen) == 1):
+                return TextAnswer(one.place, chosen[0], "", is_number=True, more=chosen[1:])
+    return UNCLEAR
 
 
 def _options_called(said: str, asked: AskedInText) -> Iterator[int]:

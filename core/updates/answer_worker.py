@@ -16,6 +16,7 @@ from hashlib import blake2b
 from itertools import count
 
 import msgspec
+from msgspec.structs import replace
 
 from core.admission import quotas
 from core.answers import AnswerNumbers, Answers, OpenQuestions
@@ -32,7 +33,7 @@ from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.hours import TenantQuietHours
 from core.model.people import id_text
-from core.model.question import AnswerVisibility
+from core.model.question import AnswerVisibility, GivenAnswer
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
 from core.updates.answer_words import anonymous_text, is_alert, kept_text, refusal_text, result_text, which_question
@@ -225,6 +226,7 @@ class AnswerWorker:
         """Count an answer by text. Where a reply costs an SMS, only what is not simply counted has one."""
         channel, address = str(event["channel"]), str(event["user_id"])
         given, name = msgspec.convert(event[ANSWER_TO], TextMeaning), _name(tenant, event)
+        answers: list[GivenAnswer] = []
         if not given.place:
             asked = await self._numbers.open_questions(tenant, channel, address)
             await self._reply(tenant, event, which_question(asked))
@@ -233,13 +235,15 @@ class AnswerWorker:
             if given.is_wrong:
                 await self._correct(tenant, event, await self._numbers.asked(given.place))
                 return
-            answer = await self._numbers.answer(tenant, channel, given, name)
+            for option in (given.option, *given.more):
+                one = replace(given, option=option)
+                answers.append(await self._numbers.answer(tenant, channel, one, name))
         except Refused as refusal:
             log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
             await self._reply(tenant, event, refusal_text(refusal.code, event))
             return
-        if is_alert(answer) or given.is_free_to_reply:
-            await self._reply(tenant, event, kept_text(answer))
+        if said := [kept_text(one) for one in answers if is_alert(one) or given.is_free_to_reply]:
+            await self._reply(tenant, event, "\n".join(dict.fromkeys(said)))
 
     async def _correct(self, tenant: str, event: Event, asked: AskedRecipient) -> None:
         """Reply what is wanted. Words go to the sender as well, as a reply: they may be meant for it. Those to a hidden

@@ -142,12 +142,15 @@ class Events:
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
     async def _with_meaning(self, event: dict[str, Any], quoted: ReceivedMessage | None) -> dict[str, Any]:
-        """Return an event with what its text answers, or as the press that it means."""
+        """Return an event with what its text answers, or as the press that it means. Who was asked last whether a held
+        reply is sent answers that.
+        """
+        pressed = event if self._choices is None else await answered(event, self._choices, self._tenant)
+        if sends_reply(pressed):
+            return pressed
         if self._numbers is not None and (meant := await self._answer_in_text(event, self._numbers, quoted)):
             return {**event, ANSWER_TO: msgspec.to_builtins(meant)}
-        if self._choices is None:
-            return event
-        return await answered(event, self._choices, self._tenant)
+        return pressed
 
     async def put_reply(self, event: Event) -> bool:
         """Hand an event that no bot has answered to the threads, or to the question that it answers; returns False for

@@ -1,6 +1,7 @@
 """Answers by SMS: numbers of their own for each open question of an address, words, notes, and what is unclear."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,12 +11,14 @@ from typing import Any
 import pytest
 
 from core.answers import OpenQuestions
+from core.deliveries.histories.recipient_search import RecipientFilter
 from core.model.clock import to_ms
 from core.model.content import Button, Content, Limits
-from core.model.delivery import Accepted
+from core.model.delivery import Accepted, GuardedChild, Recipient
 from core.model.question import AnswerKind, Late, Option, Question
 from core.queue import QueueClient
 from core.updates.answer_worker import AnswerWorker
+from core.updates.events import SEND_REPLY
 from couriers.inbound import events_ingress
 from couriers.sending import EVERY_FEATURE, Feature
 from tests.support.stack import TENANT, FakeCourier, Stack, person
@@ -127,6 +130,40 @@ async def test_a_bare_yes_counts_for_the_only_open_question_and_otherwise_they_a
     await phones.write("no")
     await phones.answers(second, "no", "", "text")
     assert (await phones.answer_of(first)) == ("yes", "но опоздаю", "text")
+
+
+async def test_one_sms_answers_for_two_children_and_what_is_unclear_comes_back(phones: Phones) -> None:
+    """`1 и 4` counted for the first child, with a note; the second answer was lost."""
+    children = [GuardedChild("i", "Иван"), GuardedChild("v", "Вера")]
+    guardian = Recipient(1, contacts={SMS: [address(1)]}, children=children)
+    accepted = await phones.stack.deliver(guardian, channels=(SMS,), question=COMING, text="Придёте?")
+    await phones.stack.finished(accepted.key)
+    await phones.write("1 нет 2")
+    await until(lambda: len(phones.texts()) == 2)
+    assert "4 - Вера: Не приду" in phones.texts()[1]
+    await phones.write("1 и 4")
+
+    async def answered() -> bool:
+        page = await phones.stack.deliveries.recipients.page(
+            accepted.key, TENANT, RecipientFilter(members=True), None, 10
+        )
+        rows = {one.id: one.answer.row.value for one in page.recipients if one.answer and one.answer.row}
+        return (rows.get("i"), rows.get("v")) == ("yes", "no")
+
+    await until(answered)
+    assert len(phones.texts()) == 2
+
+
+async def test_the_number_that_sends_a_held_reply_is_no_answer_to_an_open_question(phones: Phones) -> None:
+    """`1` was unclear, again and again, and the held message was never sent."""
+    accepted = await phones.ask(COMING)
+    send = Content(inline=[[Button("Отправить", f"{SEND_REPLY}addresses.x")]])
+    held = await phones.stack.deliver(person(1, SMS), channels=(SMS,), content=send, text="Отправить?")
+    await phones.stack.finished(held.key)
+    await phones.write("1")
+    (press,) = [json.loads(one.body) for one in await phones.stack.take("replies", 10)]
+    assert (press["kind"], press["callback_data"]) == ("callback", f"{SEND_REPLY}addresses.x")
+    assert await phones.answer_of(accepted) is None
 
 
 async def test_a_late_answer_is_told_and_its_number_is_not_given_to_another_question_for_a_day(phones: Phones) -> None:

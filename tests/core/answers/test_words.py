@@ -1,5 +1,7 @@
 """What a text means as an answer to open questions."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from core.answers.values import UNCLEAR, AskedInText, TextAnswer, meaning
@@ -61,12 +63,59 @@ def test_a_word_that_may_mean_several_answers_is_unclear(text: str, questions: l
 @pytest.mark.parametrize(
     "text",
     [
-        *("3", "0", "100", "12", "1й", "11.30 буду", "2-3 человека", "1,2", "10 человек", "+79990000001", "1 5 минут"),
+        *("3", "0", "100", "12", "1й", "11.30 буду", "2-3 человека", "10 человек", "+79990000001", "1 5 минут"),
         *("", " ", "...", "да вы что", "не знаю", "привет", "STOP", "приду завтра", "нетрудно"),
     ],
 )
 def test_another_text_answers_nothing(text: str) -> None:
     assert meaning(text, [COMING]) is None
+
+
+SWIM_LATER = asked("swim", 5, "I swim", "I do not")
+CHILDREN = AskedInText(
+    *(
+        "children",
+        Question(AnswerKind.CHOICE, [Option(f"{n}:{key}", key) for n in (5, 6) for key in ("yes", "no")], "ru"),
+    ),
+    *(range(1, 5), True, False, True),
+)
+
+
+@pytest.mark.parametrize("text", ["1 и 4", "1 4", "1, 4", "1,4.", "1; 4", "1 and 4", "1 1 4"])
+def test_several_numbers_answer_for_each_child(text: str) -> None:
+    """`1 и 4` was the answer for one child with a note; `1 4` was none."""
+    assert meaning(text, [SWIM_LATER, CHILDREN]) == TextAnswer("children", 0, "", is_number=True, more=[3])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *[(text, UNCLEAR) for text in ("1 и 2", "1, 5", "5,6", "1 нет 2", "1 да, 4 нет", "5 или 6", "5, нас 6")],
+        ("1 7", None),
+        ("1, будем в 2.30", TextAnswer("children", 0, "будем в 2.30", is_number=True)),
+        ("1, нас 6", TextAnswer("children", 0, "нас 6", is_number=True)),
+    ],
+)
+def test_several_numbers_of_one_child_or_of_two_questions_are_unclear(text: str, expected: object) -> None:
+    """The second number was a note, and its answer was lost."""
+    assert meaning(text, [SWIM_LATER, CHILDREN]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "expected"),
+    [
+        ("двое", (AnswerKind.NUMBER, AnswerKind.DATE, AnswerKind.TEXT), UNCLEAR),
+        ("двое", (AnswerKind.NUMBER, AnswerKind.DATE), None),
+        ("двое", (AnswerKind.TEXT,), TextAnswer("0", 0, "", is_number=False, value="двое")),
+        ("3 двое", (AnswerKind.NUMBER, AnswerKind.DATE, AnswerKind.TEXT), TextAnswer("2", 0, "", True, "двое")),
+    ],
+)
+def test_a_word_without_a_number_answers_none_of_several_written_questions(
+    text: str, kinds: Sequence[AnswerKind], expected: object
+) -> None:
+    """It was the answer to the question for a text, whatever its writer meant."""
+    waiting = [AskedInText(str(n), Question(kind, [], "ru"), [n + 1], True) for n, kind in enumerate(kinds)]
+    assert meaning(text, waiting) == expected
 
 
 def test_a_closed_question_is_answered_by_its_number_only() -> None:
