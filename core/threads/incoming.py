@@ -16,6 +16,7 @@ from core.directory.offices import is_read
 from core.model.delivery import REPLIES_OFF, Sender
 from core.model.history_key import HistoryKey, Id
 from core.model.people import User
+from core.model.question import AnswerVisibility, load_question
 from core.queue import Attempt, QueueClient
 from core.redis.store import Store
 from core.threads.files import ThreadFile
@@ -37,7 +38,9 @@ _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 
 
 class RepliedDelivery(Struct, frozen=True):
-    """Facts of its delivery that a reply needs. `recipient`, `name`: of the author of the reply."""
+    """Facts of its delivery that a reply needs. `recipient`, `name`: of the author of the reply. `hides_answers`: its
+    question is hidden or anonymous.
+    """
 
     key: HistoryKey
     replies: str
@@ -45,6 +48,7 @@ class RepliedDelivery(Struct, frozen=True):
     sender: Sender
     recipient: Id
     name: str | None
+    hides_answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +131,16 @@ class IncomingReplies:
     async def delivery(self, tenant: str, received: ReceivedMessage) -> RepliedDelivery | None:
         """Return the delivery of a message; None if it is no longer kept."""
         page = received.number // PAGE
-        names = ("tenant", "sender", "text", "replies", f"people:{page}")
+        names = ("tenant", "sender", "text", "replies", "answer", f"people:{page}")
         fields = await self._reader.read_fields(received.key, names)
         people = load_recipients(fields[f"people:{page}"] or "[]", page)
         if fields["tenant"] != tenant or received.number % PAGE >= len(people):
             return None
         one = people[received.number % PAGE]
         sender = msgspec.json.decode(fields["sender"] or "{}", type=Sender)
-        return RepliedDelivery(
-            received.key, fields["replies"] or REPLIES_OFF, fields["text"] or "", sender, one.id, one.name
-        )
+        replies, question = fields["replies"] or REPLIES_OFF, load_question(fields["answer"])
+        hides = question is not None and question.visible is not AnswerVisibility.NAMED
+        return RepliedDelivery(received.key, replies, fields["text"] or "", sender, one.id, one.name, hides)
 
 
 class UnquotedReplies:

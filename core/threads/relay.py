@@ -37,8 +37,8 @@ _SENDER, _NOTICES = Sender("replies"), Sender(NOTICES)
 _MOST_CHARACTERS = 4000
 """Of a message with its first line; the words of a longer one go out by themselves."""
 _QUOTE = 60
-ADDRESSES, SECOND = "addresses", "second"
-"""Why a message waits for its author: it has addresses in it, or a colleague answers, too. Both name what is held."""
+ADDRESSES, HIDDEN, SECOND = "addresses", "hidden", "second"
+"""Why a message waits for its author: addresses in it, a hidden question, or a colleague who answers, too."""
 
 
 class Relay:
@@ -193,12 +193,12 @@ class Relay:
         repeat = f"{why}.{day if written.is_mailed else written.event}"
         await self._notify(tenant, "", reader.id, way, text, repeat)
 
-    async def ask_about_addresses(
-        self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, found: Sequence[str]
+    async def ask_before_sending(
+        self, tenant: str, author: Correspondent, way: ReplyRoute, written: Written, why: str, found: Sequence[str]
     ) -> None:
-        """Ask who has typed addresses whether the other side may see them; the button sends the message."""
-        text = [say("reply_addresses", author.locale, found=", ".join(found))]
-        await self._ask_whether_to_send(tenant, author, way, written, text, ADDRESSES)
+        """Ask whether the other side may see these addresses, or what may answer a hidden question."""
+        text = [say(f"reply_{why}", author.locale, found=", ".join(found))]
+        await self._ask_whether_to_send(tenant, author, way, written, text, why)
 
     async def ask_about_second_answer(
         self, thread: Thread, author: Correspondent, way: ReplyRoute, written: Written, colleague: Colleague
@@ -221,8 +221,8 @@ class Relay:
         button = Button(say("reply_send", author.locale), f"{SEND_REPLY}{repeat}")
         await self._send(tenant, "", author.id, contacts, text, repeat, content=Content(inline=[[button]]))
 
-    async def refuse_addresses(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
-        """Notify an author, once a day, that a message with addresses was not passed on: too many questions today."""
+    async def refuse_unasked(self, tenant: str, author: Correspondent, way: ReplyRoute) -> None:
+        """Notify an author, once a day, that a message was not passed on: there were too many questions today."""
         text, repeat = [say("reply_unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
         await self._notify(tenant, "", author.id, way, text, repeat)
 

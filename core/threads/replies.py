@@ -3,9 +3,9 @@
     an update ─▶ Events.put ─▶ tube `replies`, lane = the person ─▶ ReplyWorker.handle ─▶ a thread ─▶ the other side
 
 A reply belongs to the delivery that it quotes; without a quote to the newest one that its address got within a week;
-else to the office of the settings. If it has an address in it, its author is asked before it is sent. Its files are
-fetched by the process of the bot; it waits for them in its lane. A process that is killed at any point loses and
-doubles nothing: the next attempt makes the same calls under the same names.
+else to the office of the settings. Its author is asked before it is sent if it has an address in it, or may answer a
+hidden question. Its files are fetched by the process of the bot; it waits for them in its lane. A process that is
+killed at any point loses and doubles nothing: the next attempt makes the same calls under the same names.
 """
 
 import logging
@@ -41,7 +41,7 @@ from core.threads.incoming import (
 from core.threads.limits import MOST, ReplyLimits
 from core.threads.merging import MERGED, ThreadMerger
 from core.threads.programs import ReplyPrograms
-from core.threads.relay import ADDRESSES, SECOND, Relay, person_of
+from core.threads.relay import ADDRESSES, HIDDEN, SECOND, Relay, person_of
 from core.threads.threads import OFFICE, USER, Correspondent, Inbox, Thread, Threads
 from core.threads.typed_addresses import HeldReplies, typed_addresses
 from core.updates.bot_calls import BotCalls
@@ -293,9 +293,7 @@ class ReplyWorker:
             raise _no_reader()
 
     async def _replace_held(self, edit: Incoming, name: str) -> None:
-        """Place the new words of a message that waits for its author; the button below the old ones sends nothing any
-        more.
-        """
+        """Place the new words of a message that waits for its author; the button below the old ones sends nothing."""
         held = await self._held.find(edit.tenant, edit.way, name)
         if held is not None:
             new = {**held, "id": edit.event["id"], "event_text": edit.event.get("event_text"), CONFIRMED: ()}
@@ -354,7 +352,7 @@ class ReplyWorker:
             log.info("%s: a reply was not passed on: its person has written %d in five minutes", way.channel, MOST)
             await self._relay.hold_back(tenant, person, way, written, wait)
             await self._note_refused(tenant, reply.event)
-        elif not await self._is_held(reply, person):
+        elif not await self._is_held(reply, person, about):
             await self._limits.check_thread(tenant, self._threads.id_of(tenant, inbox, person.id), written.event)
             key, quote = (about.key, about.text) if about else (None, "")
             most, next_file = await self._limits.files_left(tenant, person.id, written.event, reply.event)
@@ -363,19 +361,21 @@ class ReplyWorker:
             await self._programs.notify(reply, inbox, added, about)
             await self._note_passed_on(reply, added.thread)
 
-    async def _is_held(self, reply: Incoming, author: Correspondent) -> bool:
-        """Return whether a reply waits for its author, who has typed an address and is asked about it."""
+    async def _is_held(self, reply: Incoming, author: Correspondent, about: RepliedDelivery | None = None) -> bool:
+        """Return whether a reply waits for its author, who is asked: a hidden question, or addresses in it."""
         typed = f"{reply.written.text}\n{typed_names(reply.event)}"
         found = [] if ADDRESSES in reply.confirmed else [*typed_addresses(typed), *reply.event.get(TYPED, ())]
-        if found and not await may_reply(self._store, reply.tenant, *reply.way):
-            log.info("%s: a reply with an address was not passed on: there were too many today", reply.way.channel)
-            await self._relay.refuse_addresses(reply.tenant, author, reply.way)
+        is_hidden = about is not None and about.hides_answers and HIDDEN not in reply.confirmed
+        why, is_held = HIDDEN if is_hidden else ADDRESSES, is_hidden or bool(found)
+        if is_held and not await may_reply(self._store, reply.tenant, *reply.way):
+            log.info("%s: a reply was not passed on: its author was asked too often today", reply.way.channel)
+            await self._relay.refuse_unasked(reply.tenant, author, reply.way)
             await self._note_refused(reply.tenant, reply.event)
-        elif found:
-            await self._held.hold_reply(reply, ADDRESSES)
-            await self._relay.ask_about_addresses(reply.tenant, author, reply.way, reply.written, found)
-            await self._note_held(reply, ADDRESSES)
-        return bool(found)
+        elif is_held:
+            await self._held.hold_reply(reply, why)
+            await self._relay.ask_before_sending(reply.tenant, author, reply.way, reply.written, why, found)
+            await self._note_held(reply, why)
+        return is_held
 
     async def _is_second(self, reply: Incoming, thread: Thread, author: Correspondent) -> bool:
         """Return whether an answer waits for its author, because a colleague is answering or has answered meanwhile. In

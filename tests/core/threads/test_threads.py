@@ -25,6 +25,7 @@ from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.history_key import HistoryKey, Id
 from core.model.hours import OfficeHours, Opening, TenantOfficeHours
 from core.model.people import Group, User, UserChange
+from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.model.states import DeliveryState
 from core.orders import Caller, Order, SendingPolicy
 from core.orders.order import Addressee
@@ -786,6 +787,32 @@ async def test_who_types_an_address_is_asked_before_the_other_side_sees_it(schoo
     await school.write(ANNA, "Mine is anna@example.org", quoted=school.last_to(ANNA))
     assert not any("anna@" in text for text in school.got(MARIA))
     assert "anna@example.org" in school.got(ANNA)[-1]
+
+
+@pytest.mark.parametrize(
+    ("visible", "kind"),
+    [
+        (AnswerVisibility.HIDDEN, AnswerKind.CHOICE),
+        (AnswerVisibility.HIDDEN, AnswerKind.NUMBER),
+        (AnswerVisibility.ANONYMOUS, AnswerKind.CHOICE),
+    ],
+)
+@pytest.mark.parametrize("is_quoted", [True, False])
+async def test_words_to_a_hidden_question_wait_for_their_author(
+    school: School, visible: AnswerVisibility, kind: AnswerKind, is_quoted: bool
+) -> None:
+    """`да` to "Does the teacher hurt you?" reached the teacher, with the name of the child."""
+    options = [Option("yes", "Да"), Option("no", "Нет")] if kind is AnswerKind.CHOICE else []
+    message = await school.send(question=Question(kind, options, "ru", visible=visible), text="Обижают?")
+    await school.write(MARIA, "да, +79991234567", quoted=message if is_quoted else "")
+    assert (await school.threads(), school.got(ANNA)) == ([], [])
+    assert school.got(MARIA)[-1].startswith("Ответы на этот вопрос скрыты.")
+    await school.press(MARIA, school.button())
+    assert school.got(MARIA)[-1].startswith("В сообщении есть контакты")
+    assert await school.threads() == []
+    await school.press(MARIA, school.button())
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "да, +79991234567")]
 
 
 async def test_stop_as_a_whole_message_ends_the_channel_and_only_start_takes_it_back(school: School) -> None:
