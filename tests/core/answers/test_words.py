@@ -72,13 +72,8 @@ def test_another_text_answers_nothing(text: str) -> None:
 
 
 SWIM_LATER = asked("swim", 5, "I swim", "I do not")
-CHILDREN = AskedInText(
-    *(
-        "children",
-        Question(AnswerKind.CHOICE, [Option(f"{n}:{key}", key) for n in (5, 6) for key in ("yes", "no")], "ru"),
-    ),
-    *(range(1, 5), True, False, True),
-)
+EACH = Question(AnswerKind.CHOICE, [Option(f"{n}:{key}", key) for n in (5, 6) for key in ("yes", "no")], "ru")
+CHILDREN = AskedInText("children", EACH, range(1, 5), is_open=True, is_about_children=True)
 
 
 @pytest.mark.parametrize("text", ["1 и 4", "1 4", "1, 4", "1,4.", "1; 4", "1 and 4", "1 1 4"])
