@@ -41,6 +41,7 @@ from core.model.question import (
     AnswerTotals,
     load_question,
     question_of,
+    reached_field,
     row_field,
 )
 from core.model.question import totals as answer_totals
@@ -172,10 +173,14 @@ def labelled_fields(recipient: StoredRecipient, labels: Sequence[str]) -> Iterat
 
 
 def answer_fields(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> list[str]:
-    """Return the fields of the answers of these recipients; none if the delivery asks nothing."""
+    """Return the fields of the answers of these recipients, and whether somebody was reached about those that are
+    children too; none if the delivery asks nothing.
+    """
     if not fields["answer"]:
         return []
-    return [row_field(number) for one in recipients for number in row_numbers(one)]
+    recipients = list(recipients)
+    reached = [reached_field(one.number) for one in recipients if one.is_own_child]
+    return [*(row_field(number) for one in recipients for number in row_numbers(one)), *reached]
 
 
 def row_numbers(recipient: StoredRecipient) -> Sequence[int]:

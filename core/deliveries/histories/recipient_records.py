@@ -38,6 +38,7 @@ from core.model.question import (
     answer_state,
     load_question,
     load_row,
+    reached_field,
     row_field,
     shown_row,
 )
@@ -144,6 +145,7 @@ def _answer_of(recipient: StoredRecipient, fields: HistoryFields, *, is_reached:
         if all(rows) and not recipient.is_own_child:
             return RecipientAnswer(AnswerState.ANSWERED)
     row = shown_row(load_question(fields["answer"]), load_row(fields.get(row_field(recipient.number))))
+    is_reached = is_reached or int(fields.get(reached_field(recipient.number)) or 0) > 0  # about a child: a guardian
     is_closed = fields["answers_closed"] is not None
     is_over = fields["finished"] is not None
     return RecipientAnswer(answer_state(row, is_reached=is_reached, is_over=is_over, is_closed=is_closed), row)

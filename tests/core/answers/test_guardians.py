@@ -284,6 +284,12 @@ async def test_the_page_of_a_final_question_is_open_until_the_last_answer_of_a_g
     assert not (await links.open(token)).is_open
 
 
+async def test_a_child_that_is_asked_too_and_whose_mother_was_reached_is_open(asked: Asked) -> None:
+    accepted = await asked.ask(CONSENT, Recipient(161, "Иван", contacts={BOT: []}, children=[IVAN]), OLGA)
+    assert await states(asked, accepted) == {161: "open", 7: "open", "v": "open"}
+    assert await totals(asked, accepted) == {"open": 2}
+
+
 async def test_a_child_that_is_asked_too_is_one_of_the_voices_and_a_link_answers_for_each_child(asked: Asked) -> None:
     own = Recipient(161, "Иван", contacts={BOT: ["ivan"]}, children=[IVAN])
     accepted = await asked.ask(CONSENT, own, OLGA)
