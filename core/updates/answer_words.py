@@ -120,6 +120,11 @@ def place_text(text: str, question: Question, key: str) -> str:
     return say("place_given", question.locale, option=option.text, text=_shortened(text))
 
 
+def no_place_text(text: str, question: Question) -> str:
+    """Return the text for a person that still waits for a place when the question is closed."""
+    return say("place_none", question.locale, text=_shortened(text))
+
+
 def _shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"

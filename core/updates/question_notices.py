@@ -1,5 +1,6 @@
-"""Notices about a question: its result to the sender when it is closed; a free place to the person who has waited for
-it; each answer, as an event, to a bot with a trigger for answers. The closing also removes the buttons.
+"""Notices about a question: its result to the sender when it is closed, and to who still waits that no place became
+free; a free place to the person who has waited for it; each answer, as an event, to a bot with a trigger for answers.
+The closing also removes the buttons.
 
     lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in
     the tube `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender
@@ -30,10 +31,11 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.hours import TenantQuietHours
+from core.model.question import load_row, row_field
 from core.model.states import REACHED
 from core.queue import NewTask, QueueClient, Task, own_name
 from core.redis.store import Store
-from core.updates.answer_words import closing_text, place_text
+from core.updates.answer_words import closing_text, no_place_text, place_text
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 from core.updates.events import TUBE, encode, lane_of, person_of
 
@@ -41,8 +43,8 @@ BUTTONS_PAUSE = timedelta(milliseconds=50)
 """Between two changes of messages: the bot of a channel has other calls to make."""
 SOURCE = "answers"
 """Where the events come from that answers of deliveries are for a bot."""
-RESULT, PLACE_GIVEN = "result", "place"
-"""The kinds of the deliveries that have the totals, and that tell who has got a place."""
+RESULT, PLACE_GIVEN, NO_PLACE = "result", "place", "no_place"
+"""The kinds of the deliveries that have the totals, that tell who has got a place, and who has waited in vain."""
 
 
 class QuestionNotices:
@@ -68,6 +70,7 @@ class QuestionNotices:
         if history.question and history.question.has_options:
             await self._remove_buttons(key, history, opening, now)
         await self._send_result(history, opening, now)
+        await self._notify_waiting(key, history, opening, now)
 
     async def _remove_buttons(self, key: HistoryKey, history: History, opening: str, now: datetime) -> None:
         tubes = {tube.name for tube in await self._client.tubes.known()}
@@ -137,17 +140,44 @@ class QuestionNotices:
         row = record.answer.row if record.answer else None
         if row is None or row.waiting or history.question is None:
             return
-        contacts = await self._contacts(key, fields, record, number)
-        ids = await self._current.ids_of(task.tenant, record.id)
-        people = [one for one in await self._directory.users.lookup(task.tenant, list(ids)) if one]
+        recipient = await self._reachable(key, fields, record, number, row.channel)
+        if recipient:
+            text = place_text(history.text, history.question, row.value)
+            await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
+
+    async def _notify_waiting(self, key: HistoryKey, history: History, opening: str, now: datetime) -> None:
+        """Tell those who wait for a place of a question that was closed that none became free, once for each `opening`
+        of the question.
+        """
+        question = history.question
+        if question is None or not any(one.places for one in question.options):
+            return
+        fields = await self._reader.fields(key, history.tenant)
+        people = [*await self._reader.recipients(key, fields), *await self._reader.members(key, fields)]
+        rows = await self._reader.answers(key, fields, people)
+        for one in people:
+            row = load_row(rows[row_field(one.number)])
+            if row is None or not row.waiting:
+                continue
+            (record,) = (await self._reader.page(key, history.tenant, one.number, 1)).recipients
+            recipient = await self._reachable(key, fields, record, one.number, row.channel)
+            if recipient:
+                text = no_place_text(history.text, question)
+                await self._send(history, recipient, text, NO_PLACE, f"no place {key} {opening} {one.number}", now)
+
+    async def _reachable(
+        self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int, answered_in: str
+    ) -> Recipient | None:
+        """Return a recipient with its addresses in the first channel that has reached it, else in that of its answer;
+        None if it has no such channel in which it wants messages.
+        """
+        tenant, contacts = fields["tenant"] or "", await self._contacts(key, fields, record, number)
+        ids = await self._current.ids_of(tenant, record.id)
+        people = [one for one in await self._directory.users.lookup(tenant, list(ids)) if one]
         unwanted = {name for name in contacts for one in people if one.blocked or name in one.opt_out}
         wanted = contacts.keys() - unwanted
-        best = next((name for name in (*record.received_in, row.channel) if name in wanted), None)
-        if best is None:
-            return
-        recipient = Recipient(record.id, record.name, {best: contacts[best]})
-        text = place_text(history.text, history.question, row.value)
-        await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
+        best = next((name for name in (*record.received_in, answered_in) if name in wanted), None)
+        return Recipient(record.id, record.name, {best: contacts[best]}) if best else None
 
     async def notify_bot(self, key: HistoryKey, tenant: str, number: int) -> None:
         """Put the last answer of a recipient as an event of the bot, once for an answer: in the channel of the answer,

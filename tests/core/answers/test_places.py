@@ -137,6 +137,24 @@ async def test_who_wants_no_messages_or_has_lost_the_address_is_not_told_of_its_
     assert ("place" in [one.kind for one in listed]) == told
 
 
+@pytest.mark.parametrize("visible", [AnswerVisibility.NAMED, AnswerVisibility.HIDDEN])
+async def test_who_still_waits_when_the_question_closes_is_told_once(stack: Stack, visible: AnswerVisibility) -> None:
+    courier, users = FakeCourier(), Directory(stack.store).users
+    await users.create(TENANT, User(4, blocked=True))
+    await stack.courier(courier)
+    accepted = await stack.deliver(*people(5), question=with_fields(FEW, visible=visible))
+    await stack.finished(accepted.key)
+    for number in (1, 2, 3, 4):
+        await choose(stack, accepted, number, "yes")
+    await OpenQuestions(stack.store).close(accepted.key, TENANT)
+    await pass_time(stack, seconds=0)
+    await until(lambda: len(courier.attempted) == 6)
+    told = courier.attempted[-1]
+    assert (told.address, told.text) == ("p3", "Приём ответов закончен, место не освободилось.\n«hello»")
+    listed, _ = await stack.deliveries.list(TENANT)
+    assert [one.kind for one in listed] == ["no_place", "message"]
+
+
 async def test_a_question_with_final_answers_closes_when_all_places_are_taken(stack: Stack) -> None:
     final = Question(FEW.kind, FEW.options, "ru", change=False)
     accepted = await stack.deliver(*people(4, "nobody"), channels=("nobody",), question=final)
