@@ -120,13 +120,17 @@ class IncomingReplies:
         else:
             quoted = asked_in(event) or (await self._received.quoted(tenant, *way, reference) if reference else None)
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
-        author = await self.author(tenant, way)
+        author = await self.author(tenant, event)
         about = written_of(tenant, event), way, author, source, quoted is not None, event.get(CONFIRMED) or ()
         return Incoming(tenant, event, *about, attempt)
 
-    async def author(self, tenant: str, way: ReplyRoute) -> User | None:
-        """Return who writes over a way; None if the directory does not know it."""
-        return await self._directory.users.by_contact(tenant, *way)
+    async def author(self, tenant: str, event: Event) -> User | None:
+        """Return who has written; None if the directory does not know it. A reader without another contact gets mails
+        at its address of the directory (`core.threads.contacts`).
+        """
+        users, way = self._directory.users, way_of(event)
+        found = await users.by_contact(tenant, *way)
+        return await users.by_email(tenant, way.address) if found is None and event.get("source") == MAIL else found
 
     async def delivery(self, tenant: str, received: ReceivedMessage) -> RepliedDelivery | None:
         """Return the delivery of a message; None if it is no longer kept."""

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from core.directory import Directory
 from core.directory.offices import READING_ROLES, is_read, readers_of_office
+from core.errors import NotFound
 from core.model.history_key import Id
 from core.model.people import User, id_text
 from core.sentence import say
-from core.threads.threads import OFFICE, USER, Inbox, Threads
+from core.threads.threads import OFFICE, USER, Inbox, Thread, Threads
 
 
 class InboxReaders:
@@ -33,6 +34,17 @@ class InboxReaders:
             return await self._directory.groups.has_member(tenant, inbox.id, user.id)
         owner = user if inbox.id == id_text(user.id) else await self._owner_of(tenant, inbox)
         return owner is not None and id_text(owner.id) == id_text(user.id)
+
+    async def thread_of(self, tenant: str, thread: str, author: User | None) -> Thread | None:
+        """Return the thread to which somebody writes; None if its inbox is gone. Raises NotFound THREAD_NOT_FOUND if
+        its person is gone: an answer is meant for nobody else.
+        """
+        try:
+            return await self._threads.find(tenant, thread)
+        except NotFound:
+            if author and thread not in await self._threads.of_person(tenant, author.id):
+                raise
+        return None
 
     async def is_abandoned(self, tenant: str, inbox: Inbox) -> bool:
         """Return whether nobody reads an inbox any more: its person was deleted or is blocked, its group is gone, or

@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 from core.deliveries.channels import Channels
 from core.directory import Directory
-from core.errors import Conflict
 from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending, SendingPolicy
 from core.sentence import say
+from core.threads.contacts import ReplyContacts
 from core.threads.incoming import Written
 from core.threads.readers import InboxReaders
 from core.threads.threads import (
@@ -60,6 +60,7 @@ class Relay:
         self._sending = sending
         self._directory = directory
         self._channels = channels
+        self._contacts = ReplyContacts(directory, channels)
         self.readers = InboxReaders(threads, directory)
 
     async def to_inbox(
@@ -84,13 +85,19 @@ class Relay:
         added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
         opening = self._hours.of(tenant).next_opening(datetime.now(UTC))
         topic = self._topic(added.thread, tenant, inbox, person)
-        found = [topic] if topic and await self._contacts_for_replies(topic) else await self.readers.of(tenant, inbox)
-        for reader in found if not added.is_muted else ():
-            if id_text(reader.id) != id_text(person.id):
-                await self._send_to_reader(tenant, reader, added, person, written, quote, opening)
-        if opening:
+        found = [topic] if topic and await self._contacts.of(topic) else await self.readers.of(tenant, inbox)
+        others = [one for one in found if id_text(one.id) != id_text(person.id)]
+        reached = [(one, contacts) for one in others if (contacts := await self._contacts.of_reader(tenant, one))]
+        for reader, contacts in reached if not added.is_muted else ():
+            await self._send_to_reader(tenant, reader, contacts, added, person, written, quote, opening)
+        if others and not reached:
+            result = "reply_noted"
+        elif opening:
+            result = ""
             await self._report_closed(tenant, inbox, person, way, added, opening)
-        await self._confirm(tenant, inbox, person, way, written, added, is_closed=opening is not None)
+        else:
+            result = "reply_passed"
+        await self._confirm(tenant, inbox, person, way, written, added, result)
         return added
 
     async def to_person(
@@ -101,7 +108,7 @@ class Relay:
         written there. Raises Conflict THREAD_UNREACHABLE if the person has no contact for replies any more; what
         `Sending.send` raises.
         """
-        way = await self._way_to(thread)
+        way = await self._contacts.way_to(thread)
         written = await self._as_shown(written, [way.channel])
         name = await self._name_of_staff(thread, author)
         locale = thread.person.locale
@@ -126,7 +133,7 @@ class Relay:
 
     async def _show_in_topic(self, thread: Thread, name: str, written: Written) -> None:
         topic = self._topic(thread.id, thread.tenant, thread.inbox, thread.person)
-        if topic and (contacts := await self._contacts_for_replies(topic)):
+        if topic and (contacts := await self._contacts.of(topic)):
             written = await self._as_shown(written, list(contacts))
             texts = _texts(say("reply_answer", topic.locale, name=name), written, topic.locale)
             await self._send(
@@ -235,15 +242,13 @@ class Relay:
         self,
         tenant: str,
         reader: User,
+        contacts: Mapping[str, Sequence[str]],
         added: Added,
         person: Correspondent,
         written: Written,
         quote: str,
         opening: datetime | None,
     ) -> None:
-        contacts = await self._contacts_for_replies(reader)
-        if not contacts:
-            return
         locale, written = reader.locale, await self._as_shown(written, list(contacts))
         name = person.name or say("reply_somebody", locale)
         kind = "reply_correction" if written.corrects else "reply_about" if quote else "reply_message"
@@ -273,13 +278,13 @@ class Relay:
         way: ReplyRoute,
         written: Written,
         added: Added,
-        *,
-        is_closed: bool,
+        result: str,
     ) -> None:
+        """Notify a person once of the `result`, "" for none, and of the files that were not passed on."""
         said = []
-        if added.message.number == 1 and not is_closed:
+        if added.message.number == 1 and result:
             name = await self.readers.title_of(tenant, inbox, person.locale)
-            said.append(say("reply_passed", person.locale, name=name))
+            said.append(say(result, person.locale, name=name))
         if written.files:
             said.append(say("reply_lost_files", person.locale, files=written.files))
         if written.next_file:
@@ -312,9 +317,11 @@ class Relay:
         """Send texts one after the other, each once, the last one with the files; return the delivery of the last one.
         `at`: when they go out, None for now.
         `written`: the words and files in them, which a repeat has, too; a name before them may have changed meanwhile.
+        None for a notice: it replies to what its recipient has just written, so quiet hours do not move it.
         Raises what `Sending.send` raises.
         """
-        caller, keys, digest = Caller(tenant, is_admin=True), [], written.digest if written else ""
+        is_notice, keys, digest = written is None, list[HistoryKey](), written.digest if written else ""
+        caller = Caller(tenant, is_admin=True, may_be_urgent=is_notice)
         files = [one.attachment for one in written.attachments] if written else []
         with_files = Content(attachments=files) if files else content
         for number, text in enumerate(texts, 1):
@@ -332,7 +339,7 @@ class Relay:
                 content=with_files if number == len(texts) else None,
                 deliver_at=at,
             )
-            order = Order(delivery, [Recipient(recipient, contacts=contacts)])
+            order = Order(delivery, [Recipient(recipient, contacts=contacts)], urgent=is_notice)
             accepted = await self._sending.send(order, caller, Repeat(f"{repeat}.{number - 1}", digest))
             keys.append(accepted.key)
         return keys[-1]
@@ -344,31 +351,6 @@ class Relay:
         shown = [one for one in written.attachments if display and Feature(one.type) in display.shows]
         lost = len(written.attachments) - len(shown)
         return replace(written, attachments=shown, files=written.files + lost) if lost else written
-
-    async def _contacts_for_replies(self, user: User) -> dict[str, Sequence[str]]:
-        """Return the contacts of a person by which it can reply to a message: bots in the order of channels, then
-        mail.
-        """
-        displays = {one.name: one.display for one in await self._channels.views() if one.display}
-        bots = [name for name, display in displays.items() if Feature.ANSWER in display.shows]
-        names = [*bots, *(name for name, display in displays.items() if display.is_mailed and name not in bots)]
-        return {name: user.contacts[name] for name in names if name in user.contacts and name not in user.opt_out}
-
-    async def _way_to(self, thread: Thread) -> ReplyRoute:
-        """Return the way to the person of a thread: the last one, if it still is the person's. Raises Conflict
-        THREAD_UNREACHABLE.
-        """
-        way, person = thread.way, thread.person
-        owner = await self._directory.users.by_contact(thread.tenant, way.channel, way.address)
-        (user,) = await self._directory.users.lookup(thread.tenant, [person.id])
-        if owner is None and user is None:
-            return way
-        if owner and id_text(owner.id) == id_text(person.id) and way.channel not in owner.opt_out:
-            return way
-        contacts = await self._contacts_for_replies(user) if user else {}
-        for channel, addresses in contacts.items():
-            return ReplyRoute(channel, addresses[0])
-        raise Conflict("THREAD_UNREACHABLE", "This person has no contact by which it can be written to.")
 
     async def _name_of_staff(self, thread: Thread, author: User | None) -> str:
         """Return the name before an answer; a program answers in the name of the inbox."""

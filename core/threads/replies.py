@@ -20,7 +20,7 @@ from core.deliveries.histories.encoding import THREAD
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.directory.preferences import OptOuts
-from core.errors import Forbidden, NotFound, QuotaExceeded, Refused
+from core.errors import Forbidden, QuotaExceeded, Refused
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.queue import Attempt, QueueClient, Result, Suspend, Worker
@@ -145,7 +145,7 @@ class ReplyWorker:
         the author still reads the inbox.
         """
         way = way_of(event)
-        author = person_of(await self._incoming.author(tenant, way), str(event["user_id"]), None)
+        author = person_of(await self._incoming.author(tenant, event), str(event["user_id"]), None)
         if event.get("callback_id"):  # a message of its own has the reason
             await BotCalls(self._client, tenant, way.channel).answer_press(event)
         await self._note_refused(tenant, event)
@@ -182,7 +182,7 @@ class ReplyWorker:
             confirmed = [*held.get(CONFIRMED, ()), name.partition(".")[0]]
             await self._place(await self._incoming.read(tenant, {**held, CONFIRMED: confirmed}, attempt))
         if press.get("callback_id"):
-            calls, author = BotCalls(self._client, tenant, way.channel), await self._incoming.author(tenant, way)
+            calls, author = BotCalls(self._client, tenant, way.channel), await self._incoming.author(tenant, press)
             said = "reply_edited" if is_edited else "reply_sent" if held else "reply_gone"
             text = say(said, author.locale if author else DEFAULT_LOCALE)
             await calls.answer_press(press, text, alert=held is None or is_edited)
@@ -245,17 +245,14 @@ class ReplyWorker:
         await self._note_refused(reply.tenant, reply.event)
 
     async def _to_thread(self, reply: Incoming, about: RepliedDelivery) -> None:
-        """Add a reply to the thread of its delivery: of its person, or an answer of a reader who quotes. What a reader
-        writes without a quote goes to nobody: it may be meant for another person. Raises Forbidden INBOX_NOT_YOURS.
+        """Add a reply to its thread: of its person, or an answer of a reader who quotes. What a reader writes without a
+        quote goes to nobody: it may be meant for another person. Raises Forbidden INBOX_NOT_YOURS, NotFound.
         """
         author, tenant = reply.author, reply.tenant
-        try:
-            thread = await self._threads.find(tenant, about.replies.removeprefix(THREAD))
-        except NotFound:
+        thread = await self._relay.readers.thread_of(tenant, about.replies.removeprefix(THREAD), author)
+        if thread is None:
             await self._to_office(reply)
-            return
-        writer = author.id if author else about.recipient
-        if not reply.is_in_topic and id_text(thread.person.id) == id_text(writer):
+        elif not reply.is_in_topic and id_text(thread.person.id) == id_text(author.id if author else about.recipient):
             person = person_of(author, thread.person.id, thread.person.name)
             if await self._relay.readers.is_abandoned(tenant, thread.inbox):
                 await self._to_office(reply, None, person)
@@ -334,11 +331,10 @@ class ReplyWorker:
         """Pass on to the office a reply whose inbox nobody reads. Without an office that somebody reads the author gets
         a notice.
         """
-        way = reply.way
-        person = person or person_of(reply.author, guest_id(way), None)
+        person = person or person_of(reply.author, guest_id(reply.way), None)
         office = Inbox(OFFICE, self._office)
         if not self._office or await self._relay.readers.is_abandoned(reply.tenant, office):
-            log.info("%s: a message belongs to no inbox that is read, and there is no office", way.channel)
+            log.info("%s: a message belongs to no inbox that is read, and there is no office", reply.way.channel)
             await self._refuse(reply, person)
         else:
             await self._pass_on(reply, office, person, about)

@@ -162,9 +162,8 @@ async def test_what_is_not_of_its_person_or_of_nobody_is_refused_or_left_out(sch
     assert await school.words() == ["Me again"], "what came before it is not stored"
     _, *told = map(plain_text, await school.mails(3))
     empty = "This was not passed on: it has neither words nor files of its own."
-    assert sorted(told) == sorted([empty, "Passed on to Anna Petrova."]), (
-        "the machine gets no mail, and of two empty one"
-    )
+    noted = "Noted: Anna Petrova can read it in the console."
+    assert sorted(told) == sorted([empty, noted]), "the machine gets no mail, and of two empty one"
 
 
 async def test_a_mail_that_may_be_forged_is_passed_on_with_a_mark_and_confirms_nothing(school: School) -> None:
@@ -342,8 +341,11 @@ async def test_what_ada_itself_says_is_marked_as_automatic_and_its_own_mails_are
     assert returned.json == {"result": "automatic"}
 
 
-async def test_a_teacher_answers_by_mail_and_a_forged_answer_goes_to_nobody(school: School) -> None:
-    await school.api.call("PATCH", "/v1/users/7", {"contacts": {"email": [ANNA]}})
+@pytest.mark.parametrize("known_by", [{"contacts": {"email": [ANNA]}}, {"email": ANNA}])
+async def test_a_teacher_answers_by_mail_and_a_forged_answer_goes_to_nobody(
+    school: School, known_by: dict[str, Any]
+) -> None:
+    await school.api.call("PATCH", "/v1/users/7", known_by)
     await school.send()
     (first,) = await school.mails(1)
     await school.write(str(first["Reply-To"]), "And on Friday?")

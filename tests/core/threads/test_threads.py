@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import count
 from typing import Any
@@ -23,7 +23,7 @@ from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.history_key import HistoryKey, Id
-from core.model.hours import OfficeHours, Opening, TenantOfficeHours
+from core.model.hours import OfficeHours, Opening, QuietHours, TenantOfficeHours, TenantQuietHours
 from core.model.people import Group, User, UserChange
 from core.model.question import AnswerKind, AnswerVisibility, Option, Question
 from core.model.states import DeliveryState
@@ -57,13 +57,14 @@ from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Sent
 from tests.core.threads.test_metadata import photograph
 from tests.support.audited import violations_in
-from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.stack import QUICK, TENANT, FakeCourier, PaidCourier, Stack
 from tests.support.waiting import until
 
 BOT = "telegram-bot"
 ANNA = User(7, "Anna Petrova", role="trainer", contacts={BOT: ["100007"]})
 OLGA = User(8, "Olga", role="staff", locale="en", contacts={BOT: ["100008"]})
 MARIA = User(1, "Maria", role="student", contacts={BOT: ["100001"]})
+VERA = User(3, contacts={BOT: ["100003"]})
 BORIS = User(2, "Boris", role="student", locale="en", contacts={BOT: ["100002"]})
 ANNAS = Inbox("user", "7")
 OFFICE = Inbox("office", "dean")
@@ -492,6 +493,53 @@ async def test_an_answer_takes_the_way_that_is_the_persons_now(school: School) -
     assert [one.address for one in school.courier.attempted if one.text.endswith("Hi")] == ["100011"]
 
 
+async def test_an_answer_goes_to_the_new_number_of_who_has_only_sms(school: School) -> None:
+    sms, users = PaidCourier(), school.core.directory.users
+    await school.stack.courier(sms)
+    await users.create(TENANT, User(3, "Vera", role="student", contacts={"sms": ["+79990000001"]}))
+    await school.core.directory.groups.add_member(TENANT, "8b", 3)
+    delivery = NewDelivery(TENANT, Sender(7), "No classes", (), ["sms"], replies="sender")
+    accepted = await school.core.sending.send(Order(delivery, [Addressee(3)]), Caller(TENANT, person=ANNA))
+    await school.stack.finished(accepted.key)
+    await school.write(VERA, "Hello", channel="sms", user_id="+79990000001")
+    asked = school.last_to(ANNA)
+    await users.remove_contact(TENANT, 3, "sms", "+79990000001")
+    await users.add_contact(TENANT, 3, "sms", "+79990000002")
+    await users.add_contact(TENANT, 2, "sms", "+79990000001")  # somebody else has the number now
+    await school.write(ANNA, "Hi", quoted=asked)
+    assert sms.attempted[-1].text.endswith("Hi")
+    assert (sms.attempted[-1].address, sms.addresses.count("+79990000001")) == ("+79990000002", 2)
+    await users.remove_contact(TENANT, 3, "sms", "+79990000002")
+    await school.write(ANNA, "Are you there?", quoted=asked)
+    assert school.got(ANNA)[-1] == "Это сообщение не передано: получателю сейчас нельзя написать."
+
+
+@pytest.mark.parametrize(
+    ("reader", "mailed_to", "notice"),
+    [
+        (User(9, "Semenov", role="trainer", contacts={"sms": ["+79990000009"]}), [], "Записано"),
+        (User(9, "Semenov", role="trainer"), [], "Записано"),
+        (User(9, "Semenov", role="trainer", email="s@school.example"), ["s@school.example"], "Передано"),
+        (User(9, "Semenov", role="trainer", email="taken@school.example"), [], "Записано"),
+        (User(9, "Semenov", role="trainer", email="s@school.example", opt_out=["email"]), [], "Записано"),
+    ],
+)
+async def test_who_writes_to_a_reader_without_a_bot_reads_whether_it_was_passed_on(
+    school: School, reader: User, mailed_to: list[str], notice: str
+) -> None:
+    """A reply by SMS would be paid; the address of the directory may be a contact of another person."""
+    mail, core = FakeCourier("email"), school.core
+    await school.stack.courier(mail, replace(QUICK, mailbox="reply@school.example"))
+    await core.directory.users.create(TENANT, reader)
+    await core.directory.users.add_contact(TENANT, 2, "email", "taken@school.example")
+    await core.directory.ownerships.own(TENANT, 9, "group", "8b")
+    await school.write(MARIA, "May I come?", quoted=await school.send(reader))
+    words = {"Записано": "Записано. Semenov увидит это в кабинете.", "Передано": "Передано: Semenov."}
+    assert school.got(MARIA)[1:] == [words[notice]]
+    assert mail.addresses == mailed_to
+    assert [one.person.name for one in await school.threads(Inbox("user", "9"))] == ["Maria"]
+
+
 async def test_files_and_long_words_are_named_and_not_cut(school: School) -> None:
     message, words = await school.send(), "x" * 4090
     await school.write(MARIA, words, quoted=message, attachments=[{"type": "photo"}, {"type": "voice"}])
@@ -670,6 +718,29 @@ async def test_outside_office_hours_a_message_is_accepted_and_shown_when_they_be
         await school.write(BORIS, "Me, too", quoted=await school.send(to=BORIS))
         at = f"{opening.day} {opening:%B, %H:%M}"
         assert school.got(BORIS)[-1] == f"It is outside office hours. Anna Petrova gets your message on {at}."
+
+
+async def test_a_notice_goes_out_in_quiet_hours_and_what_others_write_waits(stack: Stack) -> None:
+    now = datetime.now(UTC)
+    begin, end = (now - timedelta(hours=1)).time(), (now + timedelta(hours=1)).time()
+    opening = (now + timedelta(hours=2)).replace(second=0, microsecond=0)
+    office = OfficeHours([Opening(frozenset({opening.weekday()}), opening.time(), time.max)])
+    quiet = TenantQuietHours(QuietHours(begin, end))
+    async with school_on(stack, policy=SendingPolicy(quiet_hours=quiet, office_hours=TenantOfficeHours(office))) as it:
+        accepted = await it.core.sending.send(
+            Order(
+                NewDelivery(TENANT, Sender(7), "No classes", (), [BOT], replies="sender"), [Addressee(1)], urgent=True
+            ),
+            Caller(TENANT, is_admin=True, may_be_urgent=True),
+        )
+        await stack.finished(accepted.key)
+        await it.write(MARIA, "And on Friday?", quoted=it.last_to(MARIA))
+        notice = f"Сейчас нерабочее время. Anna Petrova получит ваше сообщение {opening:%d.%m, %H:%M}."
+        assert it.got(MARIA) == ["No classes", notice]
+        (thread,) = await it.threads()
+        await it.core.relay.to_person(thread, ANNA, 7, Written("e1", "No"), "")
+        waiting, _ = await it.core.deliveries.list(TENANT, state=DeliveryState.SCHEDULED)
+        assert sorted(one.text.split("\n")[1] for one in waiting) == ["And on Friday?", "No"]
 
 
 async def test_the_audit_finds_a_message_that_is_lost_doubled_or_in_two_threads(school: School) -> None:
@@ -979,6 +1050,17 @@ async def test_a_reply_to_who_is_not_there_any_more_goes_to_the_office_or_is_ref
         else:
             assert school.got(MARIA)[-1] == "Ответы на это сообщение никто не читает."
             assert school.got(BORIS)[-1] == "Nobody reads replies to this message."
+
+
+@pytest.mark.parametrize("quotes", [True, False])
+async def test_an_answer_to_who_was_deleted_goes_to_nobody_and_its_author_is_told(school: School, quotes: bool) -> None:
+    await school.write(MARIA, "May I stay at home?", quoted=await school.send())
+    asked = school.last_to(ANNA)
+    await school.core.directory.users.delete(TENANT, 1)
+    await school.core.threads.forget(TENANT, 1)
+    await school.write(ANNA, "Private answer", quoted=asked if quotes else "")
+    assert school.got(ANNA)[-1] == "Это сообщение не передано: получателю сейчас нельзя написать."
+    assert (await school.threads(OFFICE), school.got(OLGA)) == ([], [])
 
 
 async def test_a_reply_to_an_office_that_is_gone_goes_to_that_of_the_settings(school: School) -> None:
