@@ -208,7 +208,7 @@ async def test_what_a_student_writes_back_belongs_to_the_teacher_who_wrote(netwo
     working = asyncio.create_task(worker.run())
     await network.write("А завтра?", STUDENT)
     await until(lambda: len(network.received(STUDENT)) == 2)
-    assert network.received(STUDENT)[1] == "Passed on to Анна."
+    assert network.received(STUDENT)[1] == "Noted: Анна can read it in the console.", "no bot, no mailbox"
     (thread,), _ = await core.threads.page(TENANT, Inbox("user", "1"), None, 10)
     assert thread.newest
     assert thread.newest.text == "А завтра?"
