@@ -72,6 +72,7 @@ class PartTracker:
         """Note that it has ended for good."""
         self._counts(reason)
         self._enters(PartState.STOPPED)
+        self.part = replace(self.part, since=self.part.at)
 
     def _counts(self, reason: str) -> None:
         now, part = now_ms(), self.part

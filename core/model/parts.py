@@ -30,7 +30,8 @@ class PartState(StrEnum):
 
 class UpPart(Struct, frozen=True, kw_only=True):
     """`name`: as in the output of `./ada up`. `ends`: how often it has ended in a row; `reason`: the last time how.
-    Unix ms: `at`: when `state` began; `since`: of the first of these ends, or of the start if there was none.
+    Unix ms: `at`: when `state` began; `since`: of the first of these ends, or of the start if there was none;
+    of the last end if it has stopped for good.
     """
 
     name: str

@@ -110,6 +110,14 @@ async def test_a_part_is_faulty_if_it_does_not_get_ready_and_its_second_end_afte
     assert (tracker.ends("exit code 1"), tracker.part.ends) == (0.5, 1)
 
 
+def test_a_part_that_stops_for_good_after_other_ends_is_stopped_since_the_last_one() -> None:
+    tracker = PartTracker("vk")
+    tracker.ends("exit code 1")
+    tracker.part = replace(tracker.part, since=tracker.part.since - 3_600_000)
+    tracker.stops("exit code 2")
+    assert (tracker.part.ends, tracker.part.since) == (2, tracker.part.at)
+
+
 async def test_a_child_that_cannot_be_started_is_tried_again(children: RecordingSupervisor) -> None:
     children.supervisor.start(ChildSpec("child", ("x" * 3_000_000,), 1))
     await until(lambda: children.supervisor.parts[0].ends == 2, within=60)

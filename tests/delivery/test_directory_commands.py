@@ -124,9 +124,14 @@ async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
 async def test_a_person_is_named_by_its_external_id_unless_another_one_has_that_id(ada: Ada, api: Api) -> None:
     for person in ({"id": 1, "external_ids": ["1c:42", "1c:43"]}, {"id": "1c:43"}):
         assert (await api.call("POST", "/v1/users", person)).status == 201
-    assert await ada("user", "change", "1c:42", "--name", "Анна") == (0, "changed 1  Анна\n", "")
+    assert await ada("user", "change", "1c:42", "--name", "Анна") == (0, "changed 1  Анна  1c:42  1c:43\n", "")
     assert [user["id"] for user in await result(ada, "user", "show", "1c:43")] == ["1c:43"]
     assert (await ada("user", "show", "1c:44"))[0] == 1
+    assert (await ada("user", "list"))[1].splitlines()[0] == "1  Анна  1c:42  1c:43"
+    assert (await api.call("PATCH", "/v1/users/1", {"blocked": True})).status == 200
+    assert (await ada("user", "list"))[1].splitlines()[0] == "1  Анна  blocked  1c:42  1c:43"
+    shown = (await ada("user", "show", "1"))[1].splitlines()
+    assert {"blocked   gets nothing, cannot sign in or send", "known as  1c:42, 1c:43"} <= {*shown}
 
 
 async def test_a_preview_and_a_warning_name_the_parts_of_an_sms(ada: Ada, courier: Couriers) -> None:

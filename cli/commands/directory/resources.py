@@ -102,6 +102,7 @@ Item = Mapping[str, Any]
 def format_user_line(user: Item) -> str:
     """Return a person in one line."""
     parts = (str(user["id"]), user["name"] or "(no name)", user["role"] or "", user["email"] or "")
+    parts = (*parts, "blocked" if user.get("blocked") else "", *user.get("external_ids", ()))
     return "  ".join(part for part in parts if part)
 
 
@@ -111,9 +112,7 @@ def format_user(user: Item) -> str:
 
 
 def _fields(user: Item) -> Iterator[tuple[str, str]]:
-    for name in ("id", "name", "email", "role", "locale"):
-        if user[name] is not None:
-            yield name, str(user[name])
+    yield from _identity(user)
     for channel, addresses in user["contacts"].items():
         yield "contact", ", ".join(f"{channel}:{address}" for address in addresses)
     if user.get("hours"):
@@ -125,6 +124,16 @@ def _fields(user: Item) -> Iterator[tuple[str, str]]:
         yield "guardians", ", ".join(f"{one} (blocked)" if one in blocked else one for one in guardians)
     for name, value in user.get("fields", {}).items():
         yield f"field {name}", value
+
+
+def _identity(user: Item) -> Iterator[tuple[str, str]]:
+    for name in ("id", "name", "email", "role", "locale"):
+        if user[name] is not None:
+            yield name, str(user[name])
+    if user.get("blocked"):
+        yield "blocked", "gets nothing, cannot sign in or send"
+    if user.get("external_ids"):
+        yield "known as", ", ".join(user["external_ids"])
 
 
 def format_group(group: Item) -> str:
