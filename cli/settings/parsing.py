@@ -15,12 +15,16 @@ from typing import Any, NewType, Union, get_args, get_origin
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from cli.command import did_you_mean
 from core.errors import SetupError
 from core.model.delivery import Quota
 from core.model.durability import Durability
 from core.model.hours import OfficeHours, Opening, QuietHours
+from core.model.people import ROLES
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_OFF = ("off", "no", "false")
+MIN_LEASE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ Quotas = Mapping[str, Quota]
 Timezones = Mapping[str, tzinfo]
 """Tenant → time zone."""
 Tenants = frozenset[str]
+Lease = NewType("Lease", timedelta)
+"""At least MIN_LEASE."""
 WebAddress = NewType("WebAddress", str)
 """What links begin with: with a scheme and a host, because people open them elsewhere."""
 
@@ -87,6 +93,16 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[unit]: int(count) for count, unit in parts})
 
 
+def parse_lease(text: str) -> Lease:
+    try:
+        lease = parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, of at least {MIN_LEASE.seconds}s") from None
+    if lease < MIN_LEASE:
+        raise ValueError(f"which is too short: a busy courier needs {MIN_LEASE.seconds}s to renew it")
+    return Lease(lease)
+
+
 def parse_timezone(text: str) -> tzinfo:
     if text.upper() == "UTC":
         return UTC
@@ -98,7 +114,7 @@ def parse_timezone(text: str) -> tzinfo:
 
 def parse_quiet_hours(text: str) -> QuietHours | None:
     """Read `00:00-07:00`, or `off`."""
-    if text.lower() == "off":
+    if text.lower() in _OFF:
         return None
     try:
         begin, end = (time.fromisoformat(part.strip()) for part in text.split("-"))
@@ -114,7 +130,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 def parse_office_hours(text: str) -> OfficeHours:
     """Read `mon-fri 09:00-18:00, sat 10:00-13:00`, or `off`."""
-    if text.lower() == "off":
+    if text.lower() in _OFF:
         return OfficeHours()
     return OfficeHours([_opening(part.strip().lower()) for part in text.split(",")])
 
@@ -147,7 +163,7 @@ def parse_tenants(text: str) -> Tenants:
 
 def parse_quotas(text: str) -> Quotas:
     """Read `trainer=4/24h,staff=16/24h`, or `off`."""
-    if text.lower() == "off":
+    if text.lower() in _OFF:
         return {}
     return dict(parse_quota(part.strip()) for part in text.split(","))
 
@@ -156,6 +172,8 @@ def parse_quota(text: str) -> tuple[str, Quota]:
     found = re.fullmatch(r"(\w+)=(\d+)/(.+)", text)
     if not found:
         raise ValueError("which is not a list of quotas, for example trainer=4/24h,staff=16/24h")
+    if found[1] not in ROLES:
+        raise ValueError(f"in which {found[1]!r} is no role{did_you_mean(found[1], ROLES)}")
     quota = Quota(int(found[2]), parse_duration(found[3]))
     if quota.limit == 0 or not quota.period:
         raise ValueError("in which a quota allows nothing; a role that may not send needs no API key")
@@ -189,6 +207,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     bool: parse_bool,
     Path: Path,
     timedelta: parse_duration,
+    Lease: parse_lease,
     tzinfo: parse_timezone,
     Address: parse_address,
     Durability: parse_durability,

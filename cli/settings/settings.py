@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 from cli.command import did_you_mean
 from cli.settings.own_texts import read_own_texts
-from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, WebAddress, parse
+from cli.settings.parsing import Address, Lease, Processes, Quotas, Tenants, Timezones, WebAddress, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from core.errors import SetupError
 from core.model.delivery import Quota
@@ -25,7 +25,7 @@ from core.sentence import replace_texts
 from couriers import channel as registry
 from couriers.channel import channels
 
-MIN_LEASE = timedelta(seconds=1)
+_LEASE = Lease(timedelta(seconds=30))
 _MAILBOX = re.compile(r"[a-z0-9._-]{1,13}@[a-z0-9-]+(\.[a-z0-9-]+)+")
 """The addresses of replies are longer, and servers read at most 64 characters before the @."""
 
@@ -60,7 +60,7 @@ class Settings:
     retention: timedelta = timedelta(days=30)
     answers_retention: timedelta | None = None
     threads_retention: timedelta = timedelta(days=400)
-    lease: timedelta = timedelta(seconds=30)
+    lease: Lease = _LEASE
     log_level: str = "info"
     file_mb: int = 20
     files_total_mb: int = 256
@@ -106,8 +106,6 @@ class Settings:
     public_url: WebAddress | None = None
 
     def __post_init__(self) -> None:
-        if self.lease < MIN_LEASE:
-            raise SetupError(f"ADA_LEASE is too short: a busy courier needs {MIN_LEASE.seconds}s to renew it")
         if not self.http_rate >= 0 or self.http_burst < 1:
             raise SetupError("ADA_HTTP_RATE must be 0 or more, and ADA_HTTP_BURST at least 1")
         if not 1 <= self.file_mb <= self.files_total_mb:

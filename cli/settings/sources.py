@@ -5,6 +5,7 @@ a file that contains the value, as containers pass secrets. An empty value, or f
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from core.errors import SetupError
 from core.model.yaml_faults import fault_of
 
 PREFIX = "ADA_"
+_LINE = re.compile(r"(?:export\s+)?([\w.-]+)\s*=\s*(.*)")
+_QUOTED = re.compile(r"""(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?""")
 
 
 @dataclass(frozen=True)
@@ -76,22 +79,46 @@ def resolve_file(setting: RawSetting) -> RawSetting:
 
 
 def read_dotenv(path: Path) -> Iterator[tuple[str, str]]:
-    """Parse lines `NAME=value`, `export NAME="value"` and comments."""
+    """Parse lines `NAME=value`, `export NAME="value"` and comments. Raises SetupError, which shows no value."""
     if not path.is_file():
         return
-    for line in path.read_text(encoding="utf-8").splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and not name.startswith("#"):
-            yield name.strip(), unquote(value.strip())
+    names: set[str] = set()
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        text, place = line.strip(), f"line {number} of {path.name}"
+        if not text or text.startswith("#"):
+            continue
+        found = _LINE.fullmatch(text)
+        if not found:
+            raise SetupError(f"{place} is not NAME=value")
+        name = found[1]
+        if name.upper().startswith(PREFIX) and not name.startswith(PREFIX):
+            raise SetupError(f"{place}: {name} is not a setting; their names are in capital letters")
+        if name in names:
+            raise SetupError(f"{place}: {name} is there twice")
+        names.add(name)
+        yield name, unquote(found[2], f"{place}: the value of {name}")
 
 
-def unquote(text: str) -> str:
-    """Remove quotes or a trailing comment. In double quotes `\n` is a line break: a key in PEM form needs it."""
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        return text[1:-1].replace("\\n", "\n")
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1]
-    return text.split(" #", 1)[0].rstrip()
+def unquote(text: str, what: str) -> str:
+    """Remove quotes or a trailing comment. In double quotes `\\n` is a line break: a key in PEM form needs it. Raises
+    SetupError, which calls the text `what`.
+    """
+    if not text.startswith(('"', "'")):
+        return text.split(" #", 1)[0].rstrip()
+    found = _QUOTED.fullmatch(text)
+    if not found:
+        raise SetupError(f"{what} must end with the quote with which it begins, and have none between them")
+    return found[2] if found[1] is None else found[1].replace("\\n", "\n")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, which may begin with a byte order mark. Raises SetupError."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SetupError(f"{path.name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SetupError(f"{path.name} is not text in UTF-8") from None
 
 
 def read_yaml(path: Path, is_required: bool) -> Iterator[tuple[str, str]]:
@@ -101,8 +128,16 @@ def read_yaml(path: Path, is_required: bool) -> Iterator[tuple[str, str]]:
         return
     import yaml
 
+    class AsWritten(yaml.SafeLoader):
+        """Reads numbers, times and switches as text: a password may be 0123, a name `no`."""
+
+    def construct(loader: AsWritten, node: yaml.ScalarNode) -> Any:
+        return loader.construct_scalar(node)
+
+    for kind in ("bool", "int", "float", "timestamp"):
+        AsWritten.add_constructor(f"tag:yaml.org,2002:{kind}", construct)
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = yaml.load(read_text(path), AsWritten)
     except yaml.YAMLError as error:
         raise SetupError(f"{path} is not YAML: {fault_of(error)}") from None
     if not isinstance(tree or {}, dict):
@@ -111,18 +146,10 @@ def read_yaml(path: Path, is_required: bool) -> Iterator[tuple[str, str]]:
 
 
 def flatten(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield ADA_A_B for {a: {b: …}}. YAML reads `off` and `yes` as booleans; they become text again."""
+    """Yield ADA_A_B for {a: {b: …}}."""
     for name, value in tree.items():
         full = f"{prefix}{name}".upper()
         if isinstance(value, dict):
             yield from flatten(value, f"{full}_")
         elif value is not None:
-            yield full, as_text(value)
-
-
-def as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, list):
-        return ",".join(as_text(item) for item in value)
-    return str(value)
+            yield full, ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -54,6 +54,47 @@ def test_the_environment_overrides_dotenv_and_dotenv_overrides_the_yaml_file(tmp
 
 
 @pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("\ufeffADA_API_KEY=k", "k"),
+        ('ADA_API_KEY="a b" # ours', "a b"),
+        ("ADA_API_KEY='a\\n\"b'#ours", 'a\\n"b'),
+        ('ADA_API_KEY="a\\nb"', "a\nb"),
+        ("ADA_API_KEY=a#b # ours", "a#b"),
+        ("  export  ADA_API_KEY = k\n\n # ours\nPATH=/bin\nNODE.OPTIONS-1=x", "k"),
+        ('ADA_API_KEY=""', None),
+    ],
+)
+def test_a_line_of_dotenv_is_read_without_its_quotes_and_comment(tmp_path: Path, line: str, key: str | None) -> None:
+    (tmp_path / ".env").write_text(line, "utf-8")
+    assert loaded(tmp_path).settings.api_key == key
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('ADA_API_KEY="hunter2', "line 2 of .env: the value of ADA_API_KEY must end with the quote"),
+        ('ADA_API_KEY="hunter2" x', "line 2 of .env: the value of ADA_API_KEY must end with the quote"),
+        ("ADA_API_KEY='hun'ter2'", "line 2 of .env: the value of ADA_API_KEY must end with the quote"),
+        ("ADA_API_KEY: hunter2", "line 2 of .env is not NAME=value"),
+        ("ADA API KEY=hunter2", "line 2 of .env is not NAME=value"),
+        ("ADA_API_KEY", "line 2 of .env is not NAME=value"),
+        ("AdA_API_KEI=hunter2", "line 2 of .env: AdA_API_KEI is not a setting; their names are in capital letters"),
+        ("ADA_API_KEY=hunter2\nADA_API_KEY=x", "line 3 of .env: ADA_API_KEY is there twice"),
+        ("ADA_API_KEY=hunter2\xff", ".env is not text in UTF-8"),
+    ],
+)
+def test_a_line_of_dotenv_that_cannot_be_read_is_refused_without_its_value(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    (tmp_path / ".env").write_text(f"# ours\n{line}\n", "latin-1")
+    with pytest.raises(SetupError) as refused:
+        loaded(tmp_path)
+    assert str(refused.value).startswith(message)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("name", "text", "field", "value"),
     [
         ("ADA_HTTP", "[::1]:80", "http", Address("::1", 80)),
@@ -92,11 +133,14 @@ def test_a_setting_is_parsed_as_its_type(tmp_path: Path, name: str, text: str, f
         ("ADA_QUOTAS", "trainer", "not a list of quotas"),
         ("ADA_QUOTAS", "trainer=0/24h", "a quota allows nothing"),
         ("ADA_QUOTAS", "trainer=4/0h", "a quota allows nothing"),
+        ("ADA_QUOTAS", "teacher=4/24h", "in which 'teacher' is no role; known are student, trainer, staff, admin"),
+        ("ADA_QUOTAS", "trainer=4/24h,staf=1/24h", "in which 'staf' is no role; did you mean staff"),
         ("ADA_QUIET_HOURS", "07:00-07:00", "begins when it ends"),
         ("ADA_TENANT_TIMEZONES", "Europe/Moscow", "not a list of tenants and time zones"),
         ("ADA_TENANT_TIMEZONES", "a=Europe/Mosow", "not a time zone"),
         ("ADA_RETENTION", "30 days", "not a duration"),
-        ("ADA_LEASE", "0s", "ADA_LEASE is too short"),
+        ("ADA_LEASE", "0s", "ADA_LEASE .* '0s', which is too short: a busy courier needs 1s"),
+        ("ADA_LEASE", "0", "ADA_LEASE .* '0', which is not a duration, for example 30d or 1h 30m, of at least 1s"),
         ("ADA_PUBLIC_URL", "ada.example", "ADA_PUBLIC_URL .* 'ada.example', which does not begin with https://"),
         ("ADA_DURABILITY", "all", "ADA_DURABILITY .* 'all', which is neither local nor replica"),
     ],
@@ -139,9 +183,37 @@ def test_a_mistake_in_the_yaml_file_is_reported_without_its_text(tmp_path: Path,
     assert "hunter2" not in str(refused.value)
 
 
-def test_off_in_the_yaml_file_is_text_and_not_a_boolean(tmp_path: Path) -> None:
-    (tmp_path / "settings.yaml").write_text("quiet_hours: off\n")
-    assert loaded(tmp_path).settings.quiet_hours is None
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ("api_key: 0123", "api_key", "0123"),
+        ("api_key: 12:30", "api_key", "12:30"),
+        ("api_key: no", "api_key", "no"),
+        ("api_key: 1_000", "api_key", "1_000"),
+        ("api_key: 4.20", "api_key", "4.20"),
+        ("api_key: 2026-11-29", "api_key", "2026-11-29"),
+        ("api_key: ~", "api_key", None),
+        ("quiet_hours: off", "quiet_hours", None),
+        ("quiet_hours: no", "quiet_hours", None),
+        ("quotas: false", "quotas", {}),
+        ("webhook_allow_private: Yes", "webhook_allow_private", True),
+        ("webhook_allow_private: on", "webhook_allow_private", True),
+        ("webhook_allow_private: false", "webhook_allow_private", False),
+        ("staff_writes_to_all: [07, no]", "staff_writes_to_all", {"07", "no"}),
+        ("shards: 2", "shards", 2),
+    ],
+)
+def test_a_value_of_the_yaml_file_is_read_as_it_is_written(
+    tmp_path: Path, line: str, field: str, value: object
+) -> None:
+    (tmp_path / "settings.yaml").write_text(f"{line}\n")
+    assert getattr(loaded(tmp_path).settings, field) == value
+
+
+def test_a_settings_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").write_bytes(b"api_key: \xff\n")
+    with pytest.raises(SetupError, match=r"settings\.yaml is not text in UTF-8"):
+        loaded(tmp_path)
 
 
 def test_a_secret_may_come_from_a_file(tmp_path: Path) -> None:
