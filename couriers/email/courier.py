@@ -123,6 +123,7 @@ class Settings:
             raise SetupError(f"ADA_EMAIL_LOCALE must be one of {', '.join(LOCALES)}")
         if self.unsubscribe and not _UNSUBSCRIBE.fullmatch(self.unsubscribe):
             raise SetupError("ADA_EMAIL_UNSUBSCRIBE must be https://…, http://… or mailto:…, without spaces")
+        MailServer.parse(self.url, self.ca)
 
 
 class Email:

@@ -33,6 +33,9 @@ class Settings:
     most_file_mb: int = 50  # of one attachment; a larger one is not shown
     allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
 
+    def __post_init__(self) -> None:
+        http_url("ADA_MAX_API_URL", self.api_url)
+
 
 TOKEN_REFUSED = sentence("halt_token", provider="MAX", setting="ADA_MAX_TOKEN")
 

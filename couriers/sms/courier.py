@@ -43,11 +43,18 @@ class Settings:
     inbound: str | None = field(default=None, repr=False, metadata={"setting": "ADA_INBOUND_SMS_SECRET"})
 
     def __post_init__(self) -> None:
-        """Check the settings that the profile needs. Raises SetupError if one is missing."""
+        """Check the settings that the profile needs, and the addresses. Raises SetupError."""
         given = {"url": self.url, "username": self.username, "password": self.password, "from": self.sender}
         needed = given if self.profile == KANNEL else load_profile(self.profile).needs
         if missing := [f"ADA_SMS_{name.upper()}" for name in needed if not given[name]]:
             raise SetupError(f"{' and '.join(missing)} must be set")
+        for name, url in (("ADA_SMS_URL", self.url), ("ADA_SMS_CALLBACK_URL", self.callback_url)):
+            if url:
+                http_url(name, url)
+        if not 1 <= self.most_parts <= 255:
+            raise SetupError("ADA_SMS_MOST_PARTS must be 1 to 255")
+        if self.price and not any(one.isdecimal() for one in self.price):  # as `core.deliveries.costs` reads it
+            raise SetupError("ADA_SMS_PRICE must have a number, such as 4.20 ₽: the costs are counted from it")
 
     @property
     def can_be_answered(self) -> bool:
@@ -106,7 +113,6 @@ async def open(settings: Settings, directory: Path) -> Sms | ProfileSms:  # noqa
     """
     if settings.profile != KANNEL:
         return await _open_profile(settings)
-    http_url("ADA_SMS_URL", settings.url or "")
     courier = Sms(settings, _session(settings.timeout))
     try:
         await _check(courier)

@@ -64,6 +64,10 @@ class Settings:
     webhook_url: str | None = field(default=None, metadata={"setting": "ADA_BOT_WEBHOOK_URL"})
     webhook_secret: str | None = field(default=None, repr=False, metadata={"setting": "ADA_INBOUND_TELEGRAM_SECRET"})
 
+    def __post_init__(self) -> None:
+        """Check the forms of the token and of the URL. Raises SetupError."""
+        BotClient(self.token, self.api_url)
+
 
 class TelegramBot:
     """Implements `couriers.sending.Courier`. Safe for concurrent attempts.

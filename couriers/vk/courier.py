@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
+from couriers.provider_calls import http_url
 from couriers.sending import (
     Content,
     Feature,
@@ -43,6 +44,10 @@ class Settings:
     timeout: timedelta = timedelta(seconds=30)  # of one request, which sends up to 2,500 messages
     most_file_mb: int = 50  # of one attachment; a larger one is not shown
     allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
+
+    def __post_init__(self) -> None:
+        if self.api_url:
+            http_url("ADA_VK_API_URL", self.api_url)
 
 
 class Vk:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from cli.commands.start.doctor import check_channel, check_retention
-from cli.commands.start.people_findings import check_named_groups
+from cli.commands.start.people_findings import check_named_groups, check_tenants
 from cli.services.api import log_unread_offices
 from cli.settings.settings import load
+from core.admission.api_keys import ApiKeys
 from core.directory import Directory
 from core.model.people import Group, User, UserChange
 from couriers.channel import channels
@@ -38,6 +39,45 @@ async def test_the_doctor_shows_the_balance_and_warns_below_a_limit(
     assert finding.detail.startswith(detail)
     assert bool(finding.repair) == (is_good is None)
     await server.stop()
+
+
+KANNEL = {
+    "ADA_SMS_URL": "http://127.0.0.1:1/cgi-bin/sendsms",
+    "ADA_SMS_USERNAME": "ada",
+    "ADA_SMS_PASSWORD": "hunter2",
+    "ADA_SMS_FROM": "Ada",
+}
+
+
+@pytest.mark.parametrize(
+    ("channel", "settings", "fault"),
+    [
+        ("email", {"ADA_SMTP_URL": "smtp://user:hunter2@[bad:99999"}, "ADA_SMTP_URL is not a URL"),
+        ("email", {"ADA_SMTP_URL": "smtp://h?form=hunter2"}, "ADA_SMTP_URL has the unknown parameter form"),
+        ("sms", {**KANNEL, "ADA_SMS_URL": "127.0.0.1:1/x"}, "ADA_SMS_URL is not a URL"),
+        ("sms", {**KANNEL, "ADA_SMS_CALLBACK_URL": "foo"}, "ADA_SMS_CALLBACK_URL is not a URL"),
+        ("sms", {**KANNEL, "ADA_SMS_MOST_PARTS": "0"}, "ADA_SMS_MOST_PARTS must be 1 to 255"),
+        ("sms", {**KANNEL, "ADA_SMS_MOST_PARTS": "256"}, "ADA_SMS_MOST_PARTS must be 1 to 255"),
+        ("sms", {**KANNEL, "ADA_SMS_PRICE": "abc"}, "ADA_SMS_PRICE must have a number, such as 4.20 ₽"),
+        ("telegram-bot", {"ADA_BOT_TOKEN": "hunter2"}, "ADA_BOT_TOKEN is not a token"),
+        ("telegram-bot", {"ADA_BOT_TOKEN": "5:hun ter2"}, "ADA_BOT_TOKEN is not a token"),
+        ("telegram-bot", {"ADA_BOT_TOKEN": "5:x", "ADA_BOT_API_URL": "h"}, "ADA_BOT_API_URL is not a URL"),
+        ("vk", {"ADA_VK_TOKEN": "t", "ADA_VK_API_URL": "h"}, "ADA_VK_API_URL is not a URL"),
+        ("max", {"ADA_MAX_TOKEN": "t", "ADA_MAX_API_URL": "h"}, "ADA_MAX_API_URL is not a URL"),
+        ("sms", {**KANNEL, "ADA_SMS_MOST_PARTS": "1", "ADA_SMS_PRICE": "4,20 ₽"}, None),
+        ("email", {"ADA_SMTP_URL": "smtp://h"}, None),
+        ("telegram-bot", {"ADA_BOT_TOKEN": "5:x"}, None),
+        ("vk", {"ADA_VK_TOKEN": "t"}, None),
+        ("max", {"ADA_MAX_TOKEN": "t"}, None),
+    ],
+)
+async def test_settings_with_which_a_courier_cannot_start_are_named_without_signing_in(
+    tmp_path: Path, channel: str, settings: dict[str, str], fault: str | None
+) -> None:
+    finding = await check_channel(load({"ADA_DATA": str(tmp_path), **settings}, tmp_path), channel, sign_in=False)
+    assert finding.is_good is (fault is None)
+    assert finding.detail.startswith(fault or "settings are complete")
+    assert "hunter2" not in str(finding)
 
 
 async def test_the_doctor_names_the_library_of_an_extra_that_is_missing(
@@ -121,4 +161,25 @@ async def test_the_office_of_each_tenant_with_a_bot_is_checked_and_unread_ones_a
     await log_unread_offices(directory, settings)
     assert [one.getMessage() for one in caplog.records] == [
         f"ADA_OFFICE: {one.detail}" for one in found if one.is_good is False
+    ]
+
+
+async def test_a_tenant_of_a_setting_in_which_there_is_nothing_is_named(stack: Stack, tmp_path: Path) -> None:
+    directory = Directory(stack.store)
+    await directory.users.create("north", User(1))
+    await directory.groups.create("south", Group("dean"))
+    await ApiKeys(stack.store).create("of east", ["read"], "east")
+
+    async def named(**settings: str) -> list[tuple[bool | None, str]]:
+        found = [one async for one in check_tenants(stack.store, load(settings, tmp_path).settings)]
+        assert {one.what for one in found} <= {"tenants"}
+        return [(one.is_good, one.detail.partition(",")[0]) for one in found]
+
+    assert await named() == []
+    assert await named(ADA_STAFF_WRITES_TO_ALL="default,north,south,east", ADA_BOT_TENANT="south") == []
+    wrong = {"ADA_STAFF_WRITES_TO_ALL": "nort,north", "ADA_TENANT_TIMEZONES": "east=UTC,scool=UTC"}
+    assert await named(**wrong, ADA_BOT_TENANT="nope") == [
+        (None, "ADA_BOT_TENANT names 'nope'"),
+        (None, "ADA_STAFF_WRITES_TO_ALL names 'nort'"),
+        (None, "ADA_TENANT_TIMEZONES names 'scool'"),
     ]

@@ -100,17 +100,17 @@ async def run_courier(configuration: Configuration, channel: str, directory: Pat
         configuration = await accounts.added_to(configuration)
         process.has_old_settings = accounts.have_changed
         process.note(sources=sources_of(channel, configuration.raw))
-        check_settings(configuration, channel)
         couriers = Couriers(configuration, channel, directory, store)
         process.test = partial(test_account, couriers, process)
         try:
+            check_settings(configuration, channel)
             await couriers.folders.check()
             collect_garbage_less_often()
             code = await deliver(couriers.runtime, process, stop, directory / HEALTH_FILE, couriers.folders.keep())
             if couriers.runtime.halted:
                 await couriers.inform(couriers.runtime.halted)
             return code
-        except CommandFailed as fault:  # the account was not accepted
+        except (CommandFailed, SetupError) as fault:  # the account was not accepted
             process.answered(str(fault), is_refused=True)
             raise
         finally:

@@ -37,6 +37,26 @@ async def check_people(store: Store, settings: Settings) -> AsyncIterator[Findin
         yield finding
     async for finding in check_named_groups(store, settings):
         yield finding
+    async for finding in check_tenants(store, settings):
+        yield finding
+
+
+async def check_tenants(store: Store, settings: Settings) -> AsyncIterator[Finding]:
+    """Emit the tenants of settings in which there is nothing: a tenant needs no registration, so a wrong name is no
+    error anywhere. The default tenant may be empty.
+    """
+    named = {
+        "ADA_BOT_TENANT": {settings.bot_tenant},
+        "ADA_STAFF_WRITES_TO_ALL": settings.staff_writes_to_all,
+        "ADA_TENANT_TIMEZONES": settings.tenant_timezones,
+    }
+    directory, used = Directory(store), {DEFAULT_TENANT, *(one.tenant for one in await ApiKeys(store).list())}
+    for name, tenants in named.items():
+        for tenant in sorted({*tenants} - used):
+            pages = (await directory.users.page(tenant, limit=1), await directory.groups.page(tenant, limit=1))
+            if not any(page.items for page in pages):
+                detail = f"{name} names {tenant!r}, in which there is no person, group or key"
+                yield Finding("tenants", None, detail, f"correct {name}, or add its people")
 
 
 async def check_named_groups(store: Store, settings: Settings) -> AsyncIterator[Finding]:
