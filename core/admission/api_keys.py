@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from core.errors import Invalid, NotFound, StoreError
+from core.errors import Invalid, NotFound, SetupError, StoreError
 from core.model.clock import from_ms, to_ms
 from core.model.people import is_source
 from core.redis.keys import KEYS
@@ -24,6 +24,13 @@ SCOPES = frozenset({"send", "read", "manage", "urgent", "updates", "scim", "insp
 SCIM = "scim"
 """The scope of an identity provider, whose key has the name of a source of people; no other key is one."""
 _OF_OPERATOR = SCOPES - {SCIM}
+
+_FIELDS = ("id", "tenant", "scopes", "name", "created")
+_REVOKED = "revoked"
+
+REPLACE_FIRST_KEY = (
+    "delete the file api_key in the data directory, or set another ADA_API_KEY, and start `./ada up` again"
+)
 
 # How long a process that has just seen a key may still accept it after it was revoked.
 _CACHED_SECONDS = 0.5
@@ -142,20 +149,18 @@ class ApiKeys:
         return key, secret
 
     async def _write(self, key: ApiKey, hashed: str) -> None:
-        fields = {
-            "id": key.id,
-            "tenant": key.tenant,
-            "scopes": json.dumps(sorted(key.scopes)),
-            "name": key.name,
-            "created": key.created_at.isoformat(),
-        }
-        flat = [part for field in fields.items() for part in field]
+        values = key.id, key.tenant, json.dumps(sorted(key.scopes)), key.name, key.created_at.isoformat()
+        flat = [part for field in zip(_FIELDS, values, strict=True) for part in field]
         await self._store.write("HSET", KEYS["access"].at(0, hashed), *flat)
         await self._store.write("HSET", KEYS["accesses"].at(0), key.id, hashed)
         self._cache.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
-        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes but scim."""
+        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes but scim. Raises
+        SetupError if it was revoked.
+        """
+        if await self._store.command("HEXISTS", KEYS["access"].at(0, hash_of(secret)), _REVOKED):
+            raise SetupError(f"the first API key was revoked; {REPLACE_FIRST_KEY}")
         key = await self.find(secret)
         if key is None:
             return (await self.create(name, _OF_OPERATOR, secret=secret))[0]
@@ -173,11 +178,15 @@ class ApiKeys:
         return sorted(used, key=lambda key: key.created_at)
 
     async def revoke(self, key_id: str) -> None:
-        """Revoke an API key. Raises NotFound KEY_NOT_FOUND."""
+        """Revoke an API key. The hash of its secret is kept, so that `ensure` does not create it again. Raises NotFound
+        KEY_NOT_FOUND.
+        """
         hashed = await self._store.command("HGET", KEYS["accesses"].at(0), key_id)
         if not hashed:
             raise NotFound("KEY_NOT_FOUND", "There is no such API key.")
-        await self._store.write("DEL", KEYS["access"].at(0, hashed))
+        access = KEYS["access"].at(0, hashed)
+        await self._store.write("HSET", access, _REVOKED, datetime.now(UTC).isoformat())
+        await self._store.write("HDEL", access, *_FIELDS)
         await self._store.write("HDEL", KEYS["accesses"].at(0), key_id)
         await self._store.command("HDEL", KEYS["uses"].at(0), key_id)
         self._cache.clear()
@@ -195,7 +204,7 @@ def hash_of(secret: str) -> str:
 
 
 def _key(fields: Mapping[str, str]) -> ApiKey | None:
-    if not fields:
+    if not fields or _REVOKED in fields:
         return None
     scopes = frozenset(json.loads(fields["scopes"]))
     return ApiKey(fields["id"], fields["tenant"], scopes, fields["name"], datetime.fromisoformat(fields["created"]))

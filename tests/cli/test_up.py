@@ -21,9 +21,11 @@ from redis.exceptions import ConnectionError as Unreachable
 
 from cli.processes.embedded_valkey import ENVIRONMENT, running_url
 from tests.cli.installation import Installation, have_ended, new_installation
+from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.support.waiting import await_sync
 from tests.system.crash.process import AdaProcess
+from tests.system.guides.blocks import commands_run_by
 
 PEOPLE = ["--to", "1=telegram:100001,vk:200001,sms:+79990000001", "--to", "2=vk:200002"]
 
@@ -255,6 +257,31 @@ def faulty_parts(request: Request) -> list[dict[str, Any]]:
             return faulty
     except URLError:  # it has not started again yet
         return []
+
+
+def test_a_first_key_that_was_revoked_is_replaced_as_the_guide_says_and_never_comes_back(
+    installation: Installation,
+) -> None:
+    installation.up()
+    file = installation.directory / "data" / "api_key"
+    (first,) = [json.loads(line) for line in installation.ada("key", "list", "--json").stdout.splitlines()]
+    old, shown = file.read_text(), ""
+    for words in commands_run_by("tests/cli/test_up.py", ROOT / "docs" / "keys-and-scopes.md"):
+        done = [first["id"] if word == "ID" else word for word in words]
+        if done[0] == "rm":
+            (installation.directory / done[1]).unlink()
+        else:
+            shown += installation.ada(*done[1:]).stdout
+    assert "it is the first key, without which the API does not start: delete the file api_key" in shown
+    installation.end()
+    installation.up()
+    assert file.read_text() != old
+    assert installation.result("key", "list")["id"] != first["id"]
+    installation.end()
+    file.write_text(old)
+    refused = installation.ada("up")
+    assert refused.returncode != 0
+    assert "the first API key was revoked; delete the file api_key" in refused.stdout + refused.stderr
 
 
 def test_up_prints_one_line_for_each_event_ctrl_c_stops_it_in_seconds_and_the_data_are_kept(

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from msgspec import to_builtins
 
 from cli.client.local_times import shown_moment
+from cli.client.own_server import stored_api_key
 from cli.client.verbs import print_nothing, print_result
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import ActionLog, OperatorAction
-from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
+from core.admission.api_keys import REPLACE_FIRST_KEY, SCOPES, ApiKey, ApiKeys
 from core.directory import Directory
 from core.model.people import id_text
 from core.redis.store import Store
@@ -55,7 +56,7 @@ async def run_action(arguments: Namespace) -> int:
     is_personal = getattr(arguments, "person", None) is not None
     actions = {"create": create_personal if is_personal else create, "list": list_all, "revoke": revoke}
     configuration = load()
-    arguments.zone = configuration.settings.timezone
+    arguments.settings, arguments.zone = configuration.settings, configuration.settings.timezone
     async with open_store(configuration) as store:
         await actions[arguments.action](store, arguments)
     return SUCCESS
@@ -119,15 +120,19 @@ async def list_all(store: Store, arguments: Namespace) -> None:
 
 
 async def revoke(store: Store, arguments: Namespace) -> None:
-    keys = ApiKeys(store)
+    keys, settings = ApiKeys(store), arguments.settings
     tenants = [key.tenant for key in await keys.list() if key.id == arguments.id]
+    first = await keys.find(settings.api_key or stored_api_key(settings))
+    text = f"revoked {arguments.id}"
+    if first and first.id == arguments.id:
+        text += f"; it is the first key, without which the API does not start: {REPLACE_FIRST_KEY}"
     if tenants:
         await keys.revoke(arguments.id)
         action = user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}")
         await ActionLog(store).write(tenants[0], action)
     else:
         await revoke_personal(store, arguments.id)
-    print_result(arguments, {"revoked": arguments.id}, f"revoked {arguments.id}")
+    print_result(arguments, {"revoked": arguments.id}, text)
 
 
 async def revoke_personal(store: Store, key_id: str) -> None:

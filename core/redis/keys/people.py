@@ -167,7 +167,7 @@ ACCESS = (
         "access:{s}:<hash>",
         "hash",
         Lifetime.FOREVER,
-        "an API key by the hash of its secret: id, tenant, scopes, name",
+        "an API key by the hash of its secret: id, tenant, scopes, name; of a revoked one only `revoked`: when",
     ),
     Key("accesses", "access:{s}", "hash", Lifetime.FOREVER, "API key id → hash of its secret"),
     Key(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.admission.api_keys import SCOPES, ApiKeys
-from core.errors import Invalid, NotFound
+from core.errors import Invalid, NotFound, SetupError
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from tests.support.stack import Stack
@@ -85,6 +85,16 @@ async def test_the_first_key_is_made_once_however_often_a_process_starts(stack: 
     made = await ApiKeys(stack.store).ensure("ada_first")
     assert await ApiKeys(stack.store).ensure("ada_first") == made
     assert (await ApiKeys(stack.store).list(), made.scopes) == ([made], SCOPES - {"scim"})
+
+
+async def test_a_first_key_that_was_revoked_is_refused_when_a_process_starts(stack: Stack) -> None:
+    keys = ApiKeys(stack.store)
+    await keys.revoke((await keys.ensure("ada_leaked")).id)
+    with pytest.raises(SetupError, match=r"revoked; delete the file api_key .* or set another ADA_API_KEY"):
+        await ApiKeys(stack.store).ensure("ada_leaked")
+    assert (await ApiKeys(stack.store).find("ada_leaked"), await keys.list()) == (None, [])
+    (left,) = [await stack.redis.hgetall(key) for key in await stack.redis.keys("access:{0}:*")]
+    assert list(left) == ["revoked"]
 
 
 async def test_keys_are_listed_from_the_oldest_to_the_newest_in_whatever_order_they_are_stored(stack: Stack) -> None:
