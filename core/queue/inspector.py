@@ -6,7 +6,7 @@ The functions keep the counts as tasks move, so statistics cost the same with te
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -99,6 +99,10 @@ class Inspector:
                 for tube in sorted({*transitions, *states})
             },
         )
+
+    async def tubes(self) -> Collection[str]:
+        """Return the tubes that have had a task."""
+        return await self.sums_by_tube("counters")
 
     async def ready_tasks(self) -> dict[str, int]:
         """Return how many tasks of each tube are ready, behind the first of their lane too; it costs one command."""

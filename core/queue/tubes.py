@@ -5,14 +5,15 @@ options where they matter.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from difflib import get_close_matches
 from numbers import Real
 
 import msgspec
 
-from core.errors import Invalid
+from core.errors import Invalid, NotFound
 from core.model.clock import Backoff
 from core.queue.checks import check_texts, check_type
 from core.redis.keys import KEYS
@@ -124,6 +125,14 @@ class Tubes:
             if option in _OPTIONS:
                 tubes.setdefault(name, {})[option] = value
         return [Tube.read(name, options, self._store.shards) for name, options in sorted(tubes.items())]
+
+    async def check_name(self, name: str, others: Collection[str]) -> None:
+        """Check that a tube was created, is paused or is one of `others`. Raises NotFound TUBE_UNKNOWN."""
+        tubes = {*others, *(tube.name for tube in await self.known()), *await self.pauses()}
+        if name not in tubes:
+            similar = get_close_matches(name, sorted(tubes), n=1)
+            hint = f"; did you mean {similar[0]}?" if similar else "."
+            raise NotFound("TUBE_UNKNOWN", f"There is no tube {name}{hint}")
 
     async def pause(self, name: str, by: str, reason: str) -> bool:
         """Let no task of a tube be claimed until `resume`. Returns False if it was paused before; that note stays."""

@@ -94,15 +94,15 @@ async def list_all(request: PlainRequest) -> Response:
 
 
 async def pause(request: Request[PauseRequest, NoParameters]) -> Response:
-    """Pause a tube. A tube that is paused keeps the note of who paused it first."""
-    name = request.part("tube")
+    """Pause a tube. A tube that is paused keeps the note of who paused it first. Raises NotFound TUBE_UNKNOWN."""
+    name = await _known(request)
     await _tubes(request).pause(name, request.key.name or request.key.id, request.body.reason)
     return await _one(request, name)
 
 
 async def resume(request: PlainRequest) -> Response:
-    """Resume a tube."""
-    name = request.part("tube")
+    """Resume a tube. Raises NotFound TUBE_UNKNOWN."""
+    name = await _known(request)
     await _tubes(request).resume(name)
     return await _one(request, name)
 
@@ -119,6 +119,13 @@ async def set_weight(request: Request[WeightRequest, NoParameters]) -> Response:
     tenant, weight = request.part("tenant"), request.body.weight
     await _tubes(request).set_weight(tenant, weight)
     return Response(WeightView(tenant, weight))
+
+
+async def _known(request: ApiRequest) -> str:
+    """Return the tube of the path."""
+    core, name = request.services.core, request.part("tube")
+    await core.client.tubes.check_name(name, {*await core.queue.inspector.tubes(), *(await core.channels.read()).names})
+    return name
 
 
 async def _one(request: ApiRequest, name: str) -> Response:

@@ -104,6 +104,9 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, 
     )
     assert (await api.call("POST", "/v1/queue/tubes/t:pause", {"reason": ""})).code == "TOO_SHORT"
     assert (await api.call("POST", "/v1/queue/tubes/t:resume")).json["paused"] is None
+    unknown = await api.call("POST", "/v1/queue/tubes/smss:pause", {"reason": "a slip"})
+    assert (unknown.status, unknown.code) == (404, "TUBE_UNKNOWN")
+    assert (await api.call("POST", "/v1/queue/tubes/smss:resume")).code == "TUBE_UNKNOWN"
 
 
 async def test_an_operator_sets_the_weight_of_a_tenant_and_takes_it_back(api: Api) -> None:

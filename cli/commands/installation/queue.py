@@ -14,6 +14,7 @@ from cli.commands.installation.api_keys import user_action
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import MAX_REASON, ActionLog
+from core.deliveries.channels import Channels
 from core.model.text.characters import counted
 from core.monitoring import Lanes
 from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes
@@ -117,7 +118,9 @@ async def run_action(arguments: Namespace) -> int:
         if arguments.action in READING:
             return await READING[arguments.action](Queue(store), arguments)
         if arguments.action in TUBE_CHANGES:
-            count = int(await TUBE_CHANGES[arguments.action](Tubes(store), arguments))
+            tubes, tasks = Tubes(store), Queue(store).inspector
+            await tubes.check_name(arguments.tube, {*await tasks.tubes(), *(await Channels(store).read()).names})
+            count = int(await TUBE_CHANGES[arguments.action](tubes, arguments))
         else:
             count = await CHANGES[arguments.action](Queue(store), arguments)
         if count:

@@ -366,6 +366,7 @@ CODES = {
     "SELECTION_EMPTY": ProblemType(400, "Nothing was given by which they are selected"),
     "TAG_MALFORMED": ProblemType(400, "The tag is malformed"),
     "PRIORITY_OUT_OF_RANGE": ProblemType(400, "The priority is out of range"),
+    "TUBE_UNKNOWN": ProblemType(404, "No such tube"),
     "TUBE_MALFORMED": ProblemType(400, "The tube name is malformed"),
     "WEIGHT_OUT_OF_RANGE": ProblemType(400, "The weight is out of range"),
     "CLIENT_MALFORMED": ProblemType(400, "The client name is malformed"),

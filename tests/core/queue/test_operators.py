@@ -150,6 +150,16 @@ async def test_a_tube_is_paused_with_a_reason_and_resumed(ada: CommandLine) -> N
     assert (await ada("resume", "t")).returncode == 1
 
 
+async def test_a_tube_that_is_not_known_is_neither_paused_nor_resumed(ada: CommandLine) -> None:
+    await Tubes(ada.stack.store).create(Tube("reports"))
+    for verb, name, hint in (("pause", "smss", "sms"), ("pause", "report", "reports"), ("resume", "smss", "sms")):
+        refused = await ada(verb, name)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert f"There is no tube {name}; did you mean {hint}?" in refused.stderr
+    assert (await ada("pause", "sms")).returncode == (await ada("pause", "reports")).returncode == 0
+    assert set(await Tubes(ada.stack.store).pauses()) == {"sms", "reports"}
+
+
 async def test_the_longest_lanes_are_listed(stack: Stack, ada: CommandLine) -> None:
     tasks = [NewTask("", lane="short"), *(NewTask("", lane="long") for _ in range(3)), NewTask("", lane="short")]
     await stack.queue.put_many("t", tasks)

@@ -86,10 +86,10 @@ async def test_a_page_of_another_server_changes_nothing_with_the_session(person:
 
     async def is_paused() -> bool:
         tubes = (await person.running.call("GET", "/v1/queue/tubes"))["tubes"]
-        return any(one["name"] == "trapped" and one["paused"] for one in tubes)
+        return any(one["name"] == "sms" and one["paused"] for one in tubes)
 
-    await person.running.call("POST", "/v1/queue/tubes/trapped:pause", {"reason": "a test"})
-    resumes = RESUMES % json.dumps(person.running.url + "/v1/queue/tubes/trapped:resume")
+    await person.running.call("POST", "/v1/queue/tubes/sms:pause", {"reason": "a test"})
+    resumes = RESUMES % json.dumps(person.running.url + "/v1/queue/tubes/sms:resume")
     site = web.Application()
     site.router.add_get("/", trap)
     async with TestServer(site) as server:
