@@ -13,7 +13,7 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import timedelta
@@ -23,9 +23,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cli.command import OPERATOR_NEEDED, SUCCESS, CommandFailed
+from cli.command import OPERATOR_NEEDED, SUCCESS, CommandFailed, closest
 from cli.settings.settings import Configuration
-from core.errors import Conflict
+from core.errors import Conflict, NotFound
 from core.model.clock import in_ms
 from core.model.parts import STABLE_AFTER, PartState, UpPart
 from couriers.channel import channels
@@ -220,13 +220,34 @@ async def _start_by_up(data: Path, verb: str) -> int:
                 )
 
 
-async def start_verb(data: Path, verb: str) -> None:
-    """Ask `up` to start its process again. Raises Conflict PROCESS_NOT_UNDER_UP if none runs on this data directory."""
+async def start_verb(data: Path, verb: str, new: Collection[str]) -> None:
+    """Ask `up` to start its process again. `new`: verbs of processes that it may not have yet. Raises Conflict
+    PROCESS_NOT_UNDER_UP if no `up` runs on this data directory, NotFound PROCESS_NOT_FOUND if it has no such process.
+    """
     note = await asyncio.to_thread(read_note, data)
     if not (note and note.is_up):
         detail = f"No `./ada up` runs beside this API. Start the process where it belongs: ./ada {verb}"
         raise Conflict("PROCESS_NOT_UNDER_UP", detail)
+    if verb not in new:
+        _check_part(note, verb)
     await asyncio.to_thread(ask_to_start, data, verb)
+
+
+_SHARED = {"courier": "couriers", "bot": "bots"}
+
+
+def _check_part(note: UpNote, verb: str) -> None:
+    """Check that `up` has a part for this verb. The threads of a shared process are not known while it does not run."""
+    kind, _, name = verb.partition(" ")
+    verbs = [f"courier {part.name}" if part.name in channels() else part.name for part in note.parts]
+    is_unknown = any(part.name == _SHARED.get(kind) and part.state is not PartState.RUNNING for part in note.parts)
+    if verb in verbs or (is_unknown and name in channels()):
+        return
+    if kind == "courier" and name in channels():
+        detail = f"The channel {name} has no account: set {channels()[name].account} and start `./ada up` again."
+    else:
+        detail = f"`./ada up` has no process {verb}{closest(verb, verbs)}"
+    raise NotFound("PROCESS_NOT_FOUND", detail)
 
 
 def part_that_runs(data: Path, verb: str) -> UpPart | None:

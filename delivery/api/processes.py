@@ -141,11 +141,14 @@ class ProcessQuestion(RequestModel, frozen=True):
 
 
 async def start_process(request: Request[ProcessStart, NoParameters]) -> Response:
-    """Have the `./ada up` beside this API start a process again that has ended; one that runs is left alone."""
+    """Have the `./ada up` beside this API start a process again that has ended; one that runs is left alone. A channel
+    that has its account from the console may have no process yet.
+    """
     verb = f"{request.body.kind} {request.body.name}".strip()
     if request.services.start_verb is None:
         raise Conflict("PROCESS_NOT_UNDER_UP", f"No `./ada up` runs beside this API: ./ada {verb}")
-    await request.services.start_verb(verb)
+    of_console = [f"courier {channel}" for channel in await StoredAccounts(request.services.core.store).all()]
+    await request.services.start_verb(verb, of_console)
     request.http[ABOUT] = verb
     return Response(None, status=204)
 
@@ -310,9 +313,8 @@ async def _start(request: Request[AccountChange, NoParameters], channel: str) ->
     if start is None:
         return
     with suppress(Conflict):
-        await start(f"courier {channel}")
-        if found:
-            await start(f"bot {found.process}")
+        for verb in (f"courier {channel}", *([f"bot {found.process}"] if found else [])):
+            await start(verb, [verb])
 
 
 ROUTES: Routes = (

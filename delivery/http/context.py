@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Generic, Protocol, TypeVar
@@ -98,7 +98,7 @@ class ApiServices:
     sign_in: SignIn | None = None
     identity_providers: ProviderSignIn | None = None
     accounts: AccountStore | None = None
-    start_verb: Callable[[str], Awaitable[None]] | None = None
+    start_verb: Callable[[str, Collection[str]], Awaitable[None]] | None = None
 
     @property
     def outside_accounts(self) -> OutsideAccounts:

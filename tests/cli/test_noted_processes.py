@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -15,9 +16,10 @@ from cli.commands.installation.processes import describe
 from cli.commands.parts.courier import deliver
 from cli.commands.start.doctor import check_bots
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.parts import UpNote, now_ms, write_note
+from cli.processes.parts import UpNote, now_ms, start_verb, take_requests, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
 from core.deliveries.channels import Channels
+from core.errors import NotFound
 from core.jobs import notices
 from core.jobs.storage import tube_of
 from core.model.parts import PartState, UpPart
@@ -190,6 +192,29 @@ def test_the_faulty_parts_of_a_machine_are_those_of_the_latest_beat_of_a_process
 
     processes = [record(2, new), record(1, old), record(3, old, ProcessState.SILENT)]
     assert [found.part for found in faulty_parts(processes)] == [new]
+
+
+@pytest.mark.parametrize(
+    ("verb", "fault"),
+    [
+        ("courier bogus", "no process courier bogus"),
+        ("courier smss", "did you mean courier sms?"),
+        ("courier max", "The channel max has no account: set ADA_MAX_TOKEN"),
+        ("bot mastodon", "no process bot mastodon"),
+        ("scenarios vk", "no process scenarios vk"),
+        ("jobs", "no process jobs"),
+        *((verb, "") for verb in ("courier sms", "courier vk", "bot vk", "scenarios")),
+    ],
+)
+async def test_up_is_asked_to_start_only_what_it_has(tmp_path: Path, verb: str, fault: str) -> None:
+    names = ("serve", "sms", "bot vk", "scenarios")
+    write_note(tmp_path, [UpPart(name=name, state=PartState.STOPPED, at=1, since=1) for name in names])
+    if fault:
+        with pytest.raises(NotFound, match=re.escape(fault)):
+            await start_verb(tmp_path, verb, ["courier vk"])
+    else:
+        await start_verb(tmp_path, verb, ["courier vk"])
+    assert take_requests(tmp_path) == ([] if fault else [verb])
 
 
 async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:
