@@ -137,6 +137,18 @@ class AnswerNumbers:
                 return _as_meaning(written_answer(text, asked), stored[place])
         return None
 
+    async def read_edited(self, tenant: str, channel: str, address: str, text: str, place: str) -> TextMeaning:
+        """Return what the new words of an answer say to its question; words that are no option have no place."""
+        address = canonical(channel, address)
+        stored = {name: row for name, row in (await self._stored(tenant, channel, address)).items() if name == place}
+        for asked, _ in (await self._asked(tenant, channel, stored)).values():
+            has_options = asked.question.has_options
+            open_again = asked._replace(is_answered=False)
+            found = meaning(text, [open_again]) if has_options else written_answer(text, asked)
+            if isinstance(found, TextAnswer):
+                return _as_meaning(found, stored[place])
+        return TextMeaning()
+
     async def read_mail(self, text: str, key: HistoryKey, number: int, message: AnsweredMessage) -> TextMeaning | None:
         """Return what a mail answers that replies to one message: an option by its number or its text in the first
         line, or a value; None for other words, and if nothing is asked there that can be answered in words. `number`:

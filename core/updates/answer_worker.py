@@ -26,6 +26,7 @@ from core.answers.numbers import TextMeaning
 from core.answers.values import wanted
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
+from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
@@ -39,6 +40,7 @@ from core.redis.store import Store
 from core.updates.answer_words import anonymous_text, is_alert, kept_text, refusal_text, result_text, which_question
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 from core.updates.events import (
+    ANSWER_OF,
     ANSWER_RESULT,
     ANSWER_TO,
     ANSWERS_TUBE,
@@ -49,6 +51,7 @@ from core.updates.events import (
     Events,
     decode,
     identity,
+    message_of,
     replies_tube,
 )
 from core.updates.question_notices import BUTTONS_PAUSE, QuestionNotices
@@ -87,6 +90,7 @@ class AnswerWorker:
         self._copies = Copies(store, self._answers)
         self._deliveries = Deliveries(store, Channels(store))
         self._directory = Directory(store)
+        self._received = ReceivedMessages(store)
 
     async def open(self) -> None:
         """Create the tubes. Raises StoreError."""
@@ -231,6 +235,10 @@ class AnswerWorker:
             asked = await self._numbers.open_questions(tenant, channel, address)
             await self._reply(tenant, event, which_question(asked))
             return
+        if message := message_of(event):  # an edit of it is an answer, too
+            text = str(event.get("event_text") or "").strip()
+            place = tenant, channel, address, message
+            await self._received.note_passed_on(*place, f"{ANSWER_OF}{given.place}", text)
         try:
             if given.is_wrong:
                 await self._correct(tenant, event, await self._numbers.asked(given.place))

@@ -35,6 +35,8 @@ SMALL_PICTURES = "small_pictures"
 """The field of a mail with how many pictures of signatures were left out."""
 TYPED = "typed_addresses"
 """The field of a mail whose words are a file: the addresses in them."""
+ANSWER_OF = "answer:"
+"""Before the place of a question, where a message was passed on to: an edit of it changes the answer."""
 MAIL = "mail"
 """The source of an event that came as a mail."""
 ANSWER_RESULT = "answer_result"
@@ -134,11 +136,13 @@ class Events:
         quoted, opts_out = await self._quoted(stored), await self._is_opt_out(stored)
         if not opts_out:
             stored = await self._with_meaning(stored, quoted)
+        noted = await self._noted(stored)
+        if self._numbers is not None and noted.startswith(ANSWER_OF):
+            stored |= await self._edited_answer(stored, self._numbers, noted.removeprefix(ANSWER_OF))
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        is_correction = stored["kind"] == "edited" and await self._is_of_a_thread(stored)
-        tube = self._tube_of(stored, is_reply=opts_out or is_correction or quoted is not None or sends_reply(stored))
+        tube = self._tube_of(stored, is_reply=opts_out or bool(noted) or quoted is not None or sends_reply(stored))
         return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
     async def _with_meaning(self, event: dict[str, Any], quoted: ReceivedMessage | None) -> dict[str, Any]:
@@ -180,12 +184,19 @@ class Events:
             return ANSWERS_TUBE
         return REPLIES_TUBE if is_reply else self._tube.name
 
-    async def _is_of_a_thread(self, event: Event) -> bool:
-        """Return whether the text of a message was edited that was passed on to a thread."""
-        if self._received is None or not (is_private(event) or event.get("topic_id")):
-            return False
+    async def _noted(self, event: Event) -> str:
+        """Return what became of a message before its text was edited, as `ReceivedMessages.thread_of` does."""
+        is_edit = event["kind"] == "edited" and (is_private(event) or event.get("topic_id"))
+        if self._received is None or not is_edit:
+            return ""
         place = self._tenant, str(event["channel"]), str(event["user_id"]), message_of(event)
-        return bool(await self._received.thread_of(*place, str(event.get("event_text") or "").strip()))
+        return await self._received.thread_of(*place, str(event.get("event_text") or "").strip())
+
+    async def _edited_answer(self, event: Event, numbers: AnswerNumbers, place: str) -> dict[str, Any]:
+        """Return the fields by which an edit of an answer is the answer that it is now."""
+        channel, user, text = (str(event.get(name) or "") for name in ("channel", "user_id", "event_text"))
+        meant = await numbers.read_edited(self._tenant, channel, user, text, place)
+        return {"kind": "text", ANSWER_TO: msgspec.to_builtins(meant)}
 
     async def _is_opt_out(self, event: Event) -> bool:
         if self._opt_outs is None or event.get("kind") != "text" or not is_private(event):

@@ -52,13 +52,13 @@ class Writers:
         await self.stack.finished(accepted.key)
         return accepted
 
-    async def write(self, text: str, *, channel: str = BOT, quotes: str = "") -> str:
+    async def write(self, text: str, *, channel: str = BOT, quotes: str = "", **more: Any) -> str:
         """Write to the bot, or an SMS; return the tube that gets it."""
         store, name = self.stack.store, f"e{next(self.numbers)}"
         events = Events(QueueClient(store), TENANT, received=ReceivedMessages(store), numbers=AnswerNumbers(store))
         await events.open()
         event = {"id": name, "channel": channel, "kind": "text", "user_id": ADDRESS[channel], "event_text": text}
-        await events.put(TENANT, {**event, **({"reply_message_id": quotes} if quotes else {})})
+        await events.put(TENANT, {**event, **more, **({"reply_message_id": quotes} if quotes else {})})
         return "events" if await self.stack.take("events") else "answers"
 
     async def answers(self, accepted: Accepted, value: str, text: str = "") -> History:
@@ -147,6 +147,25 @@ async def test_a_number_has_one_form_and_what_is_none_is_said(writers: Writers) 
     assert history.answers
     assert history.answers.sum == -200
     assert await writers.write("какие люди?") == "events"
+
+
+@pytest.mark.parametrize("quotes", ["ref-p1", ""])
+async def test_an_edit_of_an_answer_changes_it_where_it_may_be_changed(writers: Writers, quotes: str) -> None:
+    first = await writers.ask(NUMBER)
+    await writers.write("3", quotes=quotes, message_id=5)
+    await writers.answers(first, "3")
+    await writers.write("4", kind="edited", message_id=5)
+    await writers.answers(first, "4")
+    await writers.is_told("Ответ изменён: 4")
+    assert await writers.write("4", kind="edited", message_id=5) == "events"  # the text is the same
+    await writers.write("four", kind="edited", message_id=5)
+    await writers.is_told("Нужно число, например 12 или 3,5.")
+    final = await writers.ask(NUMBER, change=False)
+    await writers.write("7", message_id=6)
+    await writers.answers(final, "7")
+    await writers.write("8", kind="edited", message_id=6)
+    await until(lambda: writers.replies_with("7", BOT) == 2)
+    await writers.answers(final, "7")
 
 
 async def test_a_hidden_answer_stands_in_no_reply_to_it(writers: Writers) -> None:
