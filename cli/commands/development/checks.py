@@ -16,7 +16,6 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
-from tools import lua_linter
 from tools.python_versions import environment_of, further_pythons
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -122,6 +121,8 @@ def check(arguments: Namespace) -> int:
 
 def print_failures(failed: Sequence[str]) -> None:
     """Print the last lines of a check. As a skipped test is a failure here, so is a step without its program."""
+    from tools import lua_linter  # it needs the libraries, which a machine without them has not for `--help`
+
     if not lua_linter.is_installed():
         print_step(f"lua skipped: {lua_linter.MISSING}")
     print(f"ada: check failed: {', '.join(failed)}", flush=True)
