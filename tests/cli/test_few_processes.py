@@ -55,13 +55,13 @@ def test_a_verb_that_fails_is_started_again_and_one_that_cannot_work_ends_alone(
         process = subprocess.Popen(words, cwd=tmp_path, env=installation.environment, stdout=log, stderr=log)
     again = "processes ended (exit code 1), restarts in 1 s"  # after the pause of 0.5 s before
     await_sync(lambda: again in installation.log.read_text(), what="the second end of a verb that fails")
-    await_sync(lambda: "ready {" in installation.log.read_text(), what="the sandbox")
+
+    def states() -> dict[str, str]:
+        lines = [line for line in installation.log.read_text().splitlines() if line.startswith(PART)]
+        parts = [json.decode(line.removeprefix(PART), type=UpPart) for line in lines]
+        return {part.name: part.state for part in parts if part.name != "processes"}
+
+    await_sync(lambda: states() == {"courier nosuch": "stopped", "sandbox": "running"}, what="the other two verbs")
     assert "courier nosuch stopped for good (exit code 2)" in installation.log.read_text()
-    lines = [line for line in installation.log.read_text().splitlines() if line.startswith(PART)]
-    parts = {part.name: part for part in (json.decode(line.removeprefix(PART), type=UpPart) for line in lines)}
-    assert {name: part.state for name, part in parts.items() if name != "processes"} == {
-        "courier nosuch": "stopped",
-        "sandbox": "running",
-    }
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
