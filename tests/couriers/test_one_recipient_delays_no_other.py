@@ -330,7 +330,7 @@ def test_twelve_attempts_by_mail_and_the_usual_eight_end_within_an_hour() -> Non
         (Backoff(by_mail.first_pause, attempts=by_mail.attempts), by_mail.timeout),
         (
             Backoff(),
-            max(vk.Settings("t").timeout, telegram_bot.Settings("t").timeout, max_courier.Settings("t").timeout),
+            max(vk.Settings("t").timeout, telegram_bot.Settings("1:secret").timeout, max_courier.Settings("t").timeout),
         ),
     ):
         pauses = sum((backoff.pause(number, 1.0) for number in range(1, backoff.attempts)), timedelta(0))

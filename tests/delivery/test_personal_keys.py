@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cli.command import CommandFailed
 from cli.commands.installation import api_keys
 from cli.commands.start.people_findings import check_personal_keys
+from cli.settings.settings import Settings
 from core.admission.actions import ActionFilter, ActionLog
 from core.errors import Forbidden, NotFound
 from core.sessions.personal_keys import MOST_KEYS
@@ -210,10 +212,11 @@ async def test_a_person_has_a_limited_number_of_well_formed_keys(api: Api) -> No
 
 @pytest.mark.usefixtures("people")
 async def test_the_verb_key_makes_and_revokes_a_key_of_a_person_and_both_ways_are_in_the_action_log(
-    api: Api, capsys: pytest.CaptureFixture[str]
+    api: Api, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def given(**more: object) -> Namespace:
-        usual = {"name": "marks.py", "person": "1", "tenant": "default", "scope": None, "days": None}
+        usual: dict[str, object] = {"name": "marks.py", "person": "1", "tenant": "default", "scope": None, "days": None}
+        usual["settings"] = Settings(data=tmp_path)
         return Namespace(**{**usual, "json": True, "zone": UTC, **more})
 
     await api_keys.create_personal(api.store, given())

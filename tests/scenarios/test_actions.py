@@ -177,7 +177,7 @@ def test_an_attribute_that_cannot_be_read_is_refused(seen: dict[str, Any], detai
 
 def test_the_reference_and_a_rehearsal_come_from_the_same_declaration() -> None:
     page = section(ROLL)
-    assert "| `sides` | a whole number | `6` | How many sides. |" in page
+    assert "| `sides` | a whole number above 0 | `6` | How many sides. |" in page
     assert "| `until` | a duration, for example 1h 30m | `1h` | Until when. |" in page
     assert "chat" not in page
     prepared = Prepared({"name": "Anna"}, {"sides": 20}, Values())

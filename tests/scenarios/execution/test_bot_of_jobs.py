@@ -105,6 +105,8 @@ async def hunters(
     bare: Installation, bot_api: BotApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Hunters]:
     server, store = bot_api.server, bare.stack.store
+    for user in (ANNA, BORIS):
+        server.people.set_person(user, language="en")
     service = VacanciesServer(SandboxState())
     await service.start()
     for name, value in {"HUNT_URL": service.url, "HUNT_PERIOD": "3600", "HUNT_PAGES": "1"}.items():

@@ -335,7 +335,8 @@ async def test_places_and_the_closing_of_a_question_outlive_lost_primaries(
     assert counts
     assert counts.closed_at
     assert (counts.options, counts.waiting) == ({"yes": 3, "no": 1}, {"yes": 4})
-    assert [await told(text) for text in ("Место освободилось", "Приём ответов закончен")] == [1, 1]
+    counted = [await told(text) for text in ("Место освободилось", "Приём ответов закончен")]
+    assert counted == [1, 5], "the result, and one notice for each that waited"
     late = await choose(placed[1], "no")
     assert late.result == "closed"
     await installation.audit()
