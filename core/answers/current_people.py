@@ -1,5 +1,5 @@
-"""Whether the people of a delivery are still whom it has asked: the owners of their addresses, the guardians of their
-children.
+"""Checks before an answer counts or a reminder goes out: does the address still belong to the recipient, and is the
+recipient still a guardian of the child?
 """
 
 from collections.abc import Collection, Sequence

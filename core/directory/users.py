@@ -187,7 +187,7 @@ class Users:
         return await self._indexed(tenant, "contacts", f"{channel}:{canonical(channel, address)}")
 
     async def owners(self, tenant: str, contacts: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Return the ids of the people with these contacts, in their order; None for a contact of nobody."""
+        """Return the id of the person with each contact, in the order given; None if no person has it."""
         key = self._records.store.tenant_key("contacts", tenant)
         fields = [f"{channel}:{canonical(channel, address)}" for channel, address in contacts]
         pages = [fields[start : start + PAGE] for start in range(0, len(fields), PAGE)]
