@@ -3,7 +3,7 @@ Idempotency-Key and responds. `cli` builds the application, runs it (`delivery.h
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 
 from aiohttp import hdrs, web
@@ -36,6 +36,9 @@ from delivery.routes import EVERY_ROUTE
 METRICS = web.AppKey("metrics", Metrics)
 """The metrics of an application."""
 
+_HANDLERS = web.AppKey("handlers", dict[tuple[str, str], Handler])
+"""The handlers of an application, by path and method."""
+
 
 def build(services: ApiServices, options: Options | None = None) -> web.Application:
     """Return the application. When it is shut down, open streams end at once."""
@@ -46,17 +49,9 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     middlewares = (count_requests(context.metrics), compress_json, respond_as_scim, respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
     app[METRICS] = context.metrics
-    handlers: dict[str, dict[str, Handler]] = {}
-    for route in EVERY_ROUTE:
-        of_path = handlers.setdefault(route.path, {})
-        of_path[route.method] = _handler_of(route, context)
-        if route.permits_head:
-            of_path[hdrs.METH_HEAD] = of_path[route.method]
-    for path in sorted(handlers, key=_order):
-        _add(app, path, {**handlers[path], hdrs.METH_ANY: refuse_method(handlers[path])})
-    of_console = dict.fromkeys((hdrs.METH_GET, hdrs.METH_HEAD), console_files.serve)
-    _add(app, console_files.PATH, {**of_console, hdrs.METH_ANY: refuse_method(of_console)})
-    _add(app, "/{rest}", {hdrs.METH_ANY: no_route})
+    app[_HANDLERS] = dict(_handlers(context))
+    for resource in _addresses().resources():
+        app.router.register_resource(resource)
 
     async def close_streams(app: web.Application) -> None:
         context.closing.set()
@@ -65,8 +60,35 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     return app
 
 
-def _handler_of(route: Route | OpenRoute, context: ApiContext) -> Handler:
-    return make_handler(route, context) if isinstance(route, Route) else route.make_handler(context)
+def _handlers(context: ApiContext) -> Iterator[tuple[tuple[str, str], Handler]]:
+    for route in EVERY_ROUTE:
+        handler = make_handler(route, context) if isinstance(route, Route) else route.make_handler(context)
+        for method in _methods_of(route):
+            yield (route.path, method), handler
+
+
+def _methods_of(route: Route | OpenRoute) -> Sequence[str]:
+    return (route.method, hdrs.METH_HEAD) if route.permits_head else (route.method,)
+
+
+@cache
+def _addresses() -> web.UrlDispatcher:
+    """Return the addresses with their methods. They are the same in all applications, and tests open many."""
+    router = web.UrlDispatcher()
+    methods: dict[str, list[str]] = {}
+    for route in EVERY_ROUTE:
+        methods.setdefault(route.path, []).extend(_methods_of(route))
+    for path in sorted(methods, key=_order):
+        _add(router, path, dict.fromkeys(methods[path], _handle))
+    _add(router, console_files.PATH, dict.fromkeys((hdrs.METH_GET, hdrs.METH_HEAD), console_files.serve))
+    _add(router, "/{rest}", {}, no_route)
+    return router
+
+
+async def _handle(request: web.Request) -> web.StreamResponse:
+    route = request.match_info.route
+    assert route.resource is not None, "every route has an address"
+    return await request.app[_HANDLERS][route.resource.canonical, route.method](request)
 
 
 @cache
@@ -82,9 +104,12 @@ def _order(path: str) -> tuple[int, int]:
     return path.count("{"), -len(path)
 
 
-def _add(app: web.Application, path: str, handlers: Mapping[str, Handler]) -> None:
-    resource = app.router.add_resource(re.sub(r"\{(\w+)\}", _parameter, path))
-    for method, handler in handlers.items():
+def _add(
+    router: web.UrlDispatcher, path: str, handlers: Mapping[str, Handler], otherwise: Handler | None = None
+) -> None:
+    """Add an address. `otherwise` handles all other methods; None refuses them."""
+    resource = router.add_resource(re.sub(r"\{(\w+)\}", _parameter, path))
+    for method, handler in {**handlers, hdrs.METH_ANY: otherwise or refuse_method(handlers)}.items():
         resource.add_route(method, handler, expect_handler=handle_expect)
 
 

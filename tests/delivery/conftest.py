@@ -134,7 +134,7 @@ def outbox() -> Outbox:
 
 @pytest.fixture
 async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
-    api_keys, client = ApiKeys(store), WebhookClient(allow_private=True)
+    api_keys, client, code_mailer = ApiKeys(store), WebhookClient(allow_private=True), LinkCodeMailer(outbox)
     await api_keys.ensure(ADMIN)
     mark = InstallationMark(store)
     await mark.begin()
@@ -146,10 +146,10 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),
             actions=ActionLog(store),
-            sign_in_codes=SignInCodes(store, core.directory, LinkCodeMailer(outbox)),
+            sign_in_codes=SignInCodes(store, core.directory, code_mailer),
             sign_in_links=SignInLinks(store),
             importing=Importing(store, core.directory),
-            linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
+            linking=Linking(store, core.directory, code_mailer),
             webhooks=Webhooks(store, core.queue, client),
             uploads=Uploads(store),
             ingress=events_ingress(core.store, core.client, "default"),
