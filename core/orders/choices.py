@@ -5,7 +5,8 @@ message begins, by its title or its id.
     ивт: Пары не будет               before a colon or a line break the beginning of a title is enough
 
 Without the colon a beginning is not enough: "А пары не будет" must not go to the group "А-12". Letters are compared
-without case, ё is е, and any number of spaces is one.
+without case, ё is е, any number of spaces is one, and a hyphen between a letter and a digit may be a dash or left out:
+"ивт101". It may not be a space: "А 12 мая" is a date.
 """
 
 import re
@@ -29,6 +30,8 @@ MOST_WORDS = 12
 """Words of a title that are recognised without a colon or line break."""
 _MARKED = re.compile(r"\s*([^\n:]{1,300})[:\n](.*)", re.DOTALL)
 _WORD = re.compile(r"\S+")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐‑–—](?=\d)|(?<=\d)[-‐‑–—](?=[^\W\d_])")
+"""Between a letter and a digit. Between digits it stays: "5-7" is not the group "57"."""
 
 
 class Choice(Struct, frozen=True):
@@ -148,4 +151,5 @@ def _names(choice: Choice) -> tuple[str, str]:
 
 
 def _plain(name: str) -> str:
-    return " ".join(nfc(name).casefold().replace("ё", "е").strip(" \t\r\n:,;").split())
+    plain = " ".join(nfc(name).casefold().replace("ё", "е").strip(" \t\r\n:,;").split())
+    return _HYPHEN.sub("", plain)

@@ -27,6 +27,8 @@ ALL = (ONE, TWO, LONG, SHORT)
         ("Ёлка придите", SHORT, "придите"),
         ("елка вечерняя: придите", LONG, "придите"),
         ("ИВТ-101", ONE, ""),
+        ("ивт101 Пары не будет", ONE, "Пары не будет"),
+        ("ИВТ–101 Пары не будет", ONE, "Пары не будет"),
     ],
 )
 def test_the_addressee_is_the_first_words_or_line_and_the_rest_is_the_text(
@@ -51,6 +53,18 @@ def test_a_word_that_only_begins_a_title_is_no_addressee_without_a_colon() -> No
     group = Choice("group", "g12", "А-12")
     assert recognise("А пары не будет", [group]) == UnclearWords([group])
     assert recognise("А: пары не будет", [group]) == Recognised(group, "пары не будет")
+
+
+@pytest.mark.parametrize(
+    ("title", "written"), [("А-12", "А 12 мая пары не будет"), ("57", "5-7 мая пары не будет"), ("А-Б", "аб нет")]
+)
+def test_only_a_hyphen_between_a_letter_and_a_digit_may_be_left_out(title: str, written: str) -> None:
+    assert isinstance(recognise(written, [Choice("group", "g", title)]), UnclearWords)
+
+
+def test_two_titles_that_differ_in_a_hyphen_are_unclear() -> None:
+    first, second = Choice("group", "g1", "11-Б"), Choice("group", "g2", "11Б")
+    assert recognise("11б пары не будет", [first, second]) == UnclearWords([first, second])
 
 
 def test_a_title_that_two_have_is_unclear() -> None:

@@ -142,7 +142,7 @@ async def test_the_fifth_message_is_refused_with_the_remaining_time(school: Scho
     await school.notice("Done")
     await school.answer("message 5")
     await school.notice("Now")
-    shown = await school.shows("You have sent as many messages as you may")
+    shown = await school.shows("Not sent: you have sent as many messages as you may")
     assert "possible in 1 d." in shown["text"] or "possible in 23 h" in shown["text"]
     assert len(school.sms.attempted) == 8
 
