@@ -1,8 +1,9 @@
-"""The groups, supergroups and people that a person may write to, as a bot offers them; and the one with which a written
-message begins, by its title or its id.
+"""The groups, supergroups and people that a person may write to, as a bot offers them; and those with which a written
+message begins, by title or id.
 
     ИВТ-101 Пары не будет            the first words are a whole title; the longest one counts
     ивт: Пары не будет               before a colon or a line break the beginning of a title is enough
+    ИВТ-101, ИВТ-102 Пары не будет   a comma, +, "и", "and" and another title with a letter: it goes to both
 
 Without the colon a beginning is not enough: "А пары не будет" must not go to the group "А-12". Letters are compared
 without case, ё is е, any number of spaces is one, and a hyphen between a letter and a digit may be a dash or left out:
@@ -29,9 +30,11 @@ PERSON = "person"
 MOST_WORDS = 12
 """Words of a title that are recognised without a colon or line break."""
 _MARKED = re.compile(r"\s*([^\n:]{1,300})[:\n](.*)", re.DOTALL)
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"[^\s,;]+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐‑–—](?=\d)|(?<=\d)[-‐‑–—](?=[^\W\d_])")
 """Between a letter and a digit. Between digits it stays: "5-7" is not the group "57"."""
+_AND = re.compile(r"\s*[,;]|\s+(?:\+|и|and)(?=\s)", re.IGNORECASE)
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 class Choice(Struct, frozen=True):
@@ -107,9 +110,9 @@ def _sorted(kind: ObjectKind, some: Sequence[Group | Supergroup]) -> Sequence[Ch
 
 
 class Recognised(Struct, frozen=True):
-    """`choice`: the addressee. `text`: what follows it, without spaces around; it may be empty."""
+    """`choices`: the addressees. `text`: what follows them, without spaces around; it may be empty."""
 
-    choice: Choice
+    choices: Sequence[Choice]
     text: str
 
 
@@ -120,20 +123,37 @@ class UnclearWords(Struct, frozen=True):
 
 
 def recognise(text: str, choices: Iterable[Choice]) -> Recognised | UnclearWords:
-    """Return the addressee of a message among `choices`."""
+    """Return the addressees of a message among `choices`."""
     choices = tuple(choices)
     marked = _MARKED.match(text)
     if marked and (found := _named(marked[1], choices) or _beginning_with(marked[1], choices)):
-        return _result(found, marked[2])
-    words = list(_WORD.finditer(text))[:MOST_WORDS]
-    for word in reversed(words):
-        if found := _named(text[: word.end()], choices):
-            return _result(found, text[word.end() :])
-    return UnclearWords(_beginning_with(words[0][0], choices) if words else ())
+        return _result([found], marked[2])
+    name = _first_name(text, choices)
+    if not name:
+        word = _WORD.search(text)
+        return UnclearWords(_beginning_with(word[0], choices) if word else ())
+    named, rest = [_named(name, choices)], text[len(name) :]
+    while mark := _AND.match(rest):
+        further = rest[mark.end() :]
+        name = _first_name(further, choices)
+        if not _LETTER.search(name):
+            break
+        named.append(_named(name, choices))
+        rest = further[len(name) :]
+    return _result(named, rest.lstrip(",;"))
 
 
-def _result(found: Sequence[Choice], rest: str) -> Recognised | UnclearWords:
-    return Recognised(found[0], rest.strip()) if len(found) == 1 else UnclearWords(found)
+def _first_name(text: str, choices: Sequence[Choice]) -> str:
+    """Return the longest whole name in the first words; "" if they begin with none."""
+    names = (text[: word.end()] for word in reversed(list(_WORD.finditer(text))[:MOST_WORDS]))
+    return next((name for name in names if _named(name, choices)), "")
+
+
+def _result(named: Sequence[Sequence[Choice]], rest: str) -> Recognised | UnclearWords:
+    """Return the addressees of some names; the first name that several have is unclear."""
+    if unclear := next((found for found in named if len(found) > 1), ()):
+        return UnclearWords(unclear)
+    return Recognised([*dict.fromkeys(found[0] for found in named)], rest.strip())
 
 
 def _named(name: str, choices: Sequence[Choice]) -> Sequence[Choice]:

@@ -110,7 +110,7 @@ def _begun(text: str, choices: Sequence[Choice]) -> Ending:
     """Return to whom a message is that begins with its addressee; failed if that is not clear."""
     found = recognise(text, choices)
     if isinstance(found, Recognised):
-        return _chosen((found.choice,), found.text)
+        return _chosen(found.choices, found.text)
     code = "ADDRESSEE_UNCLEAR" if choices else "NOTHING_OWNED"
     return _unclear("ADDRESSEE_SEVERAL" if found.candidates else code, found.candidates or choices)
 
@@ -130,7 +130,7 @@ async def _of_others(context: Context, user: User, text: str, begun: Ending) -> 
     own = await _choices(context, user, AddresseeSelection())
     everything = recognise(text, await Addressees(context.services.core.directory, context.services.tenant).of(None))
     if isinstance(everything, Recognised):
-        return _unclear("NOT_OWNER", own, everything.choice.title)
+        return _unclear("NOT_OWNER", own, titles_of([one for one in everything.choices if one not in own]))
     return begun
 
 

@@ -34,7 +34,26 @@ ALL = (ONE, TWO, LONG, SHORT)
 def test_the_addressee_is_the_first_words_or_line_and_the_rest_is_the_text(
     written: str, choice: Choice, text: str
 ) -> None:
-    assert recognise(written, ALL) == Recognised(choice, text)
+    assert recognise(written, ALL) == Recognised([choice], text)
+
+
+@pytest.mark.parametrize(
+    ("written", "choices", "text"),
+    [
+        ("ИВТ-101, ИВТ-102 пары не будет", [ONE, TWO], "пары не будет"),
+        ("ивт101,ивт102: пары не будет", [ONE, TWO], "пары не будет"),
+        ("ИВТ-101 и ИВТ-102\nПары не будет", [ONE, TWO], "Пары не будет"),
+        ("ИВТ-101 + Ёлка вечерняя группа and ИВТ-102, придите", [ONE, LONG, TWO], "придите"),
+        ("ИВТ-101, ИВТ-101 пары не будет", [ONE], "пары не будет"),
+        ("ИВТ-101, 102 кабинет закрыт", [ONE], "102 кабинет закрыт"),
+        ("ИВТ-101 и другие", [ONE], "и другие"),
+        ("ИВТ-101 ИВТ-102 пишет раньше", [ONE], "ИВТ-102 пишет раньше"),
+    ],
+)
+def test_further_titles_behind_a_comma_or_and_are_addressees_too(
+    written: str, choices: list[Choice], text: str
+) -> None:
+    assert recognise(written, ALL) == Recognised(choices, text)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +71,7 @@ def test_the_beginning_of_several_titles_names_them() -> None:
 def test_a_word_that_only_begins_a_title_is_no_addressee_without_a_colon() -> None:
     group = Choice("group", "g12", "А-12")
     assert recognise("А пары не будет", [group]) == UnclearWords([group])
-    assert recognise("А: пары не будет", [group]) == Recognised(group, "пары не будет")
+    assert recognise("А: пары не будет", [group]) == Recognised([group], "пары не будет")
 
 
 @pytest.mark.parametrize(
@@ -70,4 +89,4 @@ def test_two_titles_that_differ_in_a_hyphen_are_unclear() -> None:
 def test_a_title_that_two_have_is_unclear() -> None:
     other = Choice("supergroup", "s9", "ивт-101")
     assert recognise("ИВТ-101 Пары не будет", (*ALL, other)) == UnclearWords([ONE, other])
-    assert recognise("s9 Пары не будет", (*ALL, other)) == Recognised(other, "Пары не будет")
+    assert recognise("s9 Пары не будет", (*ALL, other)) == Recognised([other], "Пары не будет")

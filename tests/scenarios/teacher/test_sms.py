@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
@@ -19,11 +19,12 @@ from core.deliveries.deliveries import Deliveries
 from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
 from core.directory.linking import Linking
+from core.errors import Invalid
 from core.model.content import Content, Feature
-from core.model.delivery import Quota
+from core.model.delivery import Accepted, Quota, Repeat
 from core.model.people import Group, Supergroup, User
 from core.model.states import Reason
-from core.orders import Sending, SendingPolicy
+from core.orders import Caller, Order, Sending, SendingPolicy
 from core.queue import QueueClient
 from core.services import Services
 from core.threads import Inbox, ReplyWorker
@@ -226,12 +227,17 @@ async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Netw
     assert len(network.received(TEACHER)) == 2
 
 
-async def test_a_press_of_a_button_that_no_dialog_has_shown_is_not_answered(network: Network) -> None:
+async def test_the_number_of_a_button_that_is_gone_is_answered(network: Network) -> None:
+    """An SMS shows no note over the chat, so the answer is a message."""
     press = {"id": "press", "channel": network.courier.channel, "user_id": network.teacher, "callback_data": "yes"}
-    await network.events.put("gateway", press)
-    await network.write("/help")
-    await until(lambda: network.received(TEACHER))
-    assert network.received(TEACHER) == [said("written_help_teacher", "en")]
+    await network.events.put("gateway", {**press, "callback_id": "1"})
+    await until(lambda: network.received(TEACHER) == [said("button_stale", "en")])
+
+
+async def test_several_groups_with_which_a_message_begins_get_it(network: Network) -> None:
+    accepted = await network.answer("ИВТ-101, ивт102 Пары не будет")
+    assert accepted == said("written_sent", "en", titles="Group ИВТ-101, Group ИВТ-102", people=1)
+    await until(lambda: network.received(STUDENT) == ["Пары не будет"])
 
 
 async def test_above_the_quota_the_remaining_time_is_answered_and_answers_do_not_count(network: Network) -> None:
@@ -260,6 +266,19 @@ REFUSALS = {
 async def test_each_refusal_has_its_own_answer_and_sends_nothing(network: Network) -> None:
     assert {written: await network.answer(written) for written in REFUSALS} == REFUSALS
     assert network.received(STUDENT) == []
+
+
+async def test_a_refusal_without_a_sentence_of_its_own_is_answered_too(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_others(order: Order, caller: Caller, repeat: Repeat) -> Awaitable[Accepted]:
+        if caller.person:
+            raise Invalid("CONTENT_TOO_LARGE", "The content is too large.")
+        return send(order, caller, repeat)
+
+    send = network.core.sending.send
+    monkeypatch.setattr(network.core.sending, "send", of_others)
+    assert await network.answer("ИВТ-101 text") == said("order_refused", "en", error="The content is too large.")
 
 
 async def test_a_text_of_4096_characters_is_sent(network: Network) -> None:
