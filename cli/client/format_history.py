@@ -20,9 +20,9 @@ def verdict_text(history: History) -> str:
     if verdict == Verdict.ALL_REACHED and reached == recipients:
         return "every recipient was reached"
     if verdict == Verdict.ALL_REACHED:
-        others = "the others have no contact, want no messages, or have got the message before"
+        others = "the others have no contact, are blocked, want no messages, or have got the message before"
         if not history.get("left_out"):
-            others = "the others have no contact or want no messages"
+            others = "the others have no contact, are blocked or want no messages"
         return f"{reached} of {recipients} recipients were reached; {others}"
     return VERDICT_MEANINGS[Verdict(verdict)] if verdict in list(Verdict) else verdict
 
@@ -82,7 +82,8 @@ def question_terms(question: Mapping[str, Any]) -> str:
 
 def format_preview(seen: Mapping[str, Any]) -> str:
     """Return the people that a delivery would reach, and a line for each channel."""
-    counts = {name.replace("_", " "): seen[name] for name in ("no_contact", "opted_out", "duplicates", "cannot_answer")}
+    counted = ("no_contact", "person_blocked", "opted_out", "duplicates", "cannot_answer")
+    counts = {name.replace("_", " "): seen.get(name, 0) for name in counted}
     lines = ["  ".join([f"people {seen['people']}", *(f"{name} {count}" for name, count in counts.items() if count)])]
     rows = [[name, f"people {one['people']}", _sms_of(one)] for name, one in seen["channels"].items()]
     lines += align(rows)

@@ -129,15 +129,16 @@ class Canceller:
     async def leave_out(
         self, tenant: str, person: str, channels: Collection[str] | None, before: int, child: str = ""
     ) -> int:
-        """Skip, as `opted_out`, what was ordered before (Unix ms) and has not been sent to a person over these
-        channels, None for all; return in how many deliveries. `child`: only what it gets as a guardian of this child.
-        Raises StoreError.
+        """Skip what was ordered before (Unix ms) and has not been sent to a person over these channels, as `opted_out`,
+        or over all (None), as `person_blocked`; return in how many deliveries. `child`: only what it gets as a guardian
+        of this child. Raises StoreError.
         """
 
         def is_unwanted(channel: str, _: Entry) -> bool:
             return channels is None or channel in channels
 
-        return await self._end_unsent(tenant, {person}, before, is_unwanted, Status.SKIPPED, Reason.OPTED_OUT, child)
+        reason = Reason.PERSON_BLOCKED if channels is None else Reason.OPTED_OUT
+        return await self._end_unsent(tenant, {person}, before, is_unwanted, Status.SKIPPED, reason, child)
 
     async def leave_out_contacts(self, tenant: str, contacts: Mapping[str, Collection[str]], before: int) -> int:
         """Cancel, as `contact_removed`, what was ordered before (Unix ms) and has not been sent to these contacts, each

@@ -105,6 +105,7 @@ class Recipient(Struct, frozen=True):
     in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by
     the name of the field; `place`: where they were given, such as `recipients.0`; `fields`: the person's own; `hours`:
     in which it wants messages; `children`: those about whom it gets the message, of a delivery to guardians.
+    `blocked`: it gets none at all; `opted_out` has all its channels.
     """
 
     id: Id
@@ -118,6 +119,14 @@ class Recipient(Struct, frozen=True):
     locale: str = ""
     hours: str = ""
     children: Sequence[GuardedChild] = ()
+    blocked: bool = False
+
+
+class Bound(StrEnum):
+    """What a sender was checked for when it ordered: the `groups` named, or all `people`, if it was signed in."""
+
+    GROUPS = "groups"
+    PEOPLE = "people"
 
 
 class Following(StrEnum):
@@ -169,7 +178,8 @@ class NewDelivery(Struct, frozen=True):
     `replies`: where replies go: sender, off (those who reply are told so), or the id of an office; "": they are not
     looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go. `uninformed`: of a
     delivery to guardians, those that get nothing. `unfilled`: the marks that everybody gets as they are written.
-    `empty_office`: the office has no members, so only a program reads it.
+    `empty_office`: the office has no members, so only a program reads it. `bound`: None for a sender that may write to
+    whomever the order names.
     """
 
     tenant: str
@@ -199,6 +209,7 @@ class NewDelivery(Struct, frozen=True):
     uninformed: Sequence[Uninformed] = ()
     unfilled: Sequence[str] = ()
     empty_office: bool = False
+    bound: Bound | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -52,6 +52,11 @@ class Reason(StrEnum):
     FAILED_ELSEWHERE = "failed_elsewhere"
     NO_RECEIPT = "no_receipt"
     OPTED_OUT = "opted_out"
+    PERSON_BLOCKED = (
+        "person_blocked"  # of `skipped`: an administrator blocked the person, or the guardian for the child
+    )
+    SENDER_BLOCKED = "sender_blocked"  # of `failed`: the sender was blocked or deleted after it had ordered the message
+    SENDER_NOT_ALLOWED = "sender_not_allowed"  # of `failed`: it may write to the recipient no more
     CONTACT_REMOVED = "contact_removed"  # of `cancelled`: the address is the person's no more
     ANSWERED = "answered"  # of `read`: an answer of the person shows it; of `skipped`: no further message is needed
     QUESTION_CLOSED = "question_closed"
@@ -77,11 +82,11 @@ VERDICT_MEANINGS = {
     Verdict.SCHEDULED: "its time has not come",
     Verdict.IN_PROGRESS: "no recipient is reached yet, and a courier has not reported",
     Verdict.PARTLY: "some recipients are reached, and a courier has not reported",
-    Verdict.ALL_REACHED: "every recipient was reached, except those without a contact and those that want no messages",
+    Verdict.ALL_REACHED: "every recipient was reached, except who has no contact, is blocked or wants no messages",
     Verdict.SOME_REACHED: "it is over; some recipients were reached, the others were not",
     Verdict.NOTHING_WORKED: "it is over, and no recipient is known to be reached",
     Verdict.CANCELLED: "it was cancelled before any recipient was reached",
-    Verdict.NOBODY_TO_REACH: "the recipients have no contact or want no messages",
+    Verdict.NOBODY_TO_REACH: "the recipients have no contact, are blocked or want no messages",
 }
 
 

@@ -1,4 +1,5 @@
-"""Notes that an account of a channel has stopped, and informs those who can repair it: once for each stop (W-34).
+"""Notes that an account of a channel has stopped, and informs those who can repair it: once for each stop (W-34). Tells
+administrators of deliveries that are not sent because their senders may not write any more.
 
 The note lasts until the account works again, and ten minutes longer: a process that is restarted over and over, and
 stops each time, is one stop. The message goes before the note, so a process that is killed between them informs again.
@@ -7,7 +8,7 @@ Called by `cli.commands.parts.courier`; read by `delivery.api.deliveries.sender`
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from hashlib import blake2b
 from itertools import groupby
@@ -19,7 +20,9 @@ from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.model.contacts.addresses import channel_title
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
+from core.model.history_key import HistoryKey
 from core.model.people import User
+from core.model.states import Reason
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sentence import Text, in_language, language_of, say
@@ -72,24 +75,53 @@ class Halts:
 
     async def _inform(self, channel: str, reason: Text, tenant: str) -> int:
         """Send a message to those who can repair it, over the other channels; return to how many."""
+        digest = blake2b(str(reason).encode(errors="replace"), digest_size=8).hexdigest()
+        turn = int(time.time() // _SAME_STOP.total_seconds())
+
+        def said(locale: str) -> str:
+            language = language_of(locale)
+            why = in_language(reason, language).rstrip(".")
+            return say("account_halted", locale, channel=channel_title(channel, language), name=channel, reason=why)
+
+        repeat = f"halt {channel} {tenant} {digest} {turn}"
+        return await self._tell(self._repairers(tenant), self._home_of(tenant), said, repeat, without=channel)
+
+    async def report_refusal(self, tenant: str, key: HistoryKey, why: Reason) -> None:
+        """Tell the administrators of a tenant, once, that a delivery is not sent: its sender may not write any more.
+        Raises StoreError.
+        """
+        history = await self._deliveries.read(key, tenant, limit=1)
+        sender = str(history.sender.get("name") or history.sender.get("id") or key.sender)
+
+        def said(locale: str) -> str:
+            return say("sender_refused", locale, sender=sender, why=say(f"why_{why}", locale), text=history.text)
+
+        await self._tell(self._people(tenant, role=_ADMIN), tenant, said, f"refused {key} {why}")
+
+    async def _tell(
+        self,
+        readers: AsyncIterator[User],
+        tenant: str,
+        said: Callable[[str], str],
+        repeat: str,
+        without: str = "",
+    ) -> int:
+        """Send a text to people, once for a name, in the first channel of each that works; return to how many. `said`:
+        the text for a locale; `repeat`: the name; `without`: a channel that is not used.
+        """
         views = await self._channels.views()
-        usable = [one for one in views if one.facts and not one.facts.halted and one.name != channel]
+        usable = [one for one in views if one.facts and not one.facts.halted and one.name != without]
         usable.sort(key=lambda one: bool(one.display and one.display.limits.in_sms))
         names = [one.name for one in usable]
-        people = [user async for user in self._repairers(tenant) if _contacts(user, names)]
+        people = [user async for user in readers if _contacts(user, names)]
         people.sort(key=lambda user: user.locale)
-        for locale, readers in groupby(people, key=lambda user: user.locale):
-            await self._send(channel, reason, tenant, locale, list(readers), names)
+        for locale, of_locale in groupby(people, key=lambda user: user.locale):
+            await self._send(tenant, said(locale), list(of_locale), names, f"{repeat} {locale}")
         return len(people)
 
-    async def _send(
-        self, channel: str, reason: Text, tenant: str, locale: str, readers: Sequence[User], names: Sequence[str]
-    ) -> None:
-        language = language_of(locale)
-        why = in_language(reason, language).rstrip(".")
-        text = say("account_halted", locale, channel=channel_title(channel, language), name=channel, reason=why)
+    async def _send(self, tenant: str, text: str, readers: Sequence[User], names: Sequence[str], repeat: str) -> None:
         message = NewDelivery(
-            tenant=self._home if self._operators or not tenant else tenant,
+            tenant=tenant,
             sender=_SENDER,
             text=text,
             recipients=[Recipient(user.id, user.name, _contacts(user, names)) for user in readers],
@@ -98,16 +130,19 @@ class Halts:
             kind=KIND,
             strategy=Strategy.FIRST,
         )
-        digest = blake2b(str(reason).encode(errors="replace"), digest_size=8).hexdigest()
-        turn = int(time.time() // _SAME_STOP.total_seconds())
-        await self._deliveries.enqueue(message, Repeat(f"halt {channel} {tenant} {locale} {digest} {turn}", KIND))
+        await self._deliveries.enqueue(message, Repeat(repeat, KIND))
 
-    async def _repairers(self, tenant: str) -> AsyncIterator[User]:
-        where = self._home if self._operators or not tenant else tenant
+    def _home_of(self, tenant: str) -> str:
+        return self._home if self._operators or not tenant else tenant
+
+    def _repairers(self, tenant: str) -> AsyncIterator[User]:
         group, role = (self._operators, None) if self._operators else (None, _ADMIN)
+        return self._people(self._home_of(tenant), group=group, role=role)
+
+    async def _people(self, tenant: str, *, group: str | None = None, role: str | None = None) -> AsyncIterator[User]:
         cursor: str | None = ""
         while cursor is not None:
-            page = await self._directory.users.page(where, group=group, role=role, cursor=cursor or None)
+            page = await self._directory.users.page(tenant, group=group, role=role, cursor=cursor or None)
             for user in page.items:
                 if not user.blocked:
                     yield user

@@ -246,13 +246,13 @@ def as_recipient(
     """Return a person of the directory as a recipient, without the channels in which it wants no messages: all, if it
     is blocked.
     """
-    contacts = user.contacts
-    if user.blocked:
+    contacts, is_blocked = user.contacts, user.blocked
+    if is_blocked:
         contacts, user = {}, replace(user, opt_out=tuple(contacts))
     elif user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
     about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale, user.hours
-    return Recipient(given, *about)
+    return Recipient(given, *about, blocked=is_blocked)
 
 
 def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
@@ -307,7 +307,8 @@ def _one_of(mentions: Sequence[Recipient]) -> Recipient:
     locale = next((one.locale for one in mentions if one.locale), "")
     children = tuple({str(child.id): child for one in mentions for child in one.children}.values())
     hours, values = next((one.hours for one in mentions if one.hours), ""), _values_of(mentions)
-    return Recipient(mentions[0].id, name, contacts, origin, opted_out, values, place, fields, locale, hours, children)
+    about = origin, opted_out, values, place, fields, locale, hours, children
+    return Recipient(mentions[0].id, name, contacts, *about, blocked=any(one.blocked for one in mentions))
 
 
 def _values_of(mentions: Sequence[Recipient]) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from core.directory.offices import OfficeState, state_of_office
 from core.errors import Conflict, Forbidden, Invalid
 from core.model.clock import from_ms
 from core.model.content import Attachment, Content
-from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
+from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, Bound, NewDelivery, Recipient, Sender, Strategy
 from core.model.hours import is_once_a_day, next_opening
 from core.orders.addressing import Addressing
 from core.orders.check import check, refuse
@@ -74,6 +74,12 @@ def files_in(content: Content) -> Sequence[str]:
 
 def _named(attachment: Attachment, upload: Upload | None) -> Attachment:
     return replace(attachment, name=upload.name) if upload else attachment
+
+
+def _bound(caller: Caller, role: str | None) -> Bound | None:
+    if caller.person:
+        return Bound.PEOPLE
+    return None if role is None or caller.is_admin else Bound.GROUPS
 
 
 class PreparedOrder(NamedTuple):
@@ -151,6 +157,7 @@ class Preparation:
             uninformed=uninformed,
             unfilled=order.unfilled,
             empty_office=empty_office,
+            bound=_bound(caller, role),
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
         is_personal = order.is_personal

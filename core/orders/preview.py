@@ -33,7 +33,7 @@ class ChannelPreview(Struct, frozen=True):
 
 
 class Unreachable(NamedTuple):
-    """A person that no channel reaches. `why`: no_contact, or opted_out if the person has left every channel."""
+    """A person that no channel reaches. `why`: no_contact, person_blocked, or opted_out if it has left each."""
 
     recipient: Recipient
     why: str
@@ -129,4 +129,5 @@ def _unreachable(delivery: NewDelivery) -> Iterator[Unreachable]:
     for recipient in delivery.recipients:
         if not any(recipient.contacts.get(channel) for channel in delivery.channels):
             has_left = any(channel in recipient.opted_out for channel in delivery.channels)
-            yield Unreachable(recipient, Reason.OPTED_OUT if has_left else Status.NO_CONTACT)
+            left = Reason.PERSON_BLOCKED if recipient.blocked else Reason.OPTED_OUT
+            yield Unreachable(recipient, left if has_left else Status.NO_CONTACT)

@@ -45,6 +45,8 @@ from couriers.sending.interface import NEVER, Scope
 from couriers.sending.retry_policy import Final, still_remembered
 from couriers.sending.services import ParcelServices
 
+_CHECKED_MS = 5000
+"""How long the check of an order holds."""
 _CONFIRMED = frozenset({Status.DELIVERED, Status.READ})
 
 
@@ -286,6 +288,7 @@ class EntrySelection:
                 self._ready.append(pending)
         await self._skip_reached()
         await self._skip_answered()
+        await self._refuse_sender()
         self._refuse_empty()
         return Selected(self._ready, postponed, self._ended)
 
@@ -320,6 +323,21 @@ class EntrySelection:
         numbers = {pending.entry.number for pending in self._ready if not pending.unclear_since}
         answered = await self._services.reader.answered(self._parcel.history_key, numbers)
         self._end(lambda pending: pending.entry.number in answered, Final(Status.SKIPPED, Reason.ANSWERED))
+
+    async def _refuse_sender(self) -> None:
+        """End the entries to which the sender may not write any more, and inform the administrators, once for a
+        delivery. What was ordered a moment ago was checked then.
+        """
+        key, numbers = self._parcel.history_key, {pending.entry.number for pending in self._ready}
+        if not numbers or abs(self._task.claimed - key.ns // 1_000_000) < _CHECKED_MS:
+            return
+        refusals = await self._services.sender_rights.refusals(key, self._task.tenant, numbers)
+        for reason in set(refusals.values()):
+            await self._services.report_refusal(self._task, key, reason)
+            self._refuse({number for number, why in refusals.items() if why is reason}, reason)
+
+    def _refuse(self, numbers: Collection[int], reason: Reason) -> None:
+        self._end(lambda pending: pending.entry.number in numbers, Final(Status.FAILED, reason))
 
     def _refuse_empty(self) -> None:
         """End the entries to which the channel can show nothing of the delivery."""

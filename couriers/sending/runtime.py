@@ -31,6 +31,9 @@ from core.deliveries.received import Choices, ReceivedMessages, ReplyAddresses
 from core.directory.directory import Directory
 from core.directory.preferences import PreferenceTokens, Subscriptions
 from core.errors import StoreError
+from core.model.history_key import HistoryKey
+from core.model.states import Reason
+from core.orders.sender_rights import SenderRights
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -70,6 +73,8 @@ _WAITS_MS = 60_000
 # How long a missing account is looked for every second: it signs in when a process starts, or a folder appears.
 _SIGNS_IN_MS, _SOON_MS = 10_000, 1000
 
+OnRefusal = Callable[[str, HistoryKey, Reason], Awaitable[None]]
+"""Reports to the administrators of a tenant that a delivery is not sent: its sender may not write any more."""
 OnHalt = Callable[[str, Text], Awaitable[None]]
 """Reports that the account of a tenant needs an operator, and why."""
 
@@ -83,15 +88,23 @@ class _Account:
 
 
 class Runtime:
-    """One courier process. `on_halt`: see `OnHalt`; the account of every tenant stops the process instead."""
+    """One courier process. `on_halt`: see `OnHalt`; the account of every tenant stops the process instead.
+    `on_refusal`: see `OnRefusal`.
+    """
 
     def __init__(
-        self, store: Store, channel: str, options: CourierOptions | None = None, on_halt: OnHalt | None = None
+        self,
+        store: Store,
+        channel: str,
+        options: CourierOptions | None = None,
+        on_halt: OnHalt | None = None,
+        on_refusal: OnRefusal | None = None,
     ) -> None:
         self._store = store
         self.channel = channel
         self._options = options or CourierOptions()
         self._on_halt = on_halt
+        self._on_refusal = on_refusal
         self._queue = Queue(store)
         self._files = UploadedFiles(Uploads(store))
         self._accounts: dict[str, _Account] = {}
@@ -212,6 +225,8 @@ class Runtime:
             is_stopping=lambda: self._is_stopping,
             release_capacity=self._release_capacity,
             halt=halt,
+            sender_rights=SenderRights(self._store, options.staff_writes_to_all),
+            report_refusal=self._report_refusal,
             read_marks=ReadMarks(self._store, reports, courier),
             choices=Choices(self._store),
             files=self._files,
@@ -226,6 +241,10 @@ class Runtime:
                 self._store, courier, account, options.lease, lambda: self._is_stopping, options.concurrency
             ),
         )
+
+    async def _report_refusal(self, task: Task, key: HistoryKey, why: Reason) -> None:
+        if self._on_refusal:
+            await self._on_refusal(task.tenant, key, why)
 
     def _release_capacity(self, task: Task, entries: int) -> None:
         assert self._worker

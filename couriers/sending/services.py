@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -14,7 +14,9 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import Choices, ReceivedMessages, ReplyAddresses
 from core.directory.preferences import PreferenceTokens, Subscriptions
 from core.model.clock import Backoff
-from core.model.history_key import DEFAULT_TENANT
+from core.model.history_key import DEFAULT_TENANT, HistoryKey
+from core.model.states import Reason
+from core.orders.sender_rights import SenderRights
 from core.queue import Queue, Task
 from core.sentence import Text
 from core.uploads import MiB
@@ -35,8 +37,9 @@ class CourierOptions:
 
     `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the page on which
     recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they choose what they
-    receive. `tenant`: to which people write who reply to an account that sends for all tenants. `secrets`: of the
-    account; they are hidden in what the provider says. `files_limit`: bytes of all files of a tenant.
+    receive. `tenant`: to which people write who reply to an account that sends for all tenants. `staff_writes_to_all`:
+    as in `core.orders.sending_policy`. `secrets`: of the account; they are hidden in what the provider says.
+    `files_limit`: bytes of all files of a tenant.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -48,6 +51,7 @@ class CourierOptions:
     mailbox: str = ""
     concurrency: int = 32
     tenant: str = DEFAULT_TENANT
+    staff_writes_to_all: Collection[str] = frozenset()
     secrets: tuple[str, ...] = field(default=(), repr=False)
     files_limit: int = 256 * MiB
 
@@ -60,8 +64,9 @@ fewer, a fast provider waits for the store."""
 @dataclass(frozen=True, slots=True)
 class ParcelServices:
     """One per account. `release_capacity(task, entries)`: the worker may claim more.
-    `halt(why)`: stop the process until an operator acts. `announcing`: one permit for each message that is being
-    announced.
+    `halt(why)`: stop the process until an operator acts. `report_refusal(task, key, why)`: inform the administrators
+    that a delivery is not sent, because its sender may not write any more. `announcing`: one permit for each message
+    that is being announced.
     """
 
     courier: Courier
@@ -74,6 +79,8 @@ class ParcelServices:
     is_stopping: Callable[[], bool]
     release_capacity: Callable[[Task, int], None]
     halt: Callable[[Text], Awaitable[None]]
+    sender_rights: SenderRights
+    report_refusal: Callable[[Task, HistoryKey, Reason], Awaitable[None]]
     read_marks: ReadMarks
     choices: Choices
     files: UploadedFiles

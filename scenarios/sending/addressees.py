@@ -289,4 +289,12 @@ async def _recipient(context: Context, channel: str, person: str, *, in_chats: b
     contacts = {channel: [person]} if in_chats else {**user.contacts, channel: user.contacts.get(channel) or [person]}
     left = tuple(contacts) if user.blocked else user.opt_out
     wanted = {name: addresses for name, addresses in contacts.items() if name not in left}
-    return Recipient(user.id, user.name, wanted, opted_out=left, fields=user.fields, locale=user.locale)
+    return Recipient(
+        user.id,
+        user.name,
+        wanted,
+        opted_out=left,
+        fields=user.fields,
+        locale=user.locale,
+        blocked=user.blocked,
+    )

@@ -79,6 +79,12 @@ _LABELS = {
     "close": "button_close_question",
 }
 _WITHOUT_ANSWER = (AnswerState.OPEN, AnswerState.SILENT, AnswerState.UNREACHABLE)
+_WHY_REASONS = (
+    (Reason.BLOCKED, "why_blocked"),
+    (Reason.PERSON_BLOCKED, "why_person_blocked"),
+    (Reason.SENDER_BLOCKED, "why_sender_blocked"),
+    (Reason.SENDER_NOT_ALLOWED, "why_sender_not_allowed"),
+)
 # The first status that a person has in any channel explains why it was not reached.
 _WHY = (
     (Status.FAILED, "why_failed"),
@@ -254,8 +260,9 @@ def _name(one: RecipientRecord, known: str | None = None) -> str:
 def _why(one: RecipientRecord) -> str:
     """Return the code of the sentence that explains why a person was not reached."""
     outcomes = list(one.outcomes.values())
-    if any(outcome.reason == Reason.BLOCKED for outcome in outcomes):
-        return "why_blocked"
+    reasons = {outcome.reason for outcome in outcomes}
+    if said := next((code for reason, code in _WHY_REASONS if reason in reasons), ""):
+        return said
     statuses = {outcome.status for outcome in outcomes}
     return next((code for status, code in _WHY if status in statuses), "why_no_contact")
 

@@ -102,7 +102,11 @@ def test_content_is_shown_in_one_line() -> None:
     ("verdict", "reached", "words"),
     [
         ("all_reached", 4, "every recipient was reached"),
-        ("all_reached", 3, "3 of 4 recipients were reached; the others have no contact or want no messages"),
+        (
+            "all_reached",
+            3,
+            "3 of 4 recipients were reached; the others have no contact, are blocked or want no messages",
+        ),
         ("some_reached", 3, "it is over; some recipients were reached, the others were not"),
         ("of_a_newer_server", 3, "of_a_newer_server"),
     ],
@@ -154,7 +158,7 @@ def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:
 
 
 def test_a_preview_names_a_quota_that_is_used_up() -> None:
-    counts = dict.fromkeys(("no_contact", "opted_out", "duplicates", "cannot_answer"), 0)
+    counts = dict.fromkeys(("no_contact", "person_blocked", "opted_out", "duplicates", "cannot_answer"), 0)
     seen = {"people": 2, **counts, "channels": {"vk": {"people": 2}}, "shown": {}, "moved_from": None}
     shown = "people 2\n  vk  people 2\n"
     assert format_preview({**seen, "quota": {"limit": 4, "allowed": True}}) == f"{shown}nothing was sent"
@@ -163,7 +167,7 @@ def test_a_preview_names_a_quota_that_is_used_up() -> None:
 
 
 def test_a_preview_names_who_gets_a_fallback_text() -> None:
-    counts = dict.fromkeys(("no_contact", "opted_out", "duplicates", "cannot_answer"), 0)
+    counts = dict.fromkeys(("no_contact", "person_blocked", "opted_out", "duplicates", "cannot_answer"), 0)
     seen: dict[str, Any] = {"people": 9, **counts, "channels": {}, "shown": {}, "moved_from": None, "quota": None}
     first = [{"id": 1, "name": "Anna"}, {"id": 2, "name": None}]
     for people, line in ((2, "fallback text for 2 of 9: Anna, 2"), (3, "fallback text for 3 of 9: Anna, 2, 1 more")):
@@ -171,7 +175,7 @@ def test_a_preview_names_who_gets_a_fallback_text() -> None:
 
 
 def test_a_preview_says_how_each_channel_answers_a_question() -> None:
-    counts = {**dict.fromkeys(("no_contact", "opted_out", "duplicates"), 0), "cannot_answer": 1}
+    counts = {**dict.fromkeys(("no_contact", "person_blocked", "opted_out", "duplicates"), 0), "cannot_answer": 1}
     channels = {"telegram-bot": {"people": 9, "addresses": 9, "reminders": 27}, "sms": {"people": 1}}
     channels |= {"email": {"people": 2, "only_unanswered": True}, "vk": {"people": 0}}
     shown = {"telegram-bot": {"answer_by": "press", "not_shown": []}, "sms": {"not_shown": ["answer"]}}

@@ -94,7 +94,7 @@ async def test_who_is_blocked_gets_nothing_cannot_send_and_is_signed_out(school:
     body = {"sender": {"id": 42}, "text": "x", "recipients": [{"id": 1}], "channels": ["sms"]}
     sent = await school.call("POST", "/v1/deliveries", body)
     history = await finished(school, f"/v1/deliveries/{sent.json['id']}")
-    assert history["recipients"][0]["outcomes"]["sms"]["reason"] == "opted_out"
+    assert history["recipients"][0]["outcomes"]["sms"]["reason"] == "person_blocked"
     program = await a_key(school, "send")
     refused = await program.call("POST", "/v1/deliveries", delivery_body(sender={"id": 1}))
     assert (refused.status, refused.code) == (403, "SENDER_BLOCKED")

@@ -23,7 +23,7 @@ from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from couriers.sending.interface import FOREVER, NEVER, Courier, Message, Outcome, Sent
-from couriers.sending.runtime import Runtime
+from couriers.sending.runtime import OnRefusal, Runtime
 from couriers.sending.services import CourierOptions
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
 from tests.support.limits import REPLY
@@ -198,9 +198,15 @@ class Stack:
     async def _is_over(self, key: HistoryKey) -> bool:
         return (await self.history(key, limit=1)).finished_at is not None
 
-    async def courier(self, courier: Courier, options: CourierOptions = QUICK, store: Store | None = None) -> Runtime:
+    async def courier(
+        self,
+        courier: Courier,
+        options: CourierOptions = QUICK,
+        store: Store | None = None,
+        on_refusal: OnRefusal | None = None,
+    ) -> Runtime:
         """Start a courier runtime in this process; return after its first claim."""
-        runtime = Runtime(store or self.store, courier.channel, options)
+        runtime = Runtime(store or self.store, courier.channel, options, on_refusal=on_refusal)
         await runtime.add(courier)
         self._couriers[runtime] = asyncio.create_task(runtime.run())
         await until(lambda: runtime.claims > 0)

@@ -142,7 +142,7 @@ class Couriers:
         self._halts = Halts(
             store, Channels(store), configuration.settings.bot_tenant, configuration.settings.operators or ""
         )
-        self.runtime = Runtime(store, channel, options, self._note_halt)
+        self.runtime = Runtime(store, channel, options, self._note_halt, self._halts.report_refusal)
         self._opening: dict[str, asyncio.Task[None]] = {}
 
     async def _start(self, bot: BotFolder) -> None:
@@ -166,7 +166,12 @@ class Couriers:
         self._leave_replies_of_shared_bot(courier)
         options = self._linking(courier_options(self._channel, settings, self._lease))
         common = self._configuration.settings
-        options = replace(options, tenant=common.bot_tenant, files_limit=common.files_total_mb * MiB)
+        options = replace(
+            options,
+            tenant=common.bot_tenant,
+            staff_writes_to_all=common.staff_writes_to_all,
+            files_limit=common.files_total_mb * MiB,
+        )
         await self.runtime.add(courier, tenant, options)
         await self._halts.works(self._channel, tenant)
 

@@ -4,6 +4,8 @@
                            children: [[id, [number of its row, if it is asked about], name], …], of a guardian
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
+    bound                  `core.model.delivery.Bound`; missing if the sender may write to whomever it names
+    blocked                [number of a recipient that was blocked when the delivery was ordered, …]; missing likewise
     content                JSON of `core.model.content.Content`; missing if there is none
     personal               [field, …]: those whose values the recipients have, in this order; missing unless the text
                            is personal
@@ -112,6 +114,8 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
     fields += ("plan", ";".join(plan))
     if opted_out := _opted_out(delivery):
         fields += ("opted_out", compact_json(opted_out))
+    if blocked := [number for number, one in enumerate(delivery.recipients) if one.blocked]:
+        fields += ("blocked", compact_json(blocked))
     if hours := _hours(delivery):
         fields += ("hours", compact_json(hours))
     if max(reached.values(), default=0) < len(recipients):
@@ -268,6 +272,8 @@ def _documents(delivery: NewDelivery) -> Iterator[FieldOrValue]:
             yield from (name, compact_json(value))
     if delivery.replies or delivery.thread:
         yield from ("replies", delivery.replies or f"{THREAD}{delivery.thread}")
+    if delivery.bound:
+        yield from ("bound", delivery.bound)
     if delivery.follows:
         yield from ("follows", dump_link(delivery.follows.of, delivery.follows.key.suffix))
 

@@ -3,7 +3,7 @@ have the rules.
 
 An outcome that was never written is `queued` while the delivery is scheduled or released. Afterwards it shares the end
 of the delivery (`cancelled`, `expired`). It is `no_contact` where the recipient has no contact in that channel, and
-`skipped` (`opted_out`) where it wants no messages.
+`skipped` where it wants no messages (`opted_out`) or was blocked (`person_blocked`).
 
 A cancelled delivery is over when the last worker has returned its parcel. Until then the entries that are *under way*
 keep their status, because a worker may send to them at this moment.
@@ -52,7 +52,7 @@ from core.model.text.personal import LANGUAGE, load_texts
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed", "strategy", "wait", "opted_out", "hours", "content", "personal", "rescheduled"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out", "blocked", "hours", "content", "personal", "rescheduled"),
     *("answer", "answers_until", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
     *("answers_members", "answers_children", "answers_children_reached"),
     *("follows", "followed", "left_out", "texts", "refused_replies", "uninformed"),

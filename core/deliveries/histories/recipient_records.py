@@ -46,6 +46,7 @@ from core.model.states import REACHED, Reason, Status, best
 from core.model.text.personal import PersonalTemplate, load_texts, values_in
 
 _OPTED_OUT = OutcomeRecord(Status.SKIPPED, Reason.OPTED_OUT)
+_BLOCKED = OutcomeRecord(Status.SKIPPED, Reason.PERSON_BLOCKED)
 
 
 def recipient_records(
@@ -104,8 +105,9 @@ def _recipient_record(
     outcomes: HistoryFields,
     under_way: Collection[str],
 ) -> RecipientRecord:
+    skipped = _BLOCKED if recipient.number in json.loads(fields["blocked"] or "[]") else _OPTED_OUT
     records = {
-        channel: _OPTED_OUT
+        channel: skipped
         if channel in opted_out
         else _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes, under_way)
         for channel, contacts in zip(channels, recipient.contacts, strict=True)

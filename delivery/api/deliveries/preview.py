@@ -1,6 +1,7 @@
 """The preview of a delivery: what a send of the same body would do, and what each person will see."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
@@ -74,8 +75,8 @@ class PreviewQuota(Struct):
 
 
 class PreviewPerson(Struct):
-    """A person. `why`: `no_contact` or `opted_out`, of one who cannot be reached; `channels`: those that reach it.
-    `number`: of one whose messages are shown, from 0.
+    """A person. `why`: `no_contact`, `person_blocked` or `opted_out`, of one who cannot be reached; `channels`: those
+    that reach it. `number`: of one whose messages are shown, from 0.
     """
 
     id: Id
@@ -164,9 +165,10 @@ class PreviewFollowUp(Struct):
 
 
 class PreviewResponse(Struct):
-    """The effect that a send of the same body would have now. `no_contact`, `opted_out`: people that no channel
-    reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it
-    once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
+    """The effect that a send of the same body would have now. `no_contact`, `person_blocked`, `opted_out`: people
+    that no channel reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than
+    once, and get it once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`;
+    null: at once.
     `cannot_answer`: people who are reached, but in no channel in which they can answer the question. `quota`: null
     without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
     `text`, `content`: of this person, as they are written; `fallback`: absent if everybody has every value.
@@ -179,6 +181,7 @@ class PreviewResponse(Struct):
     people: int
     channels: dict[str, PreviewChannel]
     no_contact: int
+    person_blocked: int
     opted_out: int
     later: int
     unreachable: list[PreviewPerson]
@@ -211,15 +214,16 @@ class PreviewResponse(Struct):
         """`number`: of the person whose messages are shown. `parts`: of all personal texts by channel."""
         personal = found.delivery.personal
         text, content = found.message_of(number or 0)
-        opted_out = sum(one.why == "opted_out" for one in found.unreachable)
+        why = Counter(str(one.why) for one in found.unreachable)
         return cls(
             people=found.people,
             channels={
                 name: _channel(found, name, one, shown.get(name), displays[name], parts.get(name))
                 for name, one in found.channels.items()
             },
-            no_contact=len(found.unreachable) - opted_out,
-            opted_out=opted_out,
+            no_contact=why["no_contact"],
+            person_blocked=why["person_blocked"],
+            opted_out=why["opted_out"],
             later=found.later,
             unreachable=_named(found.unreachable),
             duplicates=found.repeated,

@@ -226,7 +226,7 @@ async def test_who_is_blocked_for_a_child_meanwhile_neither_answers_nor_gets_any
 
     async def is_left_out() -> bool:
         olga, pavel = (await asked.stack.history(later.key)).recipients
-        return (olga.outcomes[BOT].status, pavel.outcomes[BOT].reason) == (Status.QUEUED, Reason.OPTED_OUT)
+        return (olga.outcomes[BOT].status, pavel.outcomes[BOT].reason) == (Status.QUEUED, Reason.PERSON_BLOCKED)
 
     await until(is_left_out)
 

@@ -75,7 +75,7 @@ async def test_a_guardian_that_left_the_channel_or_is_blocked_gets_nothing_and_s
     await school.directory.users.update(TENANT, OLGA, UserChange(blocked=True))
     _, history, courier = await sent(school, Audience.GUARDIANS)
     assert [one.address for one in courier.attempted] == ["pavel"]
-    assert {one.id: one.outcomes["echo"].reason for one in history.recipients}[OLGA] == "opted_out"
+    assert {one.id: one.outcomes["echo"].reason for one in history.recipients}[OLGA] == "person_blocked"
 
 
 async def test_what_cannot_be_for_guardians_is_refused(school: Office) -> None:

@@ -20,6 +20,7 @@ from tests.support.stack import TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
 
 REMOVED = (Status.CANCELLED, Reason.CONTACT_REMOVED)
+BLOCKED = (Status.SKIPPED, Reason.PERSON_BLOCKED)
 LEFT_OUT = (Status.SKIPPED, Reason.OPTED_OUT)
 SENT = (Status.SENT, None)
 
@@ -46,7 +47,7 @@ async def outcomes(stack: Stack, key: Any) -> list[tuple[Status, str | None]]:
     ("change", "expected", "verdict"),
     [
         ({"opt_out": ("sms",)}, [SENT, LEFT_OUT], Verdict.ALL_REACHED),
-        ({"blocked": True}, [LEFT_OUT, LEFT_OUT], Verdict.NOTHING_WORKED),
+        ({"blocked": True}, [BLOCKED, BLOCKED], Verdict.NOTHING_WORKED),
         ({"contacts": {"echo": ["p3"]}}, [REMOVED, SENT], Verdict.ALL_REACHED),
         ({"contacts": {"echo": ["p3", "p1"]}}, [SENT, SENT], Verdict.ALL_REACHED),
     ],

@@ -367,14 +367,15 @@ class Writing {
     this.isChecking = true;
     const { said } = this;
     const isRefused = said.quota && !said.quota.allowed;
-    const reached = said.people - said.no_contact - said.opted_out;
+    const missed = said.no_contact + said.person_blocked + said.opted_out;
+    const reached = said.people - missed;
     paint(this.root,
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
         notice(verdictOf(reached, said.people), t("write.will_reach", { reached, people: said.people })),
         this.draft.every && h("p", {}, t("write.every_said", { when: this.draft.every, zone: this.me.timezone })),
         facts(said),
-        said.unreachable.length > 0 && named("write.unreachable", said.no_contact + said.opted_out, said, said.unreachable),
+        said.unreachable.length > 0 && named("write.unreachable", missed, said, said.unreachable),
         said.fallback && named("write.fallback", said.fallback.people, said, said.fallback.first),
         h("h2", {}, t("write.shown")),
         shownTo(said, (query) => this.preview(query)),

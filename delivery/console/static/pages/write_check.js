@@ -47,6 +47,7 @@ export function facts(said) {
     said.no_contact && t("write.no_contact", { count: said.no_contact }),
     said.cannot_answer && t("write.cannot_answer", { count: said.cannot_answer }),
     said.later && t("write.later", { count: said.later }),
+    said.person_blocked && t("write.person_blocked", { count: said.person_blocked }),
     said.opted_out && t("write.opted_out", { count: said.opted_out }),
     said.moved_from && t("write.moved", { at: comingMoment(said.deliver_at) }),
     !said.moved_from && said.deliver_at && t("write.at", { at: comingMoment(said.deliver_at) }),
