@@ -2,28 +2,43 @@
 
 A step that ordered a delivery ends when the delivery does; other released steps go on meanwhile. Deliveries are awaited
 in place for a second, because most of them take a few milliseconds. Then, or when only slow actions are left, the run
-is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on. `handlers.suspension`
+is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on. `suspension`
 says how long the person's next event waits for it.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from core.deliveries.deliveries import Deliveries
 from core.model.states import REACHED
+from core.queue import Attempt, Result, Suspend
+from core.queue.task_ids import put_ms
 from scenarios.actions import ask
 from scenarios.context import Asking, Waiting
 from scenarios.engine import Ending, Path, State, Step, failed
 from scenarios.execution.parking import DeliveryEnds, Parking
-from scenarios.execution.runs import Runs, StoredRun, Waits, WaitsFor
+from scenarios.execution.runs import RunGone, Runs, StoredRun, Waits, WaitsFor
 from scenarios.execution.step_executor import SlowSteps, StepExecutor
 from scenarios.sending.results import arrived, ended, ending_of_one, of_parts
 from scenarios.words import sentence
 
+log = logging.getLogger(__name__)
+
 PATIENCE = 1.0
 """Seconds that a delivery is awaited in place."""
+
+FOR_ANSWERS = timedelta(minutes=10)
+"""A later answer could not arrive before them either: the messages of a chat keep their order."""
+
+FOR_OTHERS = timedelta(minutes=1)
+"""The lease of broadcasts and slow actions, which concern more than the person and may take hours."""
+
+_AGAIN = timedelta(hours=1)
+"""A run without a turn is looked at again after this time. It is woken before, as soon as what it waits for ends."""
 
 
 class Driver:
@@ -47,17 +62,23 @@ class Driver:
         self.patience = patience
         self._deliveries = deliveries
 
-    async def drive(self, stored: StoredRun) -> StoredRun:
-        """Return the run when it is over or parked, then with what it waits for.
-
-        Raises StoreError, RunGone: then it is driven again.
+    async def drive(self, stored: StoredRun, attempt: Attempt) -> Result:
+        """Drive the run until it is over or parked; return what becomes of the task of its event. Raises StoreError:
+        then it is driven again.
         """
         drive = _Drive(self, stored)
         try:
             await drive.run()
+        except RunGone as gone:
+            log.warning("%s", gone)
+            return None
         finally:
             drive.stop_watching()
-        return drive.stored
+        if drive.stored.is_over:
+            return None
+        now = self.runs.now()
+        age = timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
+        return suspension(stored.id, drive.stored.waits.values(), age, now)
 
     async def ending_of(self, stored: StoredRun, step: Step, waiting: Waiting) -> Ending | Waiting | None:
         """Return the end of a step whose deliveries have ended; the next one to wait for; None if the delivery has not
@@ -221,3 +242,14 @@ class _Drive:
 
 def _path(step: Step) -> Path:
     return step.path
+
+
+def suspension(run: str, waits: Iterable[WaitsFor], age: timedelta, now: int) -> Suspend:
+    """Return what the task of an event does while its run waits. `age`: since the event arrived. `now`: ms."""
+    waits = list(waits)
+    if due := [one.due for one in waits if isinstance(one, Asking)]:  # the answer is the next in the lane
+        return Suspend(timedelta(milliseconds=max(min(due) - now, 0)), leaves_lane=True, checkpoint=run)
+    longest = FOR_ANSWERS if all(isinstance(one, Waiting) and one.one for one in waits) else FOR_OTHERS
+    if age < longest:
+        return Suspend(longest - age, checkpoint=run)
+    return Suspend(_AGAIN, leaves_lane=True, checkpoint=run)

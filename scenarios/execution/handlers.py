@@ -10,40 +10,27 @@ for no longer than that, however many they are.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
 
 from core.directory.users import Users
 from core.model.people import User
-from core.queue import Attempt, Result, Suspend
-from core.queue.task_ids import put_ms
+from core.queue import Attempt, Result
 from core.sentence import language_of
 from core.updates import events
 from core.updates.bot_calls import BotCalls
 from core.updates.events import Event
 from couriers.inbound import longest_answer
-from scenarios.context import Asking, Waiting
 from scenarios.engine.run import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, Selection, has_teacher_beside, scheduled, select_beside
 from scenarios.execution.active_bot import ActiveBot
 from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver
-from scenarios.execution.runs import RunGone, Runs, StoredRun, WaitsFor, run_id
+from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.versions import Version, Versions
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
-
-
-FOR_ANSWERS = timedelta(minutes=10)
-"""A later answer could not arrive before them either: the messages of a chat keep their order."""
-
-FOR_OTHERS = timedelta(minutes=1)
-"""The lease of broadcasts and slow actions, which concern more than the person and may take hours."""
-
-_AGAIN = timedelta(hours=1)
-"""A run without a turn is looked at again after this time. It is woken before, as soon as what it waits for ends."""
 
 
 class Handlers:
@@ -64,8 +51,8 @@ class Handlers:
         bot_calls: Mapping[str, BotCalls],
         tenant: str,
         shards: int,
-        directory_users: Users | None = None,
-        put: events.Events | None = None,
+        directory_users: Users,
+        put: events.Events,
         beside: ActiveBot | None = None,
     ) -> None:
         self._bot = bot
@@ -102,16 +89,16 @@ class Handlers:
         if stored is None:
             own = await self._versions.current(self._bot.version, self._bot.bot)
             if answered := await self._answers.take(event, self._run_of(event), task):
-                return await self._drive(answered, attempt) if answered.task == task else None
+                return await self._driver.drive(answered, attempt) if answered.task == task else None
             version, names, is_specific = await self._select(event, own)
             if own.asks and not is_specific and await self._answers_elsewhere(event):
                 return None
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
         elif stored.task != task:
             return None  # the task of an answer drives the run
-        if stored is None and self._put and events.is_free_text(event):
+        if stored is None and events.is_free_text(event):
             await self._put.put_reply(event)
-        return await self._drive(stored, attempt) if stored is not None else None
+        return await self._driver.drive(stored, attempt) if stored is not None else None
 
     async def _known(self, event: Event, task: str) -> StoredRun | None:
         """Return the run that an earlier attempt has begun, or whose question it has answered."""
@@ -124,31 +111,14 @@ class Handlers:
         except RunGone:
             return None
 
-    async def _drive(self, stored: StoredRun, attempt: Attempt) -> Result:
-        try:
-            stored = await self._driver.drive(stored)
-        except RunGone as gone:
-            log.warning("%s", gone)
-            return None
-        return (
-            None
-            if stored.is_over
-            else suspension(stored.id, stored.waits.values(), self._age(attempt), self._runs.now())
-        )
-
-    def _age(self, attempt: Attempt) -> timedelta:
-        """Return how long ago the event arrived."""
-        now = self._runs.now()
-        return timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
-
     async def _answers_elsewhere(self, event: Event) -> bool:
         """Put a text that nothing but `*` takes as an event of another chat of its person, if it answers a question
         that waits there; return whether it does. A repeat puts it once. It reads what any server may have, so it is
         not called for a bot that asks nothing.
         """
-        user = await self._in_directory(event) if self._put and events.is_free_text(event) else None
+        user = await self._in_directory(event) if events.is_free_text(event) else None
         moved = await self._answers.elsewhere(event, user.contacts) if user and not user.blocked else None
-        if moved and self._put:
+        if moved:
             await self._put.put(f"{event['channel']}.{event['source']}", moved)
         return moved is not None
 
@@ -181,37 +151,22 @@ class Handlers:
             user = await self._in_directory(event)
             if user and user.blocked:
                 return None
-            known = {**_directory_fields(user), **await self._own_fields(user)}
+            known = await self._directory_fields(user) if user else {}
         seen = {**known, **event, **await self._variables.seen(version.bot, event, self._runs.now())}
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     async def _in_directory(self, event: Event) -> User | None:
-        users, address = self._directory_users, str(event["user_id"])
-        return await users.by_contact(self._tenant, event["channel"], address) if users else None
+        return await self._directory_users.by_contact(self._tenant, event["channel"], str(event["user_id"]))
 
-    async def _own_fields(self, user: User | None) -> Event:
-        if self._directory_users is None or user is None:
-            return {}
-        return {"directory_fields": await self._directory_users.data_of_fields(self._tenant, user)}
+    async def _directory_fields(self, user: User) -> Event:
+        """Return what the directory knows of the event's person."""
+        return {
+            "directory_id": user.id,
+            "directory_role": user.role or "",
+            "directory_name": user.name or "",
+            "directory_fields": await self._directory_users.data_of_fields(self._tenant, user),
+            "language": language_of(user.locale),
+        }
 
     def _run_of(self, event: Event) -> str:
         return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)
-
-
-def _directory_fields(user: User | None) -> Event:
-    """Return what the directory knows of the event's person; nothing if it does not know it."""
-    if user is None:
-        return {}
-    known = {"directory_id": user.id, "directory_role": user.role or "", "directory_name": user.name or ""}
-    return {**known, "language": language_of(user.locale)}
-
-
-def suspension(run: str, waits: Iterable[WaitsFor], age: timedelta, now: int) -> Suspend:
-    """Return what the task of an event does while its run waits. `age`: since the event arrived. `now`: ms."""
-    waits = list(waits)
-    if due := [one.due for one in waits if isinstance(one, Asking)]:  # the answer is the next in the lane
-        return Suspend(timedelta(milliseconds=max(min(due) - now, 0)), leaves_lane=True, checkpoint=run)
-    longest = FOR_ANSWERS if all(isinstance(one, Waiting) and one.one for one in waits) else FOR_OTHERS
-    if age < longest:
-        return Suspend(longest - age, checkpoint=run)
-    return Suspend(_AGAIN, leaves_lane=True, checkpoint=run)

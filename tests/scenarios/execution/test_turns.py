@@ -13,7 +13,7 @@ from core.queue import Suspend
 from core.redis.store import Store
 from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending, completed
-from scenarios.execution.handlers import suspension
+from scenarios.execution.driver import suspension
 from scenarios.execution.runs import WaitsFor, decode_wait, encode_wait
 from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states

@@ -16,6 +16,7 @@ import msgspec
 
 from core.queue import Attempt, Suspend, Task
 from core.redis.store import Argument, Store
+from core.updates.events import Events
 from scenarios.actions import send
 from scenarios.actions.send import SendAttributes
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
@@ -148,7 +149,8 @@ class World:
         driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
         people, variables = People(self.store, TENANT), Variables(self.store, TENANT)
         answers = QuestionAnswers(self.store, TENANT, runs, executor, parking)
-        return Handlers(bot, people, variables, versions, runs, driver, answers, {}, TENANT, 1)  # type: ignore[arg-type]
+        users, put = self.services.core.directory.users, Events(self.services.core.client, TENANT)
+        return Handlers(bot, people, variables, versions, runs, driver, answers, {}, TENANT, 1, users, put)  # type: ignore[arg-type]
 
 
 def bot_of(plan: Plan, scenario: Scenario) -> Bot:
