@@ -15,14 +15,14 @@ from msgspec import Struct
 
 from core.answers.values import answer_text
 from core.deliveries.deliveries import Deliveries
-from core.deliveries.histories.recipient_search import RecipientFilter
+from core.deliveries.histories.recipient_search import RecipientFilter, telling_outcome
 from core.directory.users import Users
 from core.model.contacts.addresses import channel_title
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.people import id_text
 from core.model.question import AnswerState, Question, RecipientAnswer
-from core.model.states import DeliveryState, Reason, Status, Verdict
+from core.model.states import OPEN, DeliveryState, Reason, Status, Verdict
 from core.model.text.text_parts import beginning_of
 from core.sentence import Text
 from core.updates.answer_words import totals_lines
@@ -79,22 +79,19 @@ _LABELS = {
     "close": "button_close_question",
 }
 _WITHOUT_ANSWER = (AnswerState.OPEN, AnswerState.SILENT, AnswerState.UNREACHABLE)
-_WHY_REASONS = (
-    (Reason.BLOCKED, "why_blocked"),
-    (Reason.PERSON_BLOCKED, "why_person_blocked"),
-    (Reason.SENDER_BLOCKED, "why_sender_blocked"),
-    (Reason.SENDER_NOT_ALLOWED, "why_sender_not_allowed"),
-)
-# The first status that a person has in any channel explains why it was not reached.
-_WHY = (
-    (Status.FAILED, "why_failed"),
-    (Status.UNKNOWN, "why_unknown"),
-    (Status.SENDING, "why_waiting"),
-    (Status.QUEUED, "why_waiting"),
-    (Status.EXPIRED, "why_expired"),
-    (Status.CANCELLED, "why_cancelled"),
-    (Status.SKIPPED, "why_opted_out"),
-)
+_WHY_REASONS: Mapping[str, str] = {
+    Reason.BLOCKED: "why_blocked",
+    Reason.PERSON_BLOCKED: "why_person_blocked",
+    Reason.SENDER_BLOCKED: "why_sender_blocked",
+    Reason.SENDER_NOT_ALLOWED: "why_sender_not_allowed",
+}
+_WHY = {
+    Status.FAILED: "why_failed",
+    Status.UNKNOWN: "why_unknown",
+    Status.EXPIRED: "why_expired",
+    Status.CANCELLED: "why_cancelled",
+    Status.SKIPPED: "why_opted_out",
+}
 
 
 class StatusPress(Struct, frozen=True):
@@ -259,12 +256,12 @@ def _name(one: RecipientRecord, known: str | None = None) -> str:
 
 def _why(one: RecipientRecord) -> str:
     """Return the code of the sentence that explains why a person was not reached."""
-    outcomes = list(one.outcomes.values())
-    reasons = {outcome.reason for outcome in outcomes}
-    if said := next((code for reason, code in _WHY_REASONS if reason in reasons), ""):
-        return said
-    statuses = {outcome.status for outcome in outcomes}
-    return next((code for status, code in _WHY if status in statuses), "why_no_contact")
+    if any(outcome.status in OPEN for outcome in one.outcomes.values()):
+        return "why_waiting"
+    outcome = telling_outcome(one)
+    if outcome is None:
+        return "why_no_contact"
+    return _WHY_REASONS.get(outcome.reason or "") or _WHY.get(outcome.status, "why_no_contact")
 
 
 def _said(code: str, language: str, **values: Text | int) -> str:

@@ -111,14 +111,18 @@ def why_not_reached(record: RecipientRecord) -> str | None:
     """
     if record.received_in or record.is_member:
         return None
-    outcomes = record.outcomes.values()
-    if still_open := [one for one in outcomes if one.status in OPEN]:
+    if still_open := [one for one in record.outcomes.values() if one.status in OPEN]:
         return "later" if all(one.not_before for one in still_open) else "waiting"
-    for status in TELLING:
-        for one in outcomes:
-            if one.status is status:
-                return one.reason if one.reason and status in _WITH_REASON else str(status)
-    return str(Status.NO_CONTACT)
+    outcome = telling_outcome(record)
+    if outcome is None:
+        return str(Status.NO_CONTACT)
+    return outcome.reason if outcome.reason and outcome.status in _WITH_REASON else str(outcome.status)
+
+
+def telling_outcome(record: RecipientRecord) -> OutcomeRecord | None:
+    """Return the outcome that explains why a person was not reached: the first of `TELLING`; None without any."""
+    ended = [one for one in record.outcomes.values() if one.status in TELLING]
+    return min(ended, key=lambda one: TELLING.index(one.status), default=None)
 
 
 class RecipientSearch:
