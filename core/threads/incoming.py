@@ -126,7 +126,7 @@ class IncomingReplies:
 
     async def author(self, tenant: str, event: Event) -> User | None:
         """Return who has written; None if the directory does not know it. A reader without another contact gets mails
-        at its address of the directory (`core.threads.contacts`).
+        at its address of the directory (`core.threads.readers`).
         """
         users, way = self._directory.users, way_of(event)
         found = await users.by_contact(tenant, *way)

@@ -16,9 +16,8 @@ from core.model.history_key import HistoryKey, Id
 from core.model.people import DEFAULT_LOCALE, User, id_text
 from core.orders import Caller, Order, Sending, SendingPolicy
 from core.sentence import say
-from core.threads.contacts import ReplyContacts
 from core.threads.incoming import Written
-from core.threads.readers import InboxReaders
+from core.threads.readers import InboxReaders, ReplyContacts
 from core.threads.threads import (
     OFFICE,
     STAFF,

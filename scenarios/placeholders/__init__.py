@@ -10,8 +10,7 @@ Guide and reference: docs/scenarios-placeholders.md. Neighbours: `scenarios.bot.
 
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier
 from scenarios.placeholders.parser import problems
-from scenarios.placeholders.rendering import render, render_all
-from scenarios.placeholders.scope import (
+from scenarios.placeholders.rendering import (
     HTML,
     MARKDOWN_V2,
     MAX_DEPTH,
@@ -21,6 +20,8 @@ from scenarios.placeholders.scope import (
     Rendered,
     RenderWarning,
     Scope,
+    render,
+    render_all,
 )
 from scenarios.placeholders.template import TemplateProblem
 
