@@ -18,8 +18,10 @@ ONE_BY_ONE = ("tests/system/guides/test_guides.py::*",)
 FIRST = (*TOGETHER, *ONE_BY_ONE, "tests/system/*", "tests/scenarios/teacher/*")
 """The longest: at the end all workers have short tests left, so that none runs alone."""
 
-MOST_WORKERS = 8
-"""Four for each core of a small machine: most tests wait for something half of their time."""
+MOST_WORKERS = 6
+"""Three for each core of a small machine: most tests wait for something half of their time, and each worker collects
+all tests, which takes as much processor time as hundreds of them.
+"""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
@@ -45,8 +47,8 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 def number_of_workers(chosen: Iterable[str]) -> int:
-    """Return as many workers as there are files with tests, up to `MOST_WORKERS`: a worker takes two seconds of
-    processor time to start. `chosen`: files, folders and ids of tests.
+    """Return as many workers as there are files with tests, up to `MOST_WORKERS`: a worker collects all the chosen
+    tests. `chosen`: files, folders and ids of tests.
     """
     paths = [Path(one.partition("::")[0]) for one in chosen]
     files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))}

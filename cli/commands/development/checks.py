@@ -247,7 +247,7 @@ def run_twice(run: RunPytest, workers: Sequence[str], chosen: Sequence[str]) -> 
     """Run the chosen tests on workers, and once more those that failed, one after the other on the then quiet machine.
     Returns whether all passed in the end and few were unstable, and the ids of the unstable ones.
 
-    The tests use real servers, processes and clocks, eight at a time on two cores. A test that fails only then is
+    The tests use real servers, processes and clocks, six at a time on two cores. A test that fails only then is
     *unstable*: it is named, and it does not fail the check, because its failure shows nothing about the change that is
     checked (docs/decisions/0060). More than `MOST_UNSTABLE` such tests fail the check: the suite as a whole is no
     longer trusted then. More than `MOST` failures are never only the machine: then there is no second run.
