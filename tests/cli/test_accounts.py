@@ -83,7 +83,7 @@ def stored(installation: Installation) -> str:
 
 
 @pytest.mark.parametrize("processes", ["many", "few"])
-def test_an_account_is_set_refused_mended_and_tested_while_up_runs(
+def test_an_account_is_set_refused_mended_by_one_of_two_people_and_tested_while_up_runs(
     installation: Installation, provider: dict[str, str], processes: str
 ) -> None:
     installation.environment["ADA_PROCESSES"] = processes
@@ -100,24 +100,14 @@ def test_an_account_is_set_refused_mended_and_tested_while_up_runs(
         operator.call("GET", "/v1/actions")
     )
     assert token not in stored(installation) + installation.log.read_text()
+    assert operator.set_token("of-somebody-else", 1)["code"] == "ACCOUNT_CHANGED"
+    body = {"version": 2, "settings": {"ADA_VK_TOKEN": "", "ADA_VK_TIMEOUT": "3s"}}
+    assert operator.call("PATCH", "/v1/accounts/vk", body)["code"] == "SETTING_UNKNOWN"
+    assert operator.call("PATCH", "/v1/accounts/echo", body)["code"] == "ACCOUNT_NOT_FOUND"
     before = account["answered"]
     operator.call("POST", f"/v1/processes/{account['processes'][0]['id']}/requests", {"request": "test"})
     await_sync(lambda: operator.account()["answered"] > before, within=30, what="the test of the account")
     assert installation.ada("courier", "vk").stdout == "`./ada up` runs courier vk with its own account\n"
-
-
-def test_of_two_people_who_repair_one_account_the_second_is_told(
-    installation: Installation, provider: dict[str, str]
-) -> None:
-    operator = Operator(installation)
-    seen = operator.account()["version"]
-    assert operator.set_token(provider["ADA_VK_TOKEN"], seen)["version"] == seen + 1
-    assert operator.set_token("of-somebody-else", seen)["code"] == "ACCOUNT_CHANGED"
-    await_sync(lambda: operator.states() == ["running"], within=60, what="the courier")
-    given = {"ADA_VK_TOKEN": "", "ADA_VK_TIMEOUT": "3s"}
-    body = {"version": seen + 1, "settings": given}
-    assert operator.call("PATCH", "/v1/accounts/vk", body)["code"] == "SETTING_UNKNOWN"
-    assert operator.call("PATCH", "/v1/accounts/echo", body)["code"] == "ACCOUNT_NOT_FOUND"
 
 
 def test_a_halted_courier_is_started_again_by_the_verb_beside_up_and_by_the_api(
