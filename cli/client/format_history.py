@@ -168,6 +168,7 @@ def format_answer(answer: Mapping[str, Any]) -> str:
     changes = len(answer.get("revisions") or ()) - max(0, len(voices) - 1)
     changed = f", changed {'once' if changes == 1 else f'{changes} times'}" if changes > 0 else ""
     waiting = ", waits for a place" if answer.get("waiting") else ""
+    waiting += ", its place went to the next" if answer.get("freed") else ""
     said_by = ", ".join(f"{one['name'] or one['who']}: {one['text']}" for one in voices)
     conflict = ", conflict" if answer.get("conflict") else ""
     guardians = f" ({said_by})" if len(voices) > 1 or conflict else ""

@@ -8,7 +8,7 @@ time to close has its numbers for at most `LONGEST`.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -31,7 +31,7 @@ from core.model.clock import in_ms
 from core.model.contacts.addresses import canonical
 from core.model.history_key import HistoryKey, code_of
 from core.model.json_form import compact_json
-from core.model.question import AnswerKind, GivenAnswer, Question, row_field
+from core.model.question import AnswerKind, AnswerVisibility, GivenAnswer, Question, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -172,6 +172,19 @@ class AnswerNumbers:
             return None
         note = "\n".join(filter(None, (found.note, rest.strip())))
         return _as_meaning(found._replace(note=note), row, is_mailed=True)
+
+    async def may_answer_hidden(self, text: str, asked_in: Iterable[tuple[HistoryKey, int]]) -> bool:
+        """Return whether a text may be meant as an answer to an open question that is hidden or anonymous, of one of
+        these deliveries, each with the number of the recipient there.
+        """
+        places = dict.fromkeys(f"{key.shard}.{code_of(key)}.{number}" for key, number in asked_in)
+        found = [asked for place in places if (asked := await self._find(place))]
+        hidden = [
+            AskedInText("", one.question, (), not one.is_closed(_now()), is_answered=False)
+            for one in found
+            if one.question.visible is not AnswerVisibility.NAMED
+        ]
+        return meaning(text, hidden) is not None
 
     async def asked(self, place: str) -> AskedRecipient:
         """Return the question of a meaning. Raises NotFound QUESTION_NOT_FOUND."""

@@ -113,8 +113,11 @@ class ReceivedMessages:
 
     async def last(self, tenant: str, channel: str, address: str, since: int) -> ReceivedMessage | None:
         """Return the newest message that an address has received since an ms."""
-        found = await self._newest(tenant, channel, address)
-        return found[0] if found and found[0].at >= since else None
+        return next(iter(await self.received_since(tenant, channel, address, since)), None)
+
+    async def received_since(self, tenant: str, channel: str, address: str, since: int) -> list[ReceivedMessage]:
+        """Return the messages that an address has received since an ms, the newest first."""
+        return [one for one in await self._newest(tenant, channel, address) if one.at >= since]
 
     async def note_passed_on(
         self, tenant: str, channel: str, address: str, message: str, thread: str, text: str

@@ -186,8 +186,9 @@ class AnswerRow(Struct, frozen=True):
     """The answer of a recipient, as the history stores it. `value`: the key of an option, a number, a date, the id
     of a file; "" for a text. `text`: the words of a text, the name of a file, a note. `at`: Unix ms. `by`: press,
     number, text, mail, link, or on_behalf, then `who` has entered it. `waiting`: its ticket in the line for a place; 0
-    if it has one, or none is needed. `freed`: its data were deleted, and its place with them. `voices`: of a child,
-    what each of its guardians has said last, the latest at the end; `conflict`: they differ.
+    if it has one, or none is needed. `freed`: its place went to the next: its data were deleted, or it can be told
+    nothing. `voices`: of a child, what each of its guardians has said last, the latest at the end; `conflict`: they
+    differ.
     """
 
     state: AnswerState

@@ -8,6 +8,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct
 
+from core.answers import AnswerNumbers
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import ReceivedMessage, ReceivedMessages
@@ -110,6 +111,7 @@ class IncomingReplies:
         self._directory = directory
         self._received = ReceivedMessages(store)
         self._reader = HistoryReader(store)
+        self._numbers = AnswerNumbers(store)
 
     async def read(self, tenant: str, event: Event, attempt: Attempt) -> Incoming:
         """Return what was written."""
@@ -123,6 +125,15 @@ class IncomingReplies:
         author = await self.author(tenant, event)
         about = written_of(tenant, event), way, author, source, quoted is not None, event.get(CONFIRMED) or ()
         return Incoming(tenant, event, *about, attempt)
+
+    async def may_answer_hidden(self, reply: Incoming) -> bool:
+        """Return whether words that quote nothing may be meant for an open question of the last week that is hidden or
+        anonymous, whatever else was sent after it.
+        """
+        if reply.is_quoted or reply.is_in_topic:
+            return False
+        received = await self._received.received_since(reply.tenant, *reply.way, a_week_before(self._store))
+        return await self._numbers.may_answer_hidden(reply.written.text, [(one.key, one.number) for one in received])
 
     async def author(self, tenant: str, event: Event) -> User | None:
         """Return who has written; None if the directory does not know it. A reader without another contact gets mails

@@ -361,7 +361,8 @@ class ReplyWorker:
         """Return whether a reply waits for its author, who is asked: a hidden question, or addresses in it."""
         typed = f"{reply.written.text}\n{typed_names(reply.event)}"
         found = [] if ADDRESSES in reply.confirmed else [*typed_addresses(typed), *reply.event.get(TYPED, ())]
-        is_hidden = about is not None and about.hides_answers and HIDDEN not in reply.confirmed
+        hides = (about is not None and about.hides_answers) or await self._incoming.may_answer_hidden(reply)
+        is_hidden = hides and HIDDEN not in reply.confirmed
         why, is_held = HIDDEN if is_hidden else ADDRESSES, is_hidden or bool(found)
         if is_held and not await may_reply(self._store, reply.tenant, *reply.way):
             log.info("%s: a reply was not passed on: its author was asked too often today", reply.way.channel)

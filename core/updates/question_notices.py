@@ -29,7 +29,7 @@ from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history import History, RecipientRecord
-from core.model.history_key import HistoryKey
+from core.model.history_key import HistoryKey, person_key
 from core.model.hours import TenantQuietHours
 from core.model.question import load_row, row_field
 from core.model.states import REACHED
@@ -52,6 +52,7 @@ class QuestionNotices:
 
     def __init__(self, store: Store, client: QueueClient, quiet_hours: TenantQuietHours) -> None:
         self._client = client
+        self._store = store
         self._quiet_hours = quiet_hours
         self._reader = HistoryReader(store)
         self._channels = Channels(store)
@@ -129,7 +130,8 @@ class QuestionNotices:
 
     async def notify_place(self, key: HistoryKey, task: Task, number: int) -> None:
         """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it and
-        in which it wants messages. Raises StoreError.
+        in which it wants messages. One that is blocked, or wants messages in no channel, gives it to the next in line.
+        Raises StoreError.
         """
         try:
             fields = await self._reader.fields(key, task.tenant)
@@ -140,8 +142,11 @@ class QuestionNotices:
         row = record.answer.row if record.answer else None
         if row is None or row.waiting or history.question is None:
             return
-        recipient = await self._reachable(key, fields, record, number, row.channel)
-        if recipient:
+        contacts = await self._contacts(key, fields, record, number)
+        wanted = await self._wanted(task.tenant, record, contacts)
+        if contacts and not wanted:
+            await self._store.run("free_place", key.shard, key.suffix, person_key(record.id), number)
+        elif recipient := _reachable(record, wanted, row.channel):
             text = place_text(history.text, history.question, row.value)
             await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
 
@@ -160,24 +165,20 @@ class QuestionNotices:
             if row is None or not row.waiting:
                 continue
             (record,) = (await self._reader.page(key, history.tenant, one.number, 1)).recipients
-            recipient = await self._reachable(key, fields, record, one.number, row.channel)
-            if recipient:
+            contacts = await self._contacts(key, fields, record, one.number)
+            wanted = await self._wanted(history.tenant, record, contacts)
+            if recipient := _reachable(record, wanted, row.channel):
                 text = no_place_text(history.text, question)
                 await self._send(history, recipient, text, NO_PLACE, f"no place {key} {opening} {one.number}", now)
 
-    async def _reachable(
-        self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int, answered_in: str
-    ) -> Recipient | None:
-        """Return a recipient with its addresses in the first channel that has reached it, else in that of its answer;
-        None if it has no such channel in which it wants messages.
-        """
-        tenant, contacts = fields["tenant"] or "", await self._contacts(key, fields, record, number)
+    async def _wanted(
+        self, tenant: str, record: RecipientRecord, contacts: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, Sequence[str]]:
+        """Return those of its addresses, by channel, at which a recipient wants messages."""
         ids = await self._current.ids_of(tenant, record.id)
         people = [one for one in await self._directory.users.lookup(tenant, list(ids)) if one]
         unwanted = {name for name in contacts for one in people if one.blocked or name in one.opt_out}
-        wanted = contacts.keys() - unwanted
-        best = next((name for name in (*record.received_in, answered_in) if name in wanted), None)
-        return Recipient(record.id, record.name, {best: contacts[best]}) if best else None
+        return {name: addresses for name, addresses in contacts.items() if name not in unwanted}
 
     async def notify_bot(self, key: HistoryKey, tenant: str, number: int) -> None:
         """Put the last answer of a recipient as an event of the bot, once for an answer: in the channel of the answer,
@@ -256,3 +257,11 @@ class QuestionNotices:
             moved_from=now if moved else None,
         )
         await self._deliveries.enqueue(message, Repeat(name, kind))
+
+
+def _reachable(record: RecipientRecord, contacts: Mapping[str, Sequence[str]], answered_in: str) -> Recipient | None:
+    """Return a recipient with its addresses in the first channel that has reached it, else in that of its answer; None
+    if it has neither. `contacts`: those where it wants messages.
+    """
+    best = next((name for name in (*record.received_in, answered_in) if name in contacts), None)
+    return Recipient(record.id, record.name, {best: contacts[best]}) if best else None

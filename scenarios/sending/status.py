@@ -221,6 +221,7 @@ def _answer_note(question: Question | None, answer: RecipientAnswer, language: s
         notes += [row.text] if row.text else []
         heading = notes.pop(0) if answer.state is AnswerState.ANSWERED else heading
     notes += [_said("answers_waiting", language)] if row.waiting else []
+    notes += [_said("answers_freed", language)] if row.freed else []
     notes += [_said("answers_conflict", language)] if row.conflict else []
     return heading, ", ".join(beginning_of(" ".join(text.split()))[:_MOST_OF_ANSWER] for text in notes)
 

@@ -298,8 +298,9 @@ class AnswerView(Struct):
     file; null for a text. `text`: the text of the option, the words, the name of the file. `by`: press,
     number, text, mail, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own
     words. `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise
-    absent. `voices`: of a child, what each of its guardians has said last; `conflict`: true if they differ; absent for
-    others.
+    absent. `freed`: true if the place went to the next, because the person is blocked, wants no messages or was
+    deleted; otherwise absent. `voices`: of a child, what each of its guardians has said last; `conflict`: true if they
+    differ; absent for others.
     """
 
     state: AnswerState
@@ -312,6 +313,7 @@ class AnswerView(Struct):
     channel: str | None = None
     revisions: list[RevisionView] = []
     waiting: bool | UnsetType = UNSET
+    freed: bool | UnsetType = UNSET
     voices: list[VoiceView] | UnsetType = UNSET
     conflict: bool | UnsetType = UNSET
 
@@ -328,5 +330,5 @@ class AnswerView(Struct):
         entered, waiting = (row.who or UNSET, note), row.waiting > 0 or UNSET
         by, channel = row.by or None, row.channel or None
         voices = [VoiceView.of(one, question) for one in row.voices] or UNSET
-        known = row.value or None, text or None, at, by, *entered, channel, revisions, waiting
+        known = row.value or None, text or None, at, by, *entered, channel, revisions, waiting, row.freed or UNSET
         return cls(row.state, *known, voices, row.conflict or UNSET)

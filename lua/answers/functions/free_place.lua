@@ -1,4 +1,4 @@
--- free_place: take the place of a person whose data are deleted, and give it to who has waited longest
+-- free_place: take the place of a person whose data are deleted, or that can be told nothing, and give it to who has waited longest
 -- ARGV    suffix, recipient, number:int
 --         recipient: "i" or "s" and its id, of a member of a group chat nothing; number: of its answer
 -- RETURNS 1, or 0 if it has no place and waits for none, or the question is closed

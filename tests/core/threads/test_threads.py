@@ -886,6 +886,21 @@ async def test_words_to_a_hidden_question_wait_for_their_author(
     assert await school.said(thread) == [("person", "да, +79991234567")]
 
 
+@pytest.mark.parametrize("visible", [AnswerVisibility.HIDDEN, AnswerVisibility.ANONYMOUS, AnswerVisibility.NAMED])
+@pytest.mark.parametrize("text", ["Да", "да!", "Приду в пять"])
+async def test_words_after_a_later_message_may_answer_a_hidden_question(
+    school: School, visible: AnswerVisibility, text: str
+) -> None:
+    """They went on with the name: the later message asks nothing."""
+    options = [Option("yes", "Да"), Option("no", "Нет")]
+    await school.send(question=Question(AnswerKind.CHOICE, options, "ru", visible=visible), text="Обижают?")
+    await school.send(text="Завтра в пять")
+    await school.write(MARIA, text)
+    is_asked = visible is not AnswerVisibility.NAMED and text != "Приду в пять"
+    assert bool(await school.threads()) is not is_asked
+    assert school.got(MARIA)[-1].startswith("Ответы на этот вопрос скрыты.") is is_asked
+
+
 async def test_stop_as_a_whole_message_ends_the_channel_and_only_start_takes_it_back(school: School) -> None:
     users = school.core.directory.users
 

@@ -365,6 +365,7 @@ const answered = ({ id, answer, reminders = [] }, where, { options }) => [
   (where || answer.state !== "answered" || !answer.text) && [word("answer_state", answer.state), " "],
   where && answer.text && h("a", { class: "outcome", href: `${where}/answers/file?recipient=${encodeURIComponent(id)}`, download: answer.text, dir: "auto" }, answer.text),
   !where && answer.text && h("span", { dir: "auto" }, `${answer.text}${answer.note ? ` (${answer.note})` : ""}`),
+  answer.freed && h("span", { class: "quiet" }, ` (${t("message.freed")})`),
   answer.waiting && h("span", { class: "quiet" }, ` (${t("message.waits")})`),
   answer.by === "on_behalf" && h("div", { class: "quiet small", dir: "auto" }, t("message.entered_by", { who: answer.who })),
   (answer.revisions || []).map((one) => h("div", { class: "quiet small", dir: "auto" }, t("message.before", { answer: said(one, options), when: moment(one.at) }))),
