@@ -16,6 +16,7 @@ from core.audit.invariants.invariant import Repair, Violation
 from core.audit.invariants.jobs import JOB_KINDS, JobStanding, Standings, count_violations, job_implications, record_of
 from core.audit.invariants.threads import ThreadSnapshot, thread_violations, twice_violation
 from core.redis.keys import KEYS, Key
+from core.redis.score_pages import BEGIN, page_by_score
 from core.redis.store import Store
 
 T = TypeVar("T")
@@ -139,8 +140,9 @@ class JobsScanner:
 
     async def _standings(self, tenant: str) -> Standings:
         listed, found = KEYS["jobs"].at(self._shard, tenant), dict[str, JobStanding]()
-        start = 0
-        while jobs := await self._store.command("ZRANGE", listed, start, start + PAGE - 1):
+        after = BEGIN
+        while page := await page_by_score(self._store, listed, after, PAGE):
+            jobs = [job for job, _ in page]
             words = [word for job in jobs for word in ("HGET", KEYS["job"].at(self._shard, job), "record")]
             records = map(record_of, await self._store.run("audit_directory", self._shard, *words))
             found |= {
@@ -148,7 +150,7 @@ class JobsScanner:
                 for job, record in zip(jobs, records, strict=True)
                 if record is not None
             }
-            start += PAGE
+            after = page[-1][1]
         return found
 
 

@@ -17,6 +17,7 @@ from core.model.json_form import compact_json
 from core.queue import NewTask
 from core.queue.task_ids import TaskIds
 from core.redis.keys import KEYS
+from core.redis.score_pages import page_by_score
 from core.redis.store import Store
 
 _LATE = "late:"
@@ -232,11 +233,10 @@ class JobStorage:
         task = NewTask(str(job.record.generation), job.id.tenant, lane, due=from_ms(moment))
         return replace(job.record, task=f"{shard}.{task_id}"), task.row(task_id)
 
-    async def names(self, tenant: str, shard: int, start: int, most: int) -> list[JobId]:
-        """Return the jobs of a tenant in one shard, in the order of their first start, from the number `start` on."""
+    async def names(self, tenant: str, shard: int, after: int, most: int) -> list[tuple[JobId, int]]:
+        """Return jobs of a tenant in one shard, each with the ms of its first start, as `page_by_score` does."""
         key = KEYS["jobs"].at(shard, tenant)
-        found = await self._store.command("ZRANGE", key, start, start + most - 1)
-        return [job_id_of(name) for name in found]
+        return [(job_id_of(name), at) for name, at in await page_by_score(self._store, key, after, most)]
 
     async def keyed(self, tenant: str, kind: str, user: str) -> list[JobId]:
         """Return the jobs with keys of a kind and user, sorted."""

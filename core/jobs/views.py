@@ -25,6 +25,7 @@ from core.model.json_form import compact_json
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
+from core.redis.score_pages import BEGIN as FIRST
 from core.redis.store import Store
 
 BEGIN = "0"
@@ -60,19 +61,21 @@ async def page_of_jobs(
     storage: JobStorage, shards: int, tenant: str, wanted: Wanted, cursor: str, limit: int
 ) -> tuple[list[StoredJob], str]:
     """Return (jobs, cursor of the next page or ""). Raises Invalid CURSOR_MALFORMED."""
-    shard, start = _position(cursor, shards)
-    names = await storage.names(tenant, shard, start, limit)
-    read = await asyncio.gather(*(storage.read(name) for name in names))
+    shard, after = _position(cursor, shards)
+    names = await storage.names(tenant, shard, after, limit)
+    read = await asyncio.gather(*(storage.read(name) for name, _ in names))
     following = str(shard + 1) if shard + 1 < shards else ""
-    if len(names) == limit:
-        following = str((start + limit) * shards + shard)
+    if len(names) >= limit:
+        following = str((names[-1][1] - FIRST) * shards + shard)
     return [job for job in read if job and wanted.includes(job)], following
 
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:
-    """Return (shard, number in it) of a cursor, which is number × shards + shard. Raises Invalid CURSOR_MALFORMED."""
-    start, shard = divmod(cursor_number(cursor), shards)
-    return shard, start
+    """Return (shard, ms after which jobs were started first) of a cursor, which is (ms + 1) × shards + shard. Raises
+    Invalid CURSOR_MALFORMED.
+    """
+    after, shard = divmod(cursor_number(cursor), shards)
+    return shard, after + FIRST
 
 
 class JobView(Struct, frozen=True, omit_defaults=True):

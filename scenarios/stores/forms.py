@@ -12,10 +12,11 @@ from itertools import chain
 import msgspec
 from msgspec import Struct
 
-from core.errors import Invalid
+from core.errors import Invalid, cursor_number
 from core.model.clock import from_ms, in_ms, write_time
 from core.model.json_form import JsonObject, JsonValue
 from core.redis.keys import KEYS
+from core.redis.score_pages import BEGIN, page_by_score
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
 from scenarios.stores.step_results import KEPT_MS
@@ -129,22 +130,17 @@ class Forms:
         return sorted(rows, key=lambda row: row.first)
 
     async def _members(self, tenant: str, form: str, cursor: str, limit: int) -> tuple[list[str], str | None]:
-        """Return the next rows of all shards in the order of their first answers, and the cursor behind them: how
-        many of each shard were read.
+        """Return the next rows of all shards in the order of their first answers, those of the same ms together, and
+        the cursor behind them: the ms of the last one.
         """
-        read = _read_counts(cursor, self._store.shards)
+        after = cursor_number(cursor) if cursor else BEGIN
         keys = [KEYS["form_people"].at(shard, tenant, form) for shard in range(self._store.shards)]
-        pages = await asyncio.gather(
-            *(
-                self._store.command("ZRANGE", key, count, count + limit - 1, "WITHSCORES")
-                for key, count in zip(keys, read, strict=True)
-            )
-        )
-        found = [(at, shard, person) for shard, page in enumerate(pages) for person, at in page]
-        page = sorted(found, key=lambda one: one[:2])[:limit]
-        for _, shard, _ in page:
-            read[shard] += 1
-        return [person for *_, person in page], "-".join(map(str, read)) if len(page) == limit else None
+        pages = await asyncio.gather(*(page_by_score(self._store, key, after, limit) for key in keys))
+        found = sorted((at, shard, person) for shard, page in enumerate(pages) for person, at in page)
+        if len(found) < limit:
+            return [person for *_, person in found], None
+        last = found[limit - 1][0]
+        return [person for at, _, person in found if at <= last], str(last)
 
     async def of_person(self, tenant: str, person: str) -> Remembered:
         channel, _, address = person.partition(":")
@@ -177,14 +173,6 @@ def _written(answer: FormAnswer) -> str:
 
 def _plain(name: str) -> str:
     return name.replace(_ROW_END, " ")
-
-
-def _read_counts(cursor: str, shards: int) -> list[int]:
-    """Return how many rows of each shard come before a cursor. Raises Invalid CURSOR_MALFORMED."""
-    counts = [int(count) for count in cursor.split("-") if count.isdecimal()] if cursor else [0] * shards
-    if len(counts) != shards:
-        raise Invalid("CURSOR_MALFORMED", "This is not a cursor of this list.", "cursor")
-    return counts
 
 
 def _row(person: str, name: str, answers: Mapping[str, FormAnswer]) -> FormRow:

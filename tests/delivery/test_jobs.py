@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from core.jobs import DailyWindow, JobId, JobState, Schedule, StoredJob
 from core.model.clock import to_ms
+from core.redis.keys import KEYS
 from jobs import Iteration, Job, JobWorker, Registry, Snapshot, query
 from tests.delivery.conftest import Api
 from tests.support.waiting import until
@@ -96,6 +97,20 @@ async def test_jobs_are_listed_with_their_numbers_by_state(hunting: Api) -> None
     rest = (await hunting.call("GET", f"/v1/jobs?limit=2&cursor={first['next']}")).json
     assert {job["id"] for job in first["jobs"] + rest["jobs"]} == {"hunt.0", "hunt.1", "hunt.2"}
     assert rest["next"] is None
+
+
+async def test_no_job_is_passed_over_when_earlier_ones_are_deleted_while_the_list_is_read(hunting: Api) -> None:
+    for user in range(5):
+        await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": user})
+    store, listed = hunting.services.core.store, KEYS["jobs"].at(0, "default")
+    everything = await store.command("ZRANGE", listed, 0, -1, "WITHSCORES")
+    first = (await hunting.call("GET", "/v1/jobs?limit=2")).json
+    for name, _ in everything[:2]:
+        await store.command("ZREM", listed, name)
+    rest = (await hunting.call("GET", f"/v1/jobs?limit=9&cursor={first['next']}")).json
+    assert [job["id"] for job in rest["jobs"]] == ["hunt.2", "hunt.3", "hunt.4"]
+    for name, at in everything[:2]:
+        await store.command("ZADD", listed, at, name)
 
 
 async def test_a_job_of_another_tenant_does_not_exist(hunting: Api) -> None:
