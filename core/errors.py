@@ -36,15 +36,17 @@ class AdaError(Exception):
 
 class Refused(AdaError):
     """The caller's mistake. `code` is stable and upper case; `path` is the field ("recipients.0.id"), "" if none.
-    `detail`: why, in English; `said`: the same as a sentence, if its author has made one. `retry_after`: when a repeat
-    makes sense, counted from now; None if it never does.
+    `detail`: why, in English; `said`: the same as a sentence, if its author has made one; `core.sentence.why_refused`
+    has it in each language. `about`: whom or what is refused, such as an id; "" if the code says it. `retry_after`:
+    when a repeat makes sense, counted from now; None if it never does.
     """
 
     retry_after: timedelta | None = None
 
-    def __init__(self, code: str, detail: "Text", path: str = "") -> None:
+    def __init__(self, code: str, detail: "Text", path: str = "", about: str = "") -> None:
         super().__init__(str(detail))
         self.code = code
+        self.about = about
         self.said = detail
         self.detail = str(detail)
         self.path = path
@@ -60,7 +62,7 @@ class InvalidForRecipient(Invalid):
     """
 
     def __init__(self, code: str, detail: str, path: str, name: str, field: str = "", row: int = 0) -> None:
-        super().__init__(code, detail, path)
+        super().__init__(code, detail, path, f"{name}, {{{{{field}}}}}" if field else name)
         self.name, self.field, self.row = name, field, row
 
 

@@ -1,16 +1,21 @@
 """A sentence of Ada: a code with parameters, for which each language has a text.
 
 Lists have the code, the English and the Russian text beside each other, one on a line: `texts.json` what Ada says to
-people in messages and on pages, which an installation can replace (ADA_TEXTS); each `sentences.json` what a room says
-to those who set Ada up or write bots. Programs read the code and the parameters, never the text.
+people in messages and on pages, which an installation can replace (ADA_TEXTS); `problems.json` what each
+code of a refusal means, for API, console, bots and command line; each `sentences.json` what a room says to those who
+set Ada up or write bots, and the refusals that no page of the console can meet. Programs read the code and the
+parameters, never the text.
 """
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from datetime import timedelta
+from functools import cache, reduce
 from pathlib import Path
 
 from msgspec import Struct
+
+from core.errors import InvalidMany, Refused
 
 LANGUAGES = ("en", "ru")
 Languages = Mapping[str, str]
@@ -20,7 +25,8 @@ INNER = "text"
 """The parameter that is a whole sentence of its own; its parameters count as those of the sentence around it."""
 
 _FOR_PEOPLE = Path(__file__).with_name("texts.json")
-_lists = [Path(__file__).with_name("sentences.json"), _FOR_PEOPLE]
+_PROBLEMS = Path(__file__).with_name("problems.json")
+_lists = [Path(__file__).with_name("sentences.json"), _PROBLEMS, _FOR_PEOPLE]
 _own_texts: dict[str, Languages] = {}
 
 
@@ -68,6 +74,46 @@ class SentenceError(Exception):
 def sentence(code: str, **parameters: Text | int) -> Sentence:
     values = ((name, value if isinstance(value, int | Sentence) else str(value)) for name, value in parameters.items())
     return Sentence(code, tuple(values))
+
+
+def problem(code: str) -> Sentence:
+    """Return what a code of a refusal means."""
+    return Sentence(f"problem.{code}")
+
+
+def problems_of_pages(language: str) -> Mapping[str, str]:
+    """Return what the refusals mean that a page of the console can meet: `problem.CODE` → text."""
+    return {code: texts[language] for code, texts in _listed(_PROBLEMS).items()}
+
+
+def why_refused(refusal: Refused) -> Text:
+    """Return why something is refused. A plain detail is said in English; another language says what the code means,
+    behind whom or what it is about, and how long to wait. What another program has said stays as it is.
+    """
+    general = problem(refusal.code)
+    if isinstance(refusal.said, Sentence) or general.code not in sentences():
+        return refusal.said
+    return sentence("refused", detail=refusal.detail, text=_in_general(refusal, general))
+
+
+def _in_general(refusal: Refused, general: Sentence) -> Sentence:
+    first = refusal.errors[0] if isinstance(refusal, InvalidMany) else refusal
+    about = placed(first.about, general) if first.about else general
+    after = refusal.retry_after
+    return sentence("possible_after", problem=about, after=duration(after)) if after else about
+
+
+def duration(span: timedelta) -> Sentence:
+    """Return a duration in its two largest units, rounded up: after it, what was refused is possible again."""
+    seconds = max(1, -(-span // timedelta(seconds=1)))
+    minutes = -(-seconds // 60)
+    if seconds < 60:
+        return sentence("span_seconds", count=seconds)
+    days, rest = divmod(minutes, 24 * 60) if minutes >= 60 else (0, minutes)
+    hours, minutes = divmod(rest, 60)
+    parts = [("span_days", days), ("span_hours", hours), ("span_minutes", 0 if days else minutes)]
+    said = [sentence(code, count=count) for code, count in parts if count]
+    return reduce(lambda one, other: sentence("side_by_side", first=one, second=other), said)
 
 
 def placed(place: str, text: Text) -> Sentence:

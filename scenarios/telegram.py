@@ -16,6 +16,7 @@ from typing import Any
 
 from core import errors
 from core.errors import Conflict, Refused
+from core.sentence import why_refused
 from couriers.telegram_bot import CHANNEL, CHANNELS_OF_IDS, BotCallFailed, CallThrottled
 from scenarios.bot.data import Data
 from scenarios.bot.model import role_refusal
@@ -101,7 +102,7 @@ async def _group_denial(context: Context) -> Text:
     try:
         return "" if await is_group_admin(context) else sentence("person_no_administrator_group")
     except Refused as error:
-        return error.said
+        return why_refused(error)
 
 
 ANONYMOUS_ADMINISTRATOR = 1087968824
@@ -166,7 +167,7 @@ async def _answer(context: Context, question: MemberQuestion) -> bool | Text:
         chats = question.chats or (_own_group(context),)
         found = [await _is_in(context, chat, person) for chat in chats]
     except Refused as error:
-        return error.said
+        return why_refused(error)
     return all(found) if question.in_each else any(found)
 
 

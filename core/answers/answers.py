@@ -222,7 +222,7 @@ class Answers:
                 raise Invalid("FILE_UNKNOWN", "There is no such file: upload it with POST /v1/files.", "value")
             return file.id, file.name
         if question.has_options and question.option(value) is None:
-            raise Invalid("OPTION_UNKNOWN", f"The question has no option {value!r}.", "value")
+            raise Invalid("OPTION_UNKNOWN", f"The question has no option {value!r}.", "value", value)
         return (value, "") if question.has_options else written_value(question, value)
 
     async def _file_ends(self, question: Question) -> datetime:

@@ -253,4 +253,4 @@ def _texts(ids: Sequence[Id]) -> list[str]:
 def _member_not_found(kind: CollectionKind[C, M], member: str) -> Refused:
     if kind.member is User:
         return user_not_found(member)
-    return NotFound("GROUP_NOT_FOUND", f"There is no group {member!r}.")
+    return NotFound("GROUP_NOT_FOUND", f"There is no group {member!r}.", about=str(member))

@@ -57,7 +57,7 @@ class OwnFields:
     async def undefine(self, tenant: str, name: str) -> None:
         """Take the type away: the field is text again, and its values stay. Raises NotFound FIELD_NOT_FOUND."""
         if not await self._records.store.write("HDEL", self._key(tenant), field_name(name)):
-            raise NotFound("FIELD_NOT_FOUND", f"There is no field {name!r} with a type.")
+            raise NotFound("FIELD_NOT_FOUND", f"There is no field {name!r} with a type.", about=name)
 
     async def typed(self, tenant: str, values: Mapping[str, str]) -> Mapping[str, str]:
         """Return the own fields of a person in the forms of their types. Raises Invalid FIELD_VALUE_WRONG."""

@@ -118,7 +118,7 @@ class Records:
 
 
 def user_not_found(user: Id) -> NotFound:
-    return NotFound("USER_NOT_FOUND", f"There is no person {user!r}.")
+    return NotFound("USER_NOT_FOUND", f"There is no person {user!r}.", about=str(user))
 
 
 def limit_reached(detail: str) -> Refused:

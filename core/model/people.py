@@ -359,7 +359,7 @@ def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None
 def unknown_channel(channel: str, path: str, known: Collection[str]) -> Invalid:
     """Return the refusal of a channel, which names the `known` ones."""
     others = f" There are {', '.join(sorted(known))}." if known else ""
-    return Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.{others}", path)
+    return Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.{others}", path, channel)
 
 
 def faults_of_group(group: Group | Supergroup) -> Iterator[Invalid]:

@@ -120,7 +120,7 @@ class Addressing:
                 await self._refuse_unknown(tenant, {place: group})
                 kind = _kind_of(group)
                 detail = f"The sender is no owner of the {kind} {_group_id(group)!r}."
-                raise Forbidden("NOT_OWNER", detail, f"{place}.{kind}")
+                raise Forbidden("NOT_OWNER", detail, f"{place}.{kind}", str(_group_id(group)))
 
     async def _refuse_unknown(self, tenant: str, groups: GroupRefs) -> None:
         """Check that all groups exist. Raises Invalid for the first group that does not exist."""
@@ -131,7 +131,7 @@ class Addressing:
                 else:
                     await self._directory.supergroups.require(tenant, [_group_id(group)])
             except NotFound as unknown:
-                raise Invalid(unknown.code, unknown.detail, f"{place}.{_kind_of(group)}") from None
+                raise Invalid(unknown.code, unknown.said, f"{place}.{_kind_of(group)}", unknown.about) from None
 
 
 def _with_readable_fields(person: Recipient, types: OwnFieldsByName) -> Recipient:
@@ -167,7 +167,7 @@ def _of_directory(user: User | None, given: Addressee, place: str) -> Recipient:
     """Return a person of the directory as a recipient. Raises Invalid USER_NOT_FOUND."""
     if user is None:
         detail = f"The directory has no person {given.id!r}, and no contacts are given."
-        raise Invalid("USER_NOT_FOUND", detail, f"{place}.id")
+        raise Invalid("USER_NOT_FOUND", detail, f"{place}.id", str(given.id))
     return as_recipient(user, canonical_id(_id(given)), name=given.name or None, values=_values(given), place=place)
 
 

@@ -132,7 +132,7 @@ class Tubes:
         if name not in tubes:
             similar = get_close_matches(name, sorted(tubes), n=1)
             hint = f"; did you mean {similar[0]}?" if similar else "."
-            raise NotFound("TUBE_UNKNOWN", f"There is no tube {name}{hint}")
+            raise NotFound("TUBE_UNKNOWN", f"There is no tube {name}{hint}", about=name)
 
     async def pause(self, name: str, by: str, reason: str) -> bool:
         """Let no task of a tube be claimed until `resume`. Returns False if it was paused before; that note stays."""

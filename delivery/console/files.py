@@ -3,7 +3,8 @@
 `<tree>` is the hash of all files, so an address is valid for one version of all of them: browsers keep a file for ever,
 relative imports need no rewriting, and a new version is loaded as a whole. Files are read and made smaller once, and
 compressed when a browser first asks for them: comments before functions and spaces that mean nothing are not sent, and
-the words stand in groups. Those of the first pages name the channels that are installed.
+the words stand in groups. Those of the first pages name the channels that are installed. What the refusals of the API
+mean is said in Russian by core, in English by the API itself.
 """
 
 import functools
@@ -23,6 +24,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.model.contacts.addresses import channel_titles
+from core.sentence import problems_of_pages
 from delivery.api.pages import HTML
 from delivery.http.context import ApiContext
 from delivery.http.responses.middleware import no_route
@@ -62,6 +64,12 @@ _CSS_SPACES = re.compile(rb'("[^"\n]*")|\s*([{};,]|:(?=\s))\s*')
 """Strings of a style, which stay, and spaces that mean nothing; a colon with a space behind it ends the name of a
 property.
 """
+ON_FIRST_PAGES = (
+    *("ACCOUNT_BLOCKED", "CODE_WRONG", "CROSS_SITE", "KEY_UNKNOWN", "LINK_USED", "MAIL_NOT_SET_UP", "MAIL_UNAVAILABLE"),
+    *("NOT_FOR_PEOPLE", "PROVIDER_NOT_FOUND", "RATE_EXCEEDED", "SCOPE_MISSING", "SESSION_ENDED", "SIGN_IN_FAILED"),
+    *("SIGN_IN_REFUSED", "SIGN_IN_UNKNOWN", "STORE_FULL", "STORE_UNAVAILABLE", "TOO_MANY_GUESSES", "TOO_MANY_MAILS"),
+)
+"""The codes of the refusals that the first pages can meet."""
 _FORMS = ("one", "few", "many", "other")
 """Of plurals, in the order in which they are sent."""
 _PLACE_OF_TREE = b"{{tree}}"
@@ -109,6 +117,10 @@ def console_files() -> ConsoleFiles:
     contents = dict(sorted(_read(resources.files(__package__).joinpath("static"))))
     for language in _LANGUAGES:
         contents[f"words/{language}.json"] = _with_channels(contents[f"words/{language}.json"], language)
+    problems = dict(problems_of_pages("ru"))
+    first = {f"problem.{code}": problems.pop(f"problem.{code}") for code in ON_FIRST_PAGES}
+    contents["words/ru.json"] = _with_words(contents["words/ru.json"], first)
+    contents["words/pages/ru.json"] = _with_words(contents["words/pages/ru.json"], problems)
     tree = _hash(contents)
     pages, files = {}, {}
     for name, content in contents.items():
@@ -130,8 +142,11 @@ def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
 
 def _with_channels(content: bytes, language: str) -> bytes:
     """Return words with the names of the channels."""
-    names = {f"channel.{name}": title for name, title in channel_titles(language).items()}
-    return json.dumps({**names, **json.loads(content)}).encode()
+    return _with_words(content, {f"channel.{name}": title for name, title in channel_titles(language).items()})
+
+
+def _with_words(content: bytes, more: Mapping[str, str]) -> bytes:
+    return json.dumps(dict(sorted({**more, **json.loads(content)}.items()))).encode()
 
 
 def _lean(name: str, content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from core.errors import Conflict, Invalid, NotFound
 from core.model.clock import from_ms
 from core.model.history_key import Id
 from core.model.people import User, faults_of_email, id_text
-from core.sentence import language_of
+from core.sentence import duration, language_of
 from core.sessions import SignInLinks
 from core.sessions.links import LINK_LIFETIME
 from scenarios.bot.data import Data
@@ -18,7 +18,7 @@ from scenarios.engine import Ending, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
-from scenarios.sending.person import duration, known_person, refused, required_person
+from scenarios.sending.person import known_person, refused, required_person
 from scenarios.stores import step_results
 from scenarios.words import sentence
 
@@ -44,7 +44,7 @@ async def execute_link_contact(context: Context, written: LinkContactAttributes)
         request = await linking.request(services.tenant, context.channel, context.person, written.written)
         left = request.expires_at - from_ms(services.now_ms())
         language = language_of(str(context.event.get("language_code") or ""))
-        return completed(_mailed(written.written, duration(left, language), language))
+        return completed(_mailed(written.written, duration(left).in_language(language), language))
     link = await _confirmed(context, linking, written.written)
     return completed(_linked(await services.core.directory.users.find(services.tenant, link.user)))
 
@@ -251,7 +251,7 @@ async def execute_sign_in_link(context: Context, _: Attributes) -> Ending:
         raise Conflict("PUBLIC_URL_NOT_SET", sentence("no_public_url"))
     secret = await SignInLinks(services.core.store).create(services.tenant, user.id)
     url = f"{services.public_url.rstrip('/')}/#/sign-in/{secret}"
-    return completed({"sign_in_url": url, "lasts": duration(LINK_LIFETIME, language_of(user.locale))})
+    return completed({"sign_in_url": url, "lasts": duration(LINK_LIFETIME).in_language(language_of(user.locale))})
 
 
 def rehearse_sign_in_link(step: RehearsedStep, _: Attributes) -> Ending:

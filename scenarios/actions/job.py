@@ -11,6 +11,7 @@ from core.errors import Conflict, Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
 from core.jobs.record import zone_of
 from core.jobs.views import LogLine, view_of
+from core.sentence import why_refused
 from scenarios.actions.job_control import (
     check_admin,
     job_of,
@@ -96,7 +97,7 @@ async def execute(context: Context, written: JobAttributes) -> Ending:
 
 def failure(refusal: Refused) -> Ending:
     """Return the ending with a text that a bot can show to the person."""
-    said = sentence("job_not_started") if refusal.code == "JOB_NOT_FOUND" else refusal.said
+    said = sentence("job_not_started") if refusal.code == "JOB_NOT_FOUND" else why_refused(refusal)
     return failed(refusal.code, said, {"job_refusal": refusal.code})
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from core.model.content import ParseMode
 from core.model.text.text_entities import escaped
+from core.sentence import LANGUAGES
 from scenarios.bot.button_data import value_of
 from scenarios.bot.data import Data
 
@@ -26,7 +27,7 @@ FIELDS: Mapping[str, str] = {
     "first_name": "",
     "last_name": "",
     "language_code": "for example `ru`",
-    "language": "`ru` or `en`: that of the person in the directory, otherwise of its account; Russian for all others",
+    "language": "`ru` or `en`: that of the person in the directory, else of its account, else of the bot",
     "is_bot": "whether a bot has done it",
     "user_state": "only in a dry run: the person's state",
     "entity_id": "who has written: the person, or the chat or channel in whose name; of a join the group",
@@ -143,8 +144,10 @@ OF_ADA = (
 """The fields that no client sets: Ada derives the texts with marks from `event_text`, and sets the others."""
 
 
-def with_derived(event: Event) -> dict[str, Data]:
-    """Return the event with the fields that follow from the others, as far as it has none of its own."""
+def with_derived(event: Event, language: str) -> dict[str, Data]:
+    """Return the event with the fields that follow from the others, as far as it has none of its own. `language`: that
+    of the bot, for people of whom none is known.
+    """
     text = event.get("event_text")
     marked_up = {} if text is None else {name: escaped(str(text), mode) for name, mode in _TEXTS.items()}
     return {
@@ -153,10 +156,14 @@ def with_derived(event: Event) -> dict[str, Data]:
         "is_forward": False,
         **_entity(event),
         **_button_value(event),
-        "language": "en" if str(event.get("language_code") or "").lower().startswith("en") else "ru",
+        "language": next((one for one in LANGUAGES if _account_language(event) == one), language),
         **_person("reply_", event.get("reply_user_id")),
         **event,
     }
+
+
+def _account_language(event: Event) -> str:
+    return str(event.get("language_code") or "").replace("_", "-").partition("-")[0].lower()
 
 
 def _button_value(event: Event) -> dict[str, Data]:

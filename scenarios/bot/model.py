@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from core.model.json_form import JsonObject, JsonValue
+from core.model.people import DEFAULT_LOCALE
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import Place
 from scenarios.bot.times import Schedule
@@ -192,7 +193,7 @@ class Bot(Struct, frozen=True):
     `variables`: those of the environment that stand in the files, name → value; they may be secrets.
     `declared`: what the bot remembers, full name such as `person.age` → its declaration. `schedules`: by name.
     `translations`: language → the scenarios with its texts, if the bot has some (texts/LANGUAGE.yaml).
-    `timezone`: its name, "" for that of the installation.
+    `timezone`: its name, "" for that of the installation. `language`: that of people of whom none is known.
     """
 
     scenarios: Mapping[str, Scenario] = {}
@@ -207,6 +208,7 @@ class Bot(Struct, frozen=True):
     schedules: Mapping[str, Schedule] = {}
     translations: Mapping[str, Mapping[str, Scenario]] = {}
     timezone: str = ""
+    language: str = DEFAULT_LOCALE
 
     def zone(self, default: tzinfo) -> tzinfo:
         """Return the time zone of the bot; `default` if bot.yaml names none."""

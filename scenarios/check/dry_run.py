@@ -110,7 +110,7 @@ class _DryRun:
     """One run. `given`: the fields of each action, with placeholders replaced; `sent`: its message."""
 
     def __init__(self, bot: Bot, event: Mapping[str, Data], outcomes: Outcomes) -> None:
-        self.event: Mapping[str, Data] = with_derived({**event, **_variables(bot, event)})
+        self.event: Mapping[str, Data] = with_derived({**event, **_variables(bot, event)}, bot.language)
         self.run = Run()
         self.given: dict[Path, Mapping[str, Data]] = {}
         self.sent: dict[Path, BotMessage] = {}

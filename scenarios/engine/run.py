@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from core.errors import Refused
 from core.model.json_form import JsonObject
+from core.sentence import why_refused
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.data import Data
 from scenarios.engine.states import OUTCOMES, Cause, State
@@ -198,7 +199,7 @@ def unknown(code: str, error: Text, results: Mapping[str, Data] | None = None) -
 
 def refused(refusal: Refused, results: Mapping[str, Data] | None = None) -> Ending:
     """Return the ending of an action that a rule refuses; the error stands behind the code."""
-    return failed(refusal.code, placed(refusal.code, refusal.said), results)
+    return failed(refusal.code, placed(refusal.code, why_refused(refusal)), results)
 
 
 ITEM = "item"

@@ -214,7 +214,7 @@ class Runs:
         if len(reply) > 1:
             return await self._read(run, dict(zip(reply[::2], reply[1::2], strict=True)))
         began = int(reply[0])
-        derived = with_derived(event)
+        derived = with_derived(event, version.bot.language)
         engine_run, effects = engine.begin(found(scenarios, version.bot), at=began, language=_language(derived))
         _report(run, effects)
         return StoredRun(run, task, self._tenant, derived, version, scenarios, began, engine_run, 0)
@@ -232,7 +232,8 @@ class Runs:
             raise RunGone(f"the run {run} or its version of the bot is not stored any more")
         ended = [decode_entry(fields[str(number)]) for number in range(int(fields["entries"]))]
         scenarios = msgspec.json.decode(fields["scenarios"], type=tuple[str, ...])
-        began, event = int(fields["began"]), with_derived(msgspec.json.decode(fields["event"], type=JsonObject))
+        began, given = int(fields["began"]), msgspec.json.decode(fields["event"], type=JsonObject)
+        event = with_derived(given, version.bot.language)
         return StoredRun(
             run,
             fields["task"],

@@ -21,7 +21,7 @@ from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.times import read_duration
 from scenarios.loader.reading import Reader, as_int
 from scenarios.schema.variables import VariableFault, fitted
-from scenarios.words import placed, sentence
+from scenarios.words import LANGUAGES, placed, sentence
 
 COMMAND_SCOPES = (
     "default",
@@ -33,18 +33,19 @@ COMMAND_SCOPES = (
     "chat_member",
 )
 COMMAND_FIELDS = ("command", "description", "scope", "chat_id", "user_id")
-_PARTS = ("commands", "roles", "timezone")
+_PARTS = ("commands", "roles", "timezone", "language")
 ROLE_FIELDS = ("description", "permissions", "users")
 COMMANDS_SECTION, ROLES_SECTION = "tg_command_registry", "permission_manager"
 """The sections of settings.yaml in which later versions keep commands and roles."""
 
 
 class BotFile(Struct, frozen=True):
-    """The content of bot.yaml. `timezone`: "" for that of the installation."""
+    """The content of bot.yaml. `timezone`: "" for that of the installation. `language`: "" if it names none."""
 
     commands: tuple[BotCommand, ...] = ()
     roles: Mapping[str, Role] = {}
     timezone: str = ""
+    language: str = ""
 
 
 def read_bot_file(reader: Reader, root: Node | None) -> BotFile:
@@ -53,7 +54,17 @@ def read_bot_file(reader: Reader, root: Node | None) -> BotFile:
         if key.text not in _PARTS and not is_empty(node):
             reader.unknown(key, _PARTS, "UNKNOWN_SECTION", sentence("part_bot_yaml_commands"))
     commands, roles = read_commands(reader, found.get("commands")), read_roles(reader, found.get("roles"))
-    return BotFile(commands, roles, read_timezone(reader, found.get("timezone")))
+    language = read_language(reader, found.get("language"))
+    return BotFile(commands, roles, read_timezone(reader, found.get("timezone")), language)
+
+
+def read_language(reader: Reader, node: Node | None) -> str:
+    """Return the language of a bot; "" for none, or an unknown one, which is reported."""
+    name = reader.text(node, "language") or ""
+    if node is None or not name or name in LANGUAGES:
+        return name
+    reader.error(node, "UNKNOWN_LANGUAGE", sentence("no_language", name=name, words=", ".join(LANGUAGES)))
+    return ""
 
 
 def read_timezone(reader: Reader, node: Node | None) -> str:

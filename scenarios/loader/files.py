@@ -33,12 +33,13 @@ _DEEPEST_TEXT = 3
 
 class Folder:
     """One bot's folder. Files that are read report into `problems`. `variables`: those that the files have named.
-    `texts`: what stands for `{text.NAME}`, in one language.
+    `texts`: what stands for `{text.NAME}`, in one language. `languages`: those that have texts, the bot's own first.
     """
 
     def __init__(self, path: Path, environment: Mapping[str, str], problems: Problems) -> None:
         self.variables: dict[str, str] = {}
         self.texts: Mapping[str, str] = {}
+        self.languages: tuple[str, ...] = ()
         self.path = path
         self._environment = environment
         self._problems = problems

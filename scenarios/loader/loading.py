@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import SetupError
+from core.model.people import DEFAULT_LOCALE
 from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import MapNode, Node, plain_mapping
@@ -49,7 +50,7 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
     problems, environment = Problems(), os.environ if environment is None else environment
     folder = Folder(path, environment, problems)
     texts = folder.texts_by_language()
-    folder.texts = next(iter(texts.values()), {})
+    folder.texts, folder.languages = next(iter(texts.values()), {}), tuple(texts)
     read = read_scenarios(folder, problems)
     settings = folder.read(SETTINGS)
     bot = read_bot(folder, read, settings, problems)
@@ -91,6 +92,7 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
         commands=(*own.commands, *later_commands),
         roles={**later_roles, **own.roles},
         timezone=own.timezone,
+        language=own.language or next(iter(folder.languages), DEFAULT_LOCALE),
         settings=settings_of(settings),
         declared=declared,
         schedules=read_schedules(Reader(SCHEDULE, problems), folder.read(SCHEDULE), named),

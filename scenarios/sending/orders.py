@@ -25,6 +25,7 @@ from core.orders.order import AnyAddressee
 from core.orders.question_rules import check_question, locale_of, options_of
 from core.queue import own_name
 from core.redis.store import Store
+from core.sentence import why_refused
 from core.updates.rights import origin_of
 from couriers.channel import channels
 from scenarios.bot.data import Data
@@ -270,7 +271,7 @@ async def say(
     except Refused as refusal:
         if not name:
             raise
-        context.warn(refusal.said)
+        context.warn(why_refused(refusal))
         return None
 
 

@@ -4,29 +4,12 @@ from datetime import datetime, timedelta, tzinfo
 
 from core.errors import Forbidden, Refused
 from core.model.people import User
+from core.sentence import duration
 from scenarios import engine
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.words import LANGUAGES, sentence
-
-_UNITS = {"ru": ("сек", "мин", "ч", "дн"), "en": ("s", "min", "h", "d")}
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-
-
-def duration(span: timedelta, locale: str) -> str:
-    """Return a duration in its two largest units, rounded up: after it, what was refused is possible again."""
-    second, minute, hour, day = _UNITS["en" if locale.startswith("en") else "ru"]
-    seconds = max(1, -(-span // timedelta(seconds=1)))
-    if seconds < _MINUTE:
-        return f"{seconds} {second}"
-    minutes = -(-seconds // _MINUTE)
-    if minutes < 60:
-        return f"{minutes} {minute}"
-    days, rest = divmod(minutes, _DAY // _MINUTE)
-    hours, minutes = divmod(rest, 60)
-    parts = [(days, day), (hours, hour), (0 if days else minutes, minute)]
-    return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def moment(at: datetime, timezone: tzinfo) -> str:
@@ -56,5 +39,5 @@ def refused(refusal: Refused) -> Ending:
     """Return the end of an action that a rule refuses, with how long to wait."""
     after = refusal.retry_after
     told: dict[str, Data] = {"wait": -(-after // timedelta(minutes=1)) if after else 0}
-    told |= {f"wait_{language}": duration(after, language) if after else "" for language in LANGUAGES}
+    told |= {f"wait_{language}": duration(after).in_language(language) if after else "" for language in LANGUAGES}
     return engine.refused(refusal, told)

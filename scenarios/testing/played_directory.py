@@ -8,7 +8,7 @@ from core.directory import Directory
 from core.errors import Conflict
 from core.model.contacts.addresses import EMAIL_ADDRESS, PHONE_NUMBER, address_form, channel_of_form
 from core.model.people import Group, ObjectKind, Supergroup, User, UserChange, faults_of_address
-from core.sentence import language_of
+from core.sentence import LANGUAGES
 from couriers.channel import channels
 from scenarios.bot import Bot
 from scenarios.bot.data import Data
@@ -28,6 +28,7 @@ class PlayedDirectory:
     def __init__(self, directory: Directory, tenant: str, bot: Bot) -> None:
         self._directory = directory
         self._tenant = tenant
+        self._language = bot.language
         targets = [one.target for one in bot.schedules.values()]
         self._staff_groups = [str(one["group"]) for one in targets if isinstance(one, Mapping) and one.get("group")]
         self._known: dict[str, Mapping[str, Data]] = {}
@@ -52,7 +53,7 @@ class PlayedDirectory:
             await self._directory.users.add_contact(self._tenant, person, channel, address_of(channel, person))
         if self._known.get(person) != said:
             self._known[person] = said
-            await self._directory.users.update(self._tenant, person, _change(said))
+            await self._directory.users.update(self._tenant, person, _change(said, self._language))
 
     async def ensure(self, to: Data, channel: str, person: str) -> None:
         """Have the groups and people exist that a message names, and let a person write to them."""
@@ -104,12 +105,12 @@ class PlayedDirectory:
         return name
 
 
-def _change(said: Mapping[str, Data]) -> UserChange:
-    language = str(said["language"] or said["language_code"] or "")
+def _change(said: Mapping[str, Data], by_default: str) -> UserChange:
+    language = str(said["language"] or said["language_code"] or "").partition("-")[0].lower()
     return UserChange(
         name=str(said["directory_name"] or "Anna"),
         role=str(said["directory_role"] or "trainer"),
-        locale="en" if language_of(language) == "en" else "ru",
+        locale=language if language in LANGUAGES else by_default,
     )
 
 

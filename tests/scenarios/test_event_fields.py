@@ -33,7 +33,7 @@ def event(update: Json) -> Json:
     model = types.Update.model_validate({"update_id": 1, **update})
     arrival = read_arrival(model.model_dump(by_alias=True, exclude_none=True), NOW)
     assert arrival is not None
-    return with_derived(arrival.event)
+    return with_derived(arrival.event, "ru")
 
 
 def of(**content: Any) -> Json:
@@ -48,7 +48,7 @@ OF_CHANNEL = of(forward_origin={"type": "channel", "date": AT, "chat": NEWS, "me
 OF_CHAT = of(forward_origin={"type": "chat", "date": AT, "sender_chat": GROUP})
 HIDDEN = of(forward_origin={"type": "hidden_user", "date": AT, "sender_user_name": "Кто-то"})
 EDITED = event({"edited_message": message(edit_date=AT + 60, text="b")})
-JOINED = with_derived({"kind": "new_member", "user_id": 5, "chat_id": -1001, "chat_type": "supergroup"})
+JOINED = with_derived({"kind": "new_member", "user_id": 5, "chat_id": -1001, "chat_type": "supergroup"}, "ru")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_event_of_vk_has_them_too() -> None:
     content = {"message": {**raw, "reply_message": reply, "fwd_messages": forward}}
     arrival = vk_events.read_arrival({"type": "message_new", "event_id": "1", "object": content}, NOW)
     assert arrival is not None
-    found = with_derived(arrival.event)
+    found = with_derived(arrival.event, "ru")
     reply_fields = {"is_reply": True, "reply_entity_id": 6, "reply_entity_type": "user", "reply_date": DAY}
     forward_fields = {"forward_entity_id": -7, "forward_entity_type": "channel", "forward_date": DAY}
     assert {**reply_fields, **forward_fields, "entity_id": 5, "event_text_html": "a&lt;b"}.items() <= found.items()

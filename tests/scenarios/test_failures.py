@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import NotFound
+from scenarios.bot import Action, Place, Scenario
+from scenarios.engine import begin, end, refused
 from scenarios.loader import load
 from scenarios.testing.bot_tests import run_tests
 from tests.scenarios.bot_folder import BotFolder
@@ -87,6 +90,48 @@ async def test_each_failure_has_a_code_and_words_in_the_language_of_the_person(
     found = [one.problem for one in verdicts if one.problem]
     assert "\n".join(found) == ""
     assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("ru", "7: Такого человека нет"), ("en", "There is no person '7'."), ("", "There is no")]
+)
+def test_what_core_refuses_is_said_in_the_language_of_the_person(language: str, said: str) -> None:
+    scenario = Scenario("s", "s", (Action("send", {}, Place("s.yaml")),), Place("s.yaml"))
+    run, _ = begin([scenario], language=language)
+    run, _ = end(run, (0, 0), refused(NotFound("USER_NOT_FOUND", "There is no person '7'.", about="7")))
+    results = run.steps[(0, 0)].passed_on.results
+    assert results["code"] == "USER_NOT_FOUND"
+    assert str(results["error"]).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("files", "account", "language"),
+    [
+        ({}, "", "ru"),
+        ({"bot.yaml": "language: en"}, "", "en"),
+        ({"bot.yaml": "language: en"}, "de", "en"),
+        ({"bot.yaml": "language: en"}, "ru", "ru"),
+        ({"bot.yaml": "language: ru"}, "en-GB", "en"),
+        ({"texts/en.yaml": "hello: Hello"}, "", "en"),
+        ({"texts/en.yaml": "hello: Hello", "texts/ru.yaml": "hello: Привет"}, "", "ru"),
+        ({"texts/en.yaml": "hello: Hello", "texts/ru.yaml": "hello: Привет", "bot.yaml": "language: en"}, "", "en"),
+    ],
+)
+async def test_people_of_whom_no_language_is_known_are_spoken_to_in_that_of_the_bot(
+    tmp_path: Path, files: dict[str, str], account: str, language: str
+) -> None:
+    said = {"en": "there is no scenario 'gone'", "ru": "нет сценария 'gone'"}[language]
+    tell = '[{type: send, text: "{language}: {error}"}]'
+    folder = BotFolder(tmp_path).write(
+        "scenarios/s.yaml", f'begin: {{actions: [{{type: scenario, value: "{{event_text}}", on_failure: {tell}}}]}}'
+    )
+    folder.write("triggers.yaml", "text: {exact: {gone: begin}}")
+    for file, content in files.items():
+        folder.write(file, content)
+    user = f"{{event_text: gone, language_code: '{account}'}}"
+    folder.write("tests/t.yaml", f't: {{steps: [{{user: {user}, bot: "{language}: {said}"}}]}}')
+    verdicts, problems = await run_tests(folder.folder, load(folder.folder).bot)
+    assert ([one.problem for one in verdicts if one.problem], problems) == ([], [])
 
 
 def endings_of(path: Path) -> Iterator[tuple[str, int]]:

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.orders.check import TimePassed, TypedTime, read_time
-from scenarios.sending.person import duration, moment
+from core.sentence import duration
+from scenarios.sending.person import moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=MOSCOW)
@@ -93,4 +94,4 @@ def test_a_year_at_the_end_of_the_calendar_does_not_end_the_dialog(typed: str, z
     ],
 )
 def test_a_duration_is_read_in_its_two_largest_units(span: timedelta, read: str) -> None:
-    assert duration(span, "en") == read
+    assert duration(span).in_language("en") == read

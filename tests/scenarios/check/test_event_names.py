@@ -56,10 +56,10 @@ OF_ADA = {"source", "channel", "language"}
 
 def event(kind: str) -> dict[str, Any]:
     if kind not in UPDATES:
-        return with_derived(EVENTS[kind])
+        return with_derived(EVENTS[kind], "ru")
     arrival = read_arrival({"update_id": 1, **UPDATES[kind]}, NOW)
     assert arrival is not None
-    return with_derived(merge(arrival.gathered_as, [arrival.event]) if arrival.gathered_as else arrival.event)
+    return with_derived(merge(arrival.gathered_as, [arrival.event]) if arrival.gathered_as else arrival.event, "ru")
 
 
 def started_by(kind: str) -> Files:

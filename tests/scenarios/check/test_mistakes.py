@@ -358,6 +358,8 @@ NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
     (["{type: send, text: x, to: 'a:b:c,'}"], {}, 3, "error WRONG_TYPE", "42=sms:+79990000001"),
     (["{type: send, text: x}"], {"bot.yaml": "timezone: Europe/Moskow\n"}, 1,
      "error UNKNOWN_TIMEZONE", "Europe/Moscow?"),
+    (["{type: send, text: x}"], {"bot.yaml": "language: fr\n"}, 1,
+     "error UNKNOWN_LANGUAGE", "one of en, ru"),
     (["{type: ask, text: A?, dates: {from: soon, to: 3d}}"], {}, 3, "error WRONG_TYPE", "from: today"),
     (["{type: ask, text: A?, times: {from: 8:00, every: 1h}}"], {}, 3, "error WRONG_TYPE", "to: 20:00"),
     (["{type: send, text: x, to: {people: yes please}}"], {}, 3, "error WRONG_TYPE", "{people: true}"),
