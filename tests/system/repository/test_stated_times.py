@@ -39,13 +39,17 @@ ADVICE = {
     *("answer_page_outage", "answer_page_rate_exceeded", "preferences_outage", "preferences_rate_exceeded"),
     *("account.key_days", "problem.RATE_EXCEEDED", "problem.TIME_MALFORMED", "runs.since", "sync_fault.leaving"),
     *("preferences_daily", "overview.messages", "overview.tasks", "problem.IMPORT_RUNNING"),
+    *("problem.SYNC_HALVED", "problem.WINDOW_EMPTY", "job_model_budget"),
 }
 """When to try again, rates, names of fields: nothing for how long Ada keeps anything."""
 
 
 def texts() -> dict[str, str]:
     """Return the texts for people, by bots, mails and pages, in both languages."""
-    found = {name: " ".join(both) for name, both in json.loads((ROOT / "core" / "texts.json").read_text()).items()}
+    lists = [
+        json.loads((ROOT / "core" / name).read_text()) for name in ("texts.json", "problems.json", "sentences.json")
+    ]
+    found = {name: " ".join(both) for one in lists for name, both in one.items()}
     for file in (ROOT / "delivery" / "console" / "static" / "words").rglob("*.json"):
         for name, text in json.loads(file.read_text()).items():
             found[name] = f"{found.get(name, '')} {text}"
