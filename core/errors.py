@@ -36,7 +36,7 @@ class AdaError(Exception):
 
 class Refused(AdaError):
     """The caller's mistake. `code` is stable and upper case; `path` is the field ("recipients.0.id"), "" if none.
-    `detail`: why, in English; `said`: the same as a sentence, if its author has made one; `core.sentence.why_refused`
+    `detail`: why, in English; `said`: the same as a sentence, if its author has made one; `scenarios.words.why_refused`
     has it in each language. `about`: whom or what is refused, such as an id; "" if the code says it. `retry_after`:
     when a repeat makes sense, counted from now; None if it never does.
     """

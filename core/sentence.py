@@ -15,8 +15,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from core.errors import InvalidMany, Refused
-
 LANGUAGES = ("en", "ru")
 Languages = Mapping[str, str]
 """Language → text, with {names} in place of parameters."""
@@ -84,23 +82,6 @@ def problem(code: str) -> Sentence:
 def problems_of_pages(language: str) -> Mapping[str, str]:
     """Return what the refusals mean that a page of the console can meet: `problem.CODE` → text."""
     return {code: texts[language] for code, texts in _listed(_PROBLEMS).items()}
-
-
-def why_refused(refusal: Refused) -> Text:
-    """Return why something is refused. A plain detail is said in English; another language says what the code means,
-    behind whom or what it is about, and how long to wait. What another program has said stays as it is.
-    """
-    general = problem(refusal.code)
-    if isinstance(refusal.said, Sentence) or general.code not in sentences():
-        return refusal.said
-    return sentence("refused", detail=refusal.detail, text=_in_general(refusal, general))
-
-
-def _in_general(refusal: Refused, general: Sentence) -> Sentence:
-    first = refusal.errors[0] if isinstance(refusal, InvalidMany) else refusal
-    about = placed(first.about, general) if first.about else general
-    after = refusal.retry_after
-    return sentence("possible_after", problem=about, after=duration(after)) if after else about
 
 
 def duration(span: timedelta) -> Sentence:

@@ -16,7 +16,6 @@ from typing import Any
 
 from core import errors
 from core.errors import Conflict, Refused
-from core.sentence import why_refused
 from couriers.telegram_bot import CHANNEL, CHANNELS_OF_IDS, BotCallFailed, CallThrottled
 from scenarios.bot.data import Data
 from scenarios.bot.model import role_refusal
@@ -24,7 +23,7 @@ from scenarios.context import Context, Telegram
 from scenarios.schema import conversion
 from scenarios.schema.rules import IsMember, Rule, Rules, RuleUnusable
 from scenarios.stores.people import People
-from scenarios.words import Text, sentence
+from scenarios.words import Text, sentence, why_refused
 
 LONGEST_WAIT = 5
 """Seconds of one call in which it waits for Telegram; meanwhile the person's next events wait."""

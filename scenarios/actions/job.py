@@ -11,7 +11,6 @@ from core.errors import Conflict, Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
 from core.jobs.record import zone_of
 from core.jobs.views import LogLine, view_of
-from core.sentence import why_refused
 from scenarios.actions.job_control import (
     check_admin,
     job_of,
@@ -28,7 +27,7 @@ from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Count, Text, TextOrEmpty
-from scenarios.words import LANGUAGES, in_language, sentence
+from scenarios.words import LANGUAGES, in_language, sentence, why_refused
 
 _LONGEST_RESULT = 1000
 DEFAULT_LIMIT = 30

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 from core.errors import Refused
 from core.model.json_form import JsonObject
-from core.sentence import why_refused
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.data import Data
 from scenarios.engine.states import OUTCOMES, Cause, State
-from scenarios.words import Text, placed, sentence, together
+from scenarios.words import Text, placed, sentence, together, why_refused
 
 Path = tuple[int, ...]
 

@@ -25,7 +25,6 @@ from core.orders.order import AnyAddressee
 from core.orders.question_rules import check_question, locale_of, options_of
 from core.queue import own_name
 from core.redis.store import Store
-from core.sentence import why_refused
 from core.updates.rights import origin_of
 from couriers.channel import channels
 from scenarios.bot.data import Data
@@ -33,7 +32,7 @@ from scenarios.bot.nodes import ListNode, Node, Scalar
 from scenarios.context import Context
 from scenarios.schema import Own, conversion, types
 from scenarios.sending.message import MessageAttributes, attachments_of, content_of, message
-from scenarios.words import sentence
+from scenarios.words import sentence, why_refused
 
 KIND = "reply"
 """The kind of messages to the event's person; the same as that of the other bots."""

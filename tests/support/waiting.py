@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
-FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.005, 0.05, 1.25
+FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.005, 0.02, 1.25
 """Seconds between two looks: what comes soon is seen at once, and what takes long is not asked for all the time."""
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import Conflict, Forbidden, Invalid, InvalidForRecipient, InvalidMany, NotFound, QuotaExceeded, Refused
-from core.sentence import in_language, problem, sentence, sentences, why_refused
+from core.sentence import in_language, problem, sentence, sentences
+from scenarios.words import why_refused
 from tests.support.paths import ROOT
 
 VALUE_MISSING = InvalidForRecipient("VALUE_MISSING", "Anna has no value for {{course}}.", "0", "Anna (7)", "course")
