@@ -135,7 +135,8 @@ class Channel:
     account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
     a wrong name is not among them, so it is reported. `account_settings`: all that make one, of which some may be
     optional; (`account`,) if there are none. `of_installation`: settings of the section that are the same for
-    all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
+    all accounts. `files`: settings that may be the path of a file. `is_per_bot`: each bot can have an account of its
+    own. `is_simulated`: the sandbox simulates it.
     `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
     answers an address only so often, because a machine may answer there. `takes_replies_by_mail`: its messages are
     mails, and a reply to one comes to ADA_INBOUND_MAIL. `has_topics`: an office can answer in a group chat of it, with
@@ -165,6 +166,7 @@ class Channel:
     no_account: frozenset[str] = frozenset()
     account_settings: tuple[str, ...] = ()
     of_installation: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
     is_per_bot: bool = False
     is_simulated: bool = False
     simulator: str = ""

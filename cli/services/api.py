@@ -17,7 +17,7 @@ from cli.services.sign_in import open_identity_providers, open_sign_in
 from cli.settings.bot_folders import bot_folder, tenants_of_bots
 from cli.settings.settings import Configuration, Settings
 from core.admission.actions import ActionLog
-from core.admission.api_keys import ApiKeys
+from core.admission.api_keys import REPLACE_FIRST_KEY, ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.received import Choices, ReceivedMessages
 from core.directory import Directory
@@ -82,8 +82,8 @@ async def open_api_services(
 ) -> AsyncIterator[ApiServices]:
     """Open the services of one process, and create the API key that is set."""
     api_keys = ApiKeys(store)
-    if settings.api_key:
-        await api_keys.ensure(settings.api_key)
+    if settings.api_key and await api_keys.ensure(settings.api_key) is None:
+        log.warning("the first API key was revoked, so it signs in nobody. To replace it: %s", REPLACE_FIRST_KEY)
     async with (
         open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,

@@ -53,6 +53,8 @@ Lease = NewType("Lease", timedelta)
 """At least MIN_LEASE."""
 WebAddress = NewType("WebAddress", str)
 """What links begin with: with a scheme and a host, because people open them elsewhere."""
+Files = NewType("Files", str)
+"""Paths of files, and names of modules, separated by commas."""
 
 
 def parse_int(text: str) -> int:
@@ -218,6 +220,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     Timezones: parse_timezones,
     Tenants: parse_tenants,
     WebAddress: parse_web_address,
+    Files: str,
 }
 
 

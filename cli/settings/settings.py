@@ -7,7 +7,7 @@ read only when that courier is used, because importing a courier imports its pro
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, time, timedelta, tzinfo
 from pathlib import Path
@@ -15,7 +15,18 @@ from typing import Any, get_type_hints
 
 from cli.command import did_you_mean
 from cli.settings.own_texts import read_own_texts
-from cli.settings.parsing import Address, Lease, Processes, Quotas, Tenants, Timezones, WebAddress, parse
+from cli.settings.parsing import (
+    Address,
+    Files,
+    Lease,
+    Processes,
+    Quotas,
+    Tenants,
+    Timezones,
+    WebAddress,
+    parse,
+    without_none,
+)
 from cli.settings.sources import PREFIX, RawSetting, collect
 from core.errors import SetupError
 from core.model.delivery import Quota
@@ -96,8 +107,8 @@ class Settings:
     transcription_model: str = "whisper-1"
     ai_cache_age: timedelta = timedelta(days=1)
     ai_cache_megabytes: int = 500
-    jobs: str | None = None
-    actions: str | None = None
+    jobs: Files | None = None
+    actions: Files | None = None
     model_budget: int = 0
     sign_in: Path | None = None
     oidc: Path | None = None
@@ -142,6 +153,17 @@ class Configuration:
     def text(self, name: str) -> str:
         """Return the text of a setting, "" if it is not set."""
         return self.raw[name].text if name in self.raw else ""
+
+    def named_files(self) -> Iterator[tuple[str, str]]:
+        """Emit each setting that may name files or folders, with each of its paths."""
+        types = get_type_hints(Settings)
+        for name, kind in ((setting_name(one, PREFIX), without_none(types[one.name])) for one in fields(Settings)):
+            if kind is Path:
+                yield name, self.text(name)
+            elif kind is Files:
+                yield from ((name, path) for path in self.text(name).replace(",", " ").split())
+        for channel in channels().values():
+            yield from ((name, self.text(name)) for name in sorted(channel.files))
 
     def has_channel(self, name: str) -> bool:
         """Return whether the channel has an account. `./ada up` starts the sandbox if no channel has one."""

@@ -15,7 +15,8 @@ from core.errors import SetupError
 from core.model.yaml_faults import fault_of
 
 PREFIX = "ADA_"
-_LINE = re.compile(r"(?:export\s+)?([\w.-]+)\s*=\s*(.*)")
+_LINE = re.compile(r"(?:export\s+)?([\w.-]+)\s*=(.*)")
+_COMMENT = re.compile(r"\s#.*")
 _QUOTED = re.compile(r"""(?:"([^"]*)"|'([^']*)')\s*(?:#.*)?""")
 
 
@@ -100,12 +101,13 @@ def read_dotenv(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def unquote(text: str, what: str) -> str:
-    """Remove quotes or a trailing comment. In double quotes `\\n` is a line break: a key in PEM form needs it. Raises
-    SetupError, which calls the text `what`.
+    """Return what stands behind the `=`, without quotes and without a comment, which begins behind a space. In double
+    quotes `\\n` is a line break: a key in PEM form needs it. Raises SetupError, which calls the text `what`.
     """
-    if not text.startswith(('"', "'")):
-        return text.split(" #", 1)[0].rstrip()
-    found = _QUOTED.fullmatch(text)
+    value = text.strip()
+    if not value.startswith(('"', "'")):
+        return _COMMENT.sub("", text).strip()
+    found = _QUOTED.fullmatch(value)
     if not found:
         raise SetupError(f"{what} must end with the quote with which it begins, and have none between them")
     return found[2] if found[1] is None else found[1].replace("\\n", "\n")

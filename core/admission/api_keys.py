@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from core.errors import Invalid, NotFound, SetupError, StoreError
+from core.errors import Invalid, NotFound, StoreError
 from core.model.clock import from_ms, to_ms
 from core.model.people import is_source
 from core.redis.keys import KEYS
@@ -155,12 +155,16 @@ class ApiKeys:
         await self._store.write("HSET", KEYS["accesses"].at(0), key.id, hashed)
         self._cache.clear()
 
-    async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
-        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes but scim. Raises
-        SetupError if it was revoked.
+    async def was_revoked(self, secret: str) -> bool:
+        """Return whether there was a key with this secret, which was revoked."""
+        return bool(await self._store.command("HEXISTS", KEYS["access"].at(0, hash_of(secret)), _REVOKED))
+
+    async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey | None:
+        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes but scim. Returns
+        None if it was revoked: it stays so.
         """
-        if await self._store.command("HEXISTS", KEYS["access"].at(0, hash_of(secret)), _REVOKED):
-            raise SetupError(f"the first API key was revoked; {REPLACE_FIRST_KEY}")
+        if await self.was_revoked(secret):
+            return None
         key = await self.find(secret)
         if key is None:
             return (await self.create(name, _OF_OPERATOR, secret=secret))[0]

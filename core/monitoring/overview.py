@@ -3,8 +3,10 @@
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import takewhile
+from typing import Any
 
 import msgspec
 
@@ -13,6 +15,7 @@ from core.directory import Directory
 from core.directory.offices import OfficeState, state_of_office
 from core.directory.syncs import Syncs
 from core.jobs.states import JobState
+from core.model.history_key import DEFAULT_TENANT
 from core.model.states import Status
 from core.monitoring.bulk_changes import DeadLetters
 from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
@@ -21,12 +24,15 @@ from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
 from core.redis.server_checks import check_settings
 from core.redis.store import Store
+from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 
 # Workers take due tasks within three seconds.
 _OVERDUE_MS = 5000
 # Of this many outcomes of an hour, half must not have been reached.
 _ENOUGH = 10
+# Calls of a webhook: it is tried again within a minute, so one refusal is nothing to look after.
+_ENOUGH_REFUSALS = 3
 _NOT_WORTH_A_NOTE = frozenset({"cancelled", "skipped", "delivered", "read", "no_contact"})
 
 
@@ -190,10 +196,16 @@ class Overviews:
                 yield Matter(MatterKind.OFFICE, self._office, reason=state)
 
     async def _failed_webhooks(self) -> AsyncIterator[Matter]:
+        """Emit the webhooks that are disabled, have given up messages, or were refused several times without a
+        success.
+        """
         for webhook in await self._webhooks.all():
-            dead = (await self._webhooks.state(webhook.tenant, webhook.id)).dead
-            if webhook.disabled or dead:
-                yield Matter(MatterKind.WEBHOOK, webhook.url, dead, at=webhook.disabled)
+            state = await self._webhooks.state(webhook.tenant, webhook.id)
+            failed = list(takewhile(lambda one: not one.succeeded, state.attempts))
+            if webhook.disabled or state.dead or len(failed) >= _ENOUGH_REFUSALS:
+                since = webhook.disabled or (failed[-1].at if failed else 0)
+                reason, command = failed[0].fault if failed else "", f"./ada webhook attempts {webhook.id}"
+                yield Matter(MatterKind.WEBHOOK, webhook.url, state.dead, reason=reason, at=since, command=command)
 
     async def _tubes(self) -> AsyncIterator[Matter]:
         if buried := sum(await self._store.command_each("ZCARD", self._store.keys_of_shards("buried"))):
@@ -202,7 +214,18 @@ class Overviews:
                 MatterKind.DEAD_LETTERS, count=buried, of=len(groups), reason=groups[0].error if groups else ""
             )
         for tube, note in sorted((await Tubes(self._store).pauses()).items()):
-            yield Matter(MatterKind.PAUSED, tube, reason=note.reason, by=note.by, at=note.at)
+            command = f"./ada queue resume {tube}"
+            yield Matter(MatterKind.PAUSED, tube, reason=note.reason, by=note.by, at=note.at, command=command)
+
+
+async def matters_of(store: Store) -> Sequence[Mapping[str, Any]]:
+    """Return what needs attention, the most urgent first, as `GET /v1/overview` does; of an office nothing."""
+    queue = Queue(store)
+    async with WebhookClient() as client:
+        webhooks = Webhooks(store, queue, client)
+        found = await Overviews(store, queue, Channels(store), webhooks).show(DEFAULT_TENANT)
+    matters: Sequence[Mapping[str, Any]] = msgspec.to_builtins(found.matters)
+    return matters
 
 
 def failing_channels(outcomes: Sequence[OutcomeCount]) -> Iterator[Matter]:

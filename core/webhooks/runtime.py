@@ -96,8 +96,7 @@ class WebhookSender:
         now, succeeded, replayed = await self._webhooks.record(webhook, record)
         if record.succeeded:
             return Done()
-        log.debug("webhook %s: %s not sent, attempt %s: %s %s", webhook.id, message.id, record.attempt, record.error,
-                  record.status or "")  # fmt: skip
+        log.debug("webhook %s: %s not sent, attempt %s: %s", webhook.id, message.id, record.attempt, record.fault)
         if record.status == _GONE:
             await self._webhooks.disable(webhook)
             log.warning("webhook %s is disabled: its receiver answered 410", webhook.id)
@@ -106,7 +105,7 @@ class WebhookSender:
         first = first if first > replayed else now
         since = max(int(put_ms(attempt.task.id) or 0), replayed)
         result = decide(WebhookFailure(record.attempt, now, since, first, succeeded, wait), self._rules)
-        return replace(result, error=f"{record.error} {record.status or ''}".strip())
+        return replace(result, error=record.fault)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ class AttemptRecord:
     def succeeded(self) -> bool:
         return not self.error
 
+    @property
+    def fault(self) -> str:
+        """Return why the call failed, with the status of the response: `status 410`; "" if it did not."""
+        return f"{self.error} {self.status or ''}".strip() if self.error else ""
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookState:

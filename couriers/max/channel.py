@@ -13,6 +13,7 @@ CHANNEL = Channel(
     shows=EVERY_FEATURE | {Feature.ANSWER},
     account="ADA_MAX_TOKEN",
     no_account=frozenset({"ADA_MAX_CA", "ADA_MAX_TIMEOUT", "ADA_MAX_MOST_FILE_MB"}),
+    files=frozenset({"ADA_MAX_CA"}),
     of_installation=frozenset({"ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"}),
     is_per_bot=True,
     is_simulated=True,

@@ -19,6 +19,7 @@ CHANNEL = Channel(
         }
     ),
     of_installation=frozenset({"ADA_SMS_PROFILE"}),
+    files=frozenset({"ADA_SMS_PROFILE"}),
     account_settings=("ADA_SMS_URL", "ADA_SMS_USERNAME", "ADA_SMS_PASSWORD", "ADA_SMS_FROM"),
     is_simulated=True,
     address=PHONE_NUMBER,

@@ -24,6 +24,7 @@ CHANNEL = Channel(
     titles={"en": "Telegram"},
     shows=EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT},  # of an account; a bot shows all
     no_account=frozenset({"ADA_TELEGRAM_TIMEOUT"}),
+    files=frozenset({"ADA_TELEGRAM_SERVER_KEY"}),
     account_settings=(
         *("ADA_TELEGRAM_API_ID", "ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_TELEGRAM_SESSION"),
     ),

@@ -108,8 +108,8 @@ async def resume(request: PlainRequest) -> Response:
 
 
 async def change(request: Request[TubePatch, NoParameters]) -> Response:
-    """Change the pace of a tube; its other options stay."""
-    name, tubes = request.part("tube"), _tubes(request)
+    """Change the pace of a tube; its other options stay. Raises NotFound TUBE_UNKNOWN."""
+    name, tubes = await _known(request), _tubes(request)
     await tubes.create(replace(await tubes.get(name), pace=request.body.pace))
     return await _one(request, name)
 

@@ -1,9 +1,11 @@
 """The queue over HTTP: search, list and cancel tasks."""
 
+import asyncio
 import time
 
 import pytest
 
+from cli.main import main
 from core.queue import NewTask, Queue, Tube, Tubes
 from tests.delivery.conftest import Api, ApiResponse
 from tests.support.waiting import until
@@ -104,9 +106,39 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, 
     )
     assert (await api.call("POST", "/v1/queue/tubes/t:pause", {"reason": ""})).code == "TOO_SHORT"
     assert (await api.call("POST", "/v1/queue/tubes/t:resume")).json["paused"] is None
-    unknown = await api.call("POST", "/v1/queue/tubes/smss:pause", {"reason": "a slip"})
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "body"),
+    [("POST", ":pause", {"reason": "a slip"}), ("POST", ":resume", None), ("PATCH", "", {"pace": 2})],
+)
+async def test_a_tube_that_nobody_knows_is_not_changed(
+    api: Api, method: str, change: str, body: dict[str, object] | None
+) -> None:
+    unknown = await api.call(method, f"/v1/queue/tubes/smss{change}", body)
     assert (unknown.status, unknown.code) == (404, "TUBE_UNKNOWN")
-    assert (await api.call("POST", "/v1/queue/tubes/smss:resume")).code == "TUBE_UNKNOWN"
+    assert "smss" not in [tube["name"] for tube in (await api.call("GET", "/v1/queue/tubes")).json["tubes"]]
+
+
+async def test_who_waits_for_a_message_reads_why_nothing_moves(
+    api: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ADA_HTTP", api.url.removeprefix("http://"))
+    monkeypatch.setenv("ADA_API_KEY", api.secret)
+    for tube in ("sms", "vk"):
+        await Tubes(api.store).pause(tube, "anna", "the gateway moves")
+    words = ["send", "--to", "sms:+79991112233", "--text", "x", "--wait"]
+    sending, said = asyncio.create_task(asyncio.to_thread(main, words)), ""
+
+    def is_told() -> bool:
+        nonlocal said
+        said += capsys.readouterr().err
+        return "by anna: the gateway moves; `./ada queue resume sms`\n" in said
+
+    await until(is_told)
+    (waiting,) = (await api.call("GET", "/v1/deliveries")).json["deliveries"]
+    await api.call("DELETE", f"/v1/deliveries/{waiting['id']}")
+    assert (await sending, said.count("is paused since")) == (1, 1)
 
 
 async def test_an_operator_sets_the_weight_of_a_tenant_and_takes_it_back(api: Api) -> None:

@@ -125,7 +125,7 @@ async def revoke(store: Store, arguments: Namespace) -> None:
     first = await keys.find(settings.api_key or stored_api_key(settings))
     text = f"revoked {arguments.id}"
     if first and first.id == arguments.id:
-        text += f"; it is the first key, without which the API does not start: {REPLACE_FIRST_KEY}"
+        text += f"; it is the first key, which `./ada send` and others use. To replace it: {REPLACE_FIRST_KEY}"
     if tenants:
         await keys.revoke(arguments.id)
         action = user_action("DELETE /v1/api-keys/{id}", f"/v1/api-keys/{arguments.id}")

@@ -70,9 +70,8 @@ def files_beside(configuration: Configuration) -> Iterator[tuple[Path, str]]:
     for name, what in _IN_DATA.items():
         if (path := data / name).exists():
             yield path, what
-    settings = sorted(configuration.raw.values(), key=lambda setting: setting.name)
-    named = {name: f"what {setting.name} names" for setting in settings for name in setting.text.split(",")}
-    named |= {setting.source: "settings" for setting in settings}
+    named = {name: f"what {setting} names" for setting, name in configuration.named_files()}
+    named |= {one.source: "settings" for one in configuration.raw.values()}
     for name, what in named.items():
         # not Path.exists: it raises for a value that is too long for the name of a file
         if os.path.exists(name) and (path := Path(name).absolute()) != data:  # noqa: PTH110

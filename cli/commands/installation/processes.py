@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 
+from cli.client.format_matters import format_remedy
 from cli.client.http_client import open_client
 from cli.client.local_times import shown_moment
 from cli.client.verbs import print_result
@@ -15,8 +16,11 @@ from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.clock import from_ms
 from core.model.text.characters import counted
+from core.monitoring.overview import matters_of
 from core.processes import ANSWERS, FaultyPart, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from core.services import open_services
+
+_OTHERS = ("overdue", "webhook", "paused")
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -51,12 +55,13 @@ async def ask(arguments: Namespace) -> int:
 
 async def list_all(arguments: Namespace) -> int:
     """Print one line per process, faulty part of `./ada up`, and tube or bot without a process; exit code 1 if one of
-    these waits or has stopped.
+    these waits or has stopped. Then what keeps messages waiting although a process runs.
     """
     configuration = load()
     zone = configuration.settings.timezone
     async with open_store(configuration) as store, open_services(store) as core:
         found = await overview(store, core.queue, core.channels)
+        others = [one for one in await matters_of(store) if one["kind"] in _OTHERS]
     for view in found.processes:
         print_result(arguments, view, describe(view, datetime.now(UTC), zone))
     for part in found.faulty:
@@ -65,6 +70,8 @@ async def list_all(arguments: Namespace) -> int:
         print_result(arguments, tube, describe_unserved(tube))
     for bot in found.unanswered:
         print_result(arguments, {"unanswered": bot, "command": ANSWERS}, describe_unanswered(bot))
+    for matter in others:
+        print_result(arguments, matter, f"{matter['kind']:<22} {format_remedy(matter, zone)}")
     is_well = not (found.unserved or found.unanswered or found.faulty)
     return SUCCESS if is_well and all(view.process.is_there for view in found.processes) else FAILURE
 

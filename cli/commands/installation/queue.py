@@ -4,9 +4,11 @@ import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from getpass import getuser
+from typing import Any
 
 import msgspec
 
+from cli.client.format_matters import format_remedy
 from cli.client.local_times import format_span
 from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
@@ -17,14 +19,16 @@ from core.admission.actions import MAX_REASON, ActionLog
 from core.deliveries.channels import Channels
 from core.model.text.characters import counted
 from core.monitoring import Lanes
+from core.monitoring.overview import matters_of
 from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes
 from core.redis.store import Store
+from core.webhooks.webhook import TUBE as WEBHOOKS
 
 _STATES = ("waiting", "ready", "locked", "taken", "buried")
 _ENDS = ("done", "failed", "cancelled", "expired")
 _LABELS = ("tube", "tenant", "lane", "kind", "user")
-_OVERDUE_MS = 5000
-"""Workers promote due tasks within 3 s. A longer delay means that no worker runs."""
+_SHOWN = ("overdue", "unserved", "webhook", "paused", "throttled")
+"""The matters that say why tasks wait."""
 
 _FIELDS = ("user", "tenant", "lane", "kind", "tag", "tube", "state")
 _LIMIT, _LANES = 100, 20
@@ -48,8 +52,6 @@ def format_stats(stats: QueueStats) -> str:
         f"{tube:<{names}}" + "".join(f"  {cells[name]:>{width}}" for name, width in widths.items())
         for tube, cells in (("tube", heads), *zip(tubes, rows, strict=True))
     ]
-    if stats.overdue_ms > _OVERDUE_MS:
-        lines.append(f"no worker has taken due tasks for {format_span(stats.overdue_ms)}")
     return "\n".join(lines)
 
 
@@ -112,15 +114,20 @@ def run(arguments: Namespace) -> int:
 
 
 async def run_action(arguments: Namespace) -> int:
-    async with open_store(load()) as store:
+    configuration = load()
+    arguments.zone = configuration.settings.timezone
+    async with open_store(configuration) as store:
+        if tube := getattr(arguments, "tube", None):
+            known = {*await Queue(store).inspector.tubes(), *(await Channels(store).read()).names}
+            await Tubes(store).check_name(tube, known)
+        if arguments.action == "stats":
+            return await stats(store, arguments)
         if arguments.action == "lanes":
             return await list_lanes(Queue(store), store, arguments)
         if arguments.action in READING:
             return await READING[arguments.action](Queue(store), arguments)
         if arguments.action in TUBE_CHANGES:
-            tubes, tasks = Tubes(store), Queue(store).inspector
-            await tubes.check_name(arguments.tube, {*await tasks.tubes(), *(await Channels(store).read()).names})
-            count = int(await TUBE_CHANGES[arguments.action](tubes, arguments))
+            count = int(await TUBE_CHANGES[arguments.action](Tubes(store), arguments))
         else:
             count = await CHANGES[arguments.action](Queue(store), arguments)
         if count:
@@ -142,12 +149,21 @@ async def log_change(store: Store, arguments: Namespace, count: int) -> None:
     await ActionLog(store).write(getattr(arguments, "tenant", "") or "default", action)
 
 
-async def stats(queue: Queue, arguments: Namespace) -> int:
-    found = await queue.inspector.stats()
+async def stats(store: Store, arguments: Namespace) -> int:
+    """Print the tubes, and why tasks of them wait."""
+    found = await Queue(store).inspector.stats()
+    matters = [one for one in await matters_of(store) if one["kind"] in _SHOWN]
     if arguments.tube is not None:
         tubes = {name: tube for name, tube in found.tubes.items() if name == arguments.tube}
         found = msgspec.structs.replace(found, tubes=tubes)
-    return print_result(arguments, found, format_stats(found))
+        matters = [one for one in matters if _tube_of(one) in (arguments.tube, "")]
+    text = "\n".join([format_stats(found), *(format_remedy(one, arguments.zone) for one in matters)])
+    return print_result(arguments, {**msgspec.to_builtins(found), "matters": matters}, text)
+
+
+def _tube_of(matter: Mapping[str, Any]) -> str:
+    """Return the tube of a matter; "" if it is about all."""
+    return WEBHOOKS if matter["kind"] == "webhook" else str(matter.get("subject", ""))
 
 
 async def list_tasks(queue: Queue, arguments: Namespace) -> int:
@@ -244,7 +260,6 @@ async def resume(tubes: Tubes, arguments: Namespace) -> bool:
 
 
 READING: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
-    "stats": stats,
     "list": list_tasks,
     "peek": peek,
 }

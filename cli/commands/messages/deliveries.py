@@ -1,8 +1,11 @@
 """The verbs of messages: send, track, show, cancel, reschedule, answers, series. They call a running Ada over HTTP."""
 
+import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +18,7 @@ from cli.client.format_history import (
     format_series,
     format_uninformed,
 )
+from cli.client.format_matters import format_remedy, stops
 from cli.client.http_client import HttpClient, JsonObject, items, quoted
 from cli.client.local_times import TIMES, in_zone, read_times, zone_of
 from cli.client.verbs import over_http, parse_id, print_result, print_stream
@@ -28,11 +32,16 @@ from cli.commands.messages.new_delivery import (
     terms_of_question,
     upload_table,
 )
+from core.errors import SetupError
 from core.model.history_key import HistoryKey
 from core.model.text.text_parts import sms_parts
+from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels_in_sms
 
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
+
+_LOOKS_EVERY = 5.0
+"""Seconds between two looks at what keeps a message waiting."""
 
 FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
 
@@ -159,13 +168,41 @@ async def track(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def follow(api: HttpClient, key: str, arguments: Namespace) -> int:
-    """Print every event as it arrives. Exit code 0 if all recipients were reached."""
+    """Print every event as it arrives, and on stderr what keeps the message waiting. Exit code 0 if all recipients were
+    reached.
+    """
     zone = await zone_of(api, arguments)
-    async for event in api.events(f"{delivery_path(key)}/events"):
-        print_result(arguments, event.data, format_event(event.name, in_zone(event.data, zone)))
+    async with obstacles_told(api, key, zone):
+        async for event in api.events(f"{delivery_path(key)}/events"):
+            print_result(arguments, event.data, format_event(event.name, in_zone(event.data, zone)))
     history = await api.call("GET", delivery_path(key))
     print_result(arguments, history, "\n" + format_history(in_zone(history, zone)))
     return SUCCESS if history["verdict"] == "all_reached" else FAILURE
+
+
+@asynccontextmanager
+async def obstacles_told(api: HttpClient, key: str, zone: tzinfo) -> AsyncIterator[None]:
+    """Warn, until the block is left, of what keeps messages of the channels of a delivery waiting."""
+    counts = (await api.call("GET", delivery_path(key), query={"limit": "1"}))["channels"]
+    waiting = frozenset(name for name, one in counts.items() if one.get("queued") or one.get("sending"))
+    telling = asyncio.create_task(_tell_obstacles(api, waiting, zone))
+    try:
+        yield
+    finally:
+        await cancel_and_wait(telling)
+
+
+async def _tell_obstacles(api: HttpClient, channels: frozenset[str], zone: tzinfo) -> None:
+    """Warn of each obstacle once. A key that may not read the overview gets no warnings."""
+    told = set[tuple[str, str]]()
+    with suppress(CommandFailed, SetupError):
+        while True:
+            for matter in (await api.call("GET", "/v1/overview"))["matters"]:
+                what = matter["kind"], matter.get("subject", "")
+                if stops(matter, channels) and what not in told:
+                    told.add(what)
+                    warn(format_remedy(matter, zone))
+            await asyncio.sleep(_LOOKS_EVERY)
 
 
 def declare_show(parser: ArgumentParser) -> None:

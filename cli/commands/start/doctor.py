@@ -10,9 +10,16 @@ from datetime import timedelta, tzinfo
 from importlib.util import find_spec
 from pathlib import Path
 
+from cli.client.format_matters import format_matter
 from cli.client.local_times import shown_moment
 from cli.command import FAILURE, SUCCESS, Command
-from cli.commands.start.people_findings import check_people, check_personal_keys, check_sources, check_syncs
+from cli.commands.start.people_findings import (
+    check_first_key,
+    check_people,
+    check_personal_keys,
+    check_sources,
+    check_syncs,
+)
 from cli.commands.start.store_findings import (
     Finding,
     check_clock,
@@ -32,6 +39,7 @@ from core.errors import SetupError, StoreUnavailable
 from core.model.clock import from_ms
 from core.model.durability import Durability
 from core.model.parts import PartState, faulty
+from core.monitoring.overview import URGENT, MatterKind, matters_of
 from core.processes import ANSWERS, ProcessRegister, accept_loss, unanswered_bots
 from core.redis.server_checks import check_settings
 from core.redis.store import Store
@@ -51,6 +59,15 @@ from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from scenarios.inspection.bots import BotReader
 
 MIN_FREE_BYTES = 2**30
+_LINES_OF_THEIR_OWN = frozenset(
+    {
+        MatterKind.DATA_LOST,
+        MatterKind.NOT_RUNNING,
+        MatterKind.UNANSWERED,
+        MatterKind.SERVER_SETTING,
+        MatterKind.SYNC,
+    }
+)
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -183,11 +200,12 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_clock(store)
         async for finding in check_people(store, configuration.settings):
             yield finding
+        yield await check_first_key(store, configuration.settings)
         yield await check_personal_keys(store, configuration.settings.timezone)
         yield await check_webhooks(store)
         async for finding in check_syncs(store, configuration.settings.syncs, configuration.settings.timezone):
             yield finding
-        async for finding in check_bots(store):
+        async for finding in check_work(store, configuration.settings.timezone):
             yield finding
     finally:
         await store.close()
@@ -201,13 +219,23 @@ async def check_redundancy(store: Store, durability: Durability) -> AsyncIterato
 
 async def check_webhooks(store: Store) -> Finding:
     _, found = await stored_webhooks(store)
-    disabled = [webhook.id for webhook in found if webhook.disabled]
-    if not found:
-        return Finding("webhooks", None, "there are none")
-    if disabled:
-        detail = f"disabled, because the receiver answered 410: {', '.join(disabled)}"
-        return Finding("webhooks", None, detail, "./ada webhook replay ID, or ./ada webhook remove ID")
-    return Finding("webhooks", True, str(len(found)))
+    return Finding("webhooks", True, str(len(found))) if found else Finding("webhooks", None, "there are none")
+
+
+async def check_matters(store: Store, zone: tzinfo) -> AsyncIterator[Finding]:
+    """Emit what needs attention besides that for which doctor has lines of its own."""
+    for matter in await matters_of(store):
+        if (kind := matter["kind"]) not in _LINES_OF_THEIR_OWN:
+            is_good = False if kind in URGENT else None
+            yield Finding(kind, is_good, format_matter(matter, zone), matter.get("command", ""))
+
+
+async def check_work(store: Store, zone: tzinfo) -> AsyncIterator[Finding]:
+    """Emit what the bots do, and what else needs attention."""
+    async for finding in check_bots(store):
+        yield finding
+    async for finding in check_matters(store, zone):
+        yield finding
 
 
 async def check_bots(store: Store) -> AsyncIterator[Finding]:

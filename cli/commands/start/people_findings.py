@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cli.client.local_times import shown_moment
+from cli.client.own_server import stored_api_key
 from cli.command import CommandFailed
 from cli.commands.start.store_findings import Finding
 from cli.services import people_sources
@@ -13,7 +14,7 @@ from cli.services.sign_in import check_secret_key, open_identity_providers
 from cli.settings.bot_folders import tenants_of_bots
 from cli.settings.parsing import read_sync_lines
 from cli.settings.settings import Settings
-from core.admission.api_keys import SCIM, ApiKeys
+from core.admission.api_keys import REPLACE_FIRST_KEY, SCIM, ApiKeys
 from core.directory import Directory
 from core.directory.offices import OfficeState, state_of_office, unread_office
 from core.directory.syncs import Syncs
@@ -160,6 +161,13 @@ async def check_identity_providers(store: Store, settings: Settings) -> AsyncIte
             logout = f"{address.removesuffix('/callback')}/logout"
             detail = f"answers; register there: redirect URI {address}, back-channel logout {logout}"
             yield Finding(f"identity provider {name}", True, detail)
+
+
+async def check_first_key(store: Store, settings: Settings) -> Finding:
+    """Return whether the first key is valid, with which the verbs call the API."""
+    if await ApiKeys(store).was_revoked(settings.api_key or stored_api_key(settings)):
+        return Finding("first key", False, "was revoked: the verbs that call the API are refused", REPLACE_FIRST_KEY)
+    return Finding("first key", True, "was not revoked")
 
 
 async def check_personal_keys(store: Store, zone: tzinfo = UTC) -> Finding:

@@ -1,12 +1,20 @@
 -- dead_letters: buried tasks in groups of one tube, kind and error, so that operators see and kick them together
--- A group is `tube<tab>kind<tab>error`. Numbers and long hexadecimal words in an error stand for many: they become `#`.
+-- A group is `tube<tab>kind<tab>error`. Numbers and long hexadecimal words in an error stand for many: they become `#`. A status of HTTP
+-- stays, as in `status 503`, `answered 410` and `HTTP 404`: it says what happened.
 
 local LONGEST = 120
 
+local STATUS = { status = true, http = true, code = true, answered = true, redirect = true }
+
+local function without_number(word, between, number)
+  if #number == 3 and STATUS[string.lower(word)] then return nil end
+  return word .. between .. '#'
+end
+
 -- Returns the first line of an error as the name of a group, without a character that is cut in two.
 local function named(text)
-  local line = string.gsub(string.gsub(string.match(text, '^[^\r\n]*'), '%x%x%x%x%x%x%x%x+', '#'), '%d+', '#')
-  line = string.gsub(line, '%c', ' ')
+  local line = string.gsub(string.match(text, '^[^\r\n]*'), '%x%x%x%x%x%x%x%x+', '#')
+  line = string.gsub(string.gsub(line, '(%a*)([ :=]*)(%d+)', without_number), '%c', ' ')
   if #line <= LONGEST then return line end
   return (string.gsub(string.sub(line, 1, LONGEST), '[\192-\255][\128-\191]*$', ''))
 end

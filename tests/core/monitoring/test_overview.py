@@ -13,7 +13,7 @@ from core.queue import NewTask, Queue, SettleResult, Tubes
 from core.redis.keys import KEYS
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
-from core.webhooks.webhook import EventType
+from core.webhooks.webhook import AttemptRecord, EventType
 from tests.support.stack import Stack
 
 
@@ -43,12 +43,26 @@ async def test_what_needs_attention_is_named_with_its_reason_the_most_urgent_fir
     assert seen == [
         (MatterKind.HALTED, "sms", 0, "the money is spent"),
         (MatterKind.UNSERVED, "email", 3, "./ada courier email"),
-        (MatterKind.WEBHOOK, "http://127.0.0.1:9/hook", 0, ""),
+        (MatterKind.WEBHOOK, "http://127.0.0.1:9/hook", 0, f"./ada webhook attempts {hook.id}"),
         (MatterKind.DEAD_LETTERS, "", 1, "no voice #"),
         (MatterKind.PAUSED, "reports", 0, "the printer is empty"),
         (MatterKind.THROTTLED, "email", 0, "account:ada"),
     ]
-    assert next(one.by for one in found.matters if one.kind is MatterKind.PAUSED) == "anna"
+    assert next((one.by, one.command) for one in found.matters if one.kind is MatterKind.PAUSED) == (
+        "anna",
+        "./ada queue resume reports",
+    )
+
+
+async def test_a_webhook_that_is_refused_again_and_again_is_a_matter_until_it_is_accepted(stack: Stack) -> None:
+    webhooks = webhooks_on(stack)
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks)
+    hook = await webhooks.create("default", "http://127.0.0.1:9/hook", [EventType.FINISHED])
+    for number, found in ((1, []), (2, []), (3, [("status 503", 1000)])):
+        await webhooks.record(hook, AttemptRecord("m", EventType.FINISHED, number, 1000 * number, 5, 503, "status"))
+        assert [(one.reason, one.at) for one in (await overviews.show()).matters] == found
+    await webhooks.record(hook, AttemptRecord("m", EventType.FINISHED, 4, 4000, 5, 200))
+    assert (await overviews.show()).matters == []
 
 
 async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack) -> None:

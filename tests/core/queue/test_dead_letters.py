@@ -1,5 +1,7 @@
 """The last error stays with a task; buried tasks are grouped by tube, kind and error."""
 
+import pytest
+
 from core.audit import Audit
 from core.queue import NewTask, SettleResult, TaskFilter, Tube, Tubes
 from core.queue.task_ids import split_id
@@ -32,6 +34,24 @@ async def test_the_last_error_of_a_task_is_shown_in_one_short_line(stack: Stack)
     assert seen.error.startswith("Refused: over the limit xxx")
     assert len(seen.error) == 500
     assert seen.erred
+
+
+@pytest.mark.parametrize(
+    ("error", "group"),
+    [
+        ("its receiver answered 410 Gone", "its receiver answered 410 Gone"),
+        ("redirect 302", "redirect 302"),
+        ("HTTP 503 after 12 attempts", "HTTP 503 after # attempts"),
+        ("Status: 404, row 404", "Status: 404, row #"),
+        ("exit code 137 of 5021", "exit code 137 of #"),
+        ("status 20000, code 7, 503", "status #, code #, #"),
+        ("answered410 0badcafe00", "answered410 #"),
+    ],
+)
+async def test_a_group_of_dead_letters_names_the_status_that_was_answered(stack: Stack, error: str, group: str) -> None:
+    await bury(stack, "webhooks", error)
+    assert await groups(stack) == {f"webhooks\t\t{group}": 1}
+    await stack.audit()
 
 
 async def test_a_task_whose_worker_was_lost_says_so(stack: Stack) -> None:

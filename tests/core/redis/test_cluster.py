@@ -383,7 +383,7 @@ async def test_queue_stats_counts_the_tasks_of_every_primary(store: Store, capsy
         await queue.put("held", NewTask("x"))
     for shard in range(SHARDS):
         await queue.claim(shard, ClaimRequest("ready", "worker", 1, LEASE, FLOOR))
-    assert await print_stats(queue, Namespace(json=True, tube=None)) == 0
+    assert await print_stats(store, Namespace(json=True, tube=None, zone=UTC)) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["due"], found["taken"]) == (SHARDS, SHARDS)
     assert list(found["tubes"]) == ["held", "later", "ready"]

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, timedelta
 from itertools import pairwise
 
 import pytest
 from aiohttp import web
 from standardwebhooks import WebhookVerificationError
 
-from cli.commands.start.doctor import check_webhooks
+from cli.commands.start.doctor import check_matters
 from core.errors import NotFound
 from core.model.states import Reason, Status
 from core.queue import Bury, Retry, TaskFilter
@@ -224,8 +224,9 @@ async def test_410_disables_a_webhook_and_a_replay_brings_all_that_it_missed(
         return bool((await installation.webhooks.find(webhook.tenant, webhook.id)).disabled)
 
     await until(is_disabled)
-    doubt = await check_webhooks(installation.stack.store)
-    assert (doubt.is_good, doubt.detail) == (None, f"disabled, because the receiver answered 410: {webhook.id}")
+    (doubt,) = [one async for one in check_matters(installation.stack.store, UTC) if one.what == "webhook"]
+    assert (doubt.is_good, doubt.detail.endswith(": status 410")) == (None, True)
+    assert doubt.repair == f"./ada webhook attempts {webhook.id}"
     calls = len(receiver.calls)
     second = await installation.stack.deliver(*people(1))
     await installation.stack.finished(second.key)
@@ -233,7 +234,7 @@ async def test_410_disables_a_webhook_and_a_replay_brings_all_that_it_missed(
     receiver.answer = status(200)
     await installation.webhooks.replay(webhook.tenant, webhook.id)
     await until(lambda: receiver.finished() == {first.key.id, second.key.id})
-    assert (await check_webhooks(installation.stack.store)).is_good
+    assert [one async for one in check_matters(installation.stack.store, UTC) if one.what == "webhook"] == []
 
 
 async def test_a_message_that_was_given_up_is_a_dead_letter_until_it_is_replayed(

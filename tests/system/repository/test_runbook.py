@@ -30,6 +30,7 @@ NAMED_BY_A_VARIABLE = {
     "what": ["model", "to_speech", "from_speech"],
     "section": ["replication", "memory", "persistence"],
     "name": ["operators", "office"],
+    "kind": ["a kind of matter"],
 }
 """What doctor calls its lines where the name is not a literal."""
 CLUSTER = ("check_cluster", "_seen")
