@@ -295,9 +295,21 @@ class ParcelExecutor:
         note = self._attempts.note_of(pending)
         if final.status in (Status.FAILED, Status.UNKNOWN) and note.detail:
             self._services.exchange_notes.log(final.status, final.reason, note.detail)
+        if final.reason == Reason.CRASHED:
+            self._log_crash(pending)
         known = final.status, final.reason, final.reference, attempts, not_shown
         paid = self._messages.paid_parts(pending.entry) if final.status in (Status.SENT, Status.UNKNOWN) else None
         self._writer.note(pending.entry.item(*known, *note, paid=paid))
+
+    def _log_crash(self, pending: PendingEntry) -> None:
+        """Log the recipient of a message that a lost process may have sent. An id with a colon contains an address."""
+        name = str(pending.entry.id)
+        recipient = f"number {pending.entry.number + 1}" if ":" in name else name
+        delivery = self._parcel.history_key.id
+        log.warning(
+            "%s: unknown, crashed: delivery %s, recipient %s; the process that was sending it was lost",
+            self._courier.channel, delivery, recipient,
+        )  # fmt: skip
 
     async def _settle(self) -> None:
         postponed = [*self._postponed, *self._until_throttle_ends(self._ready)]

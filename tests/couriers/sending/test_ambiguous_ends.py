@@ -255,6 +255,22 @@ class TestAfterACrash:
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown", 3: "cancelled", 4: "cancelled", 5: "cancelled"}
 
+    async def test_the_log_names_each_recipient_that_a_lost_process_may_have_sent_to_without_an_address(
+        self, stack: Stack, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        stuck = FakeCourier(respond=Gate(), remembers=NEVER)
+        runtime = await stack.courier(stuck, replace(QUICK, concurrency=2))
+        key = (await stack.deliver(person(17), person("echo:p2"))).key
+        await self.crash(stack, key, stuck, runtime, 2)
+        await end_lease(stack)
+        await stack.courier(FakeCourier(remembers=NEVER))
+        await stack.finished(key)
+        said = sorted(one.getMessage() for one in caplog.records if "crashed" in one.getMessage())
+        assert said == [
+            f"echo: unknown, crashed: delivery {key.id}, recipient {who}; the process that was sending it was lost"
+            for who in ("17", "number 2")
+        ]
+
     async def test_several_large_parcels_are_cancelled_in_pages(self, stack: Stack) -> None:
         ids = [2**62 + number for number in range(1200)]
         await stack.courier(stuck := FakeCourier(respond=Gate(), parcel=300))
