@@ -172,9 +172,9 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
         await forms.note("default", "signup", person, {field: FormAnswer({"name": 1, "room": 2}[field], value, number)})
     assert (await api.call("GET", "/v1/forms")).json == {"forms": ["signup"]}
     page = (await api.call("GET", "/v1/forms/signup?limit=1")).json
-    assert (page["columns"], page["next"]) == (["name", "room"], "1")
+    assert page["columns"] == ["name", "room"]
     assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:7", {"name": "A", "room": "12"})]
-    page = (await api.call("GET", "/v1/forms/signup?cursor=1")).json
+    page = (await api.call("GET", f"/v1/forms/signup?cursor={page['next']}")).json
     assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:8", {"name": "B"})]
     lines = (await api.call("GET", "/v1/forms/signup/answers.csv")).body.decode().splitlines()
     assert [[line.split(",")[0], *line.split(",")[3:]] for line in lines] == [

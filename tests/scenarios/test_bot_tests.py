@@ -330,7 +330,7 @@ async def test_a_schedule_for_a_group_has_the_fields_of_its_members_and_a_strang
 
 
 async def test_what_asks_a_service_outside_is_named_unless_the_test_says_what_it_returns(folder: BotFolder) -> None:
-    steps = "{user: /web, bot: {contains: no kind of job}}"
+    steps = "{user: /web, bot: {contains: Работу такого вида}}"
     folder.write(
         "tests/a.yaml",
         f"a: {{steps: [{steps}]}}\nb: {{steps: [{steps}], returns: {{http_request: {{response_data: 1}}}}}}\n"

@@ -86,7 +86,7 @@ a time in words is refused:
     - user: at noon
     - bot: {contains: не время}
     - user: at 25.11.2029 14:30
-    - bot: {contains: a year ahead}
+    - bot: {contains: больше года}
 """
 
 

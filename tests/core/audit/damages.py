@@ -1,6 +1,6 @@
 """A scene with tasks and deliveries in every state, and the commands that damage it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -10,6 +10,9 @@ from core.queue import NewTask, Tube, Tubes
 from tests.support.audited import violations_in
 from tests.support.stack import HOUR, FakeCourier, Stack, people, person
 from tests.support.stored_tasks import change_record
+
+Stored = Mapping[str, tuple[bytes, int]]
+"""Key → its content, and the time in ms when it expires; -1: never."""
 
 
 @dataclass
@@ -37,20 +40,39 @@ class Scene:
 
     async def check_each(self, damages: Iterable[tuple[str, list[str]]]) -> list[Violation]:
         """Check that each damage is found under its invariant, each one alone; return all that was found."""
-        redis = self.stack.redis
-        keys = {key: await redis.dump(key) or b"" for key in self.stack.server.all_keys()}
+        stored = await self.stored()
         every: list[Violation] = []
         for rule, command in damages:
             assert await self.violations() == []
-            await self.damage(command)
-            found = await self.violations()
-            assert rule in {one.rule for one in found}, (command, found)
-            assert all(one.key and one.found and one.wanted for one in found)
-            every += found
-            await redis.flushdb()
-            for key, content in keys.items():
-                await redis.restore(key, 0, content)
+            every += await self.found(rule, command)
+            await self.put_back(stored)
         return every
+
+    async def found(self, rule: str, *commands: list[str]) -> list[Violation]:
+        """Do a damage; return what is found, of which something is of the invariant."""
+        await self.damage(*commands)
+        found = await self.violations()
+        assert rule in {one.rule for one in found}, (commands, found)
+        assert all(one.key and one.found and one.wanted for one in found)
+        return found
+
+    async def stored(self) -> Stored:
+        keys = self.stack.server.all_keys()
+        async with self.stack.redis.pipeline(transaction=False) as calls:
+            for key in keys:
+                calls.dump(key)
+                calls.pexpiretime(key)
+            replies = await calls.execute()
+        found = zip(keys, replies[::2], replies[1::2], strict=True)
+        return {key: (content, expires) for key, content, expires in found if content is not None}
+
+    async def put_back(self, stored: Stored) -> None:
+        """Return to what was stored."""
+        async with self.stack.redis.pipeline(transaction=False) as calls:
+            calls.flushdb()
+            for key, (content, expires) in stored.items():
+                calls.restore(key, max(expires, 0), content, absttl=True)
+            await calls.execute()
 
     async def repair(self) -> list[str]:
         """Check and repair until nothing is repaired any more; returns the scripts that repaired."""

@@ -288,7 +288,7 @@ async def test_a_broadcast_counts_towards_the_quota_of_the_person_and_its_replie
     await installation.start()
     await installation.play()
     assert states(await installation.play()) == ["failed", "completed"]
-    assert "The quota of 1" in installation.texts[-1]
+    assert "Квота исчерпана." in installation.texts[-1]
 
 
 async def test_a_broadcast_in_quiet_hours_is_stored_for_the_morning_and_a_reply_is_sent(
