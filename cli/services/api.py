@@ -83,7 +83,7 @@ async def open_api_services(
     """Open the services of one process, and create the API key that is set."""
     api_keys = ApiKeys(store)
     if settings.api_key and await api_keys.ensure(settings.api_key) is None:
-        log.warning("the first API key was revoked, so it signs in nobody. To replace it: %s", REPLACE_FIRST_KEY)
+        log.warning("the first API key was revoked: requests with it are refused. To replace it: %s", REPLACE_FIRST_KEY)
     async with (
         open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,

@@ -281,7 +281,10 @@ def test_a_first_key_that_was_revoked_is_replaced_as_the_guide_says_and_never_co
     file.write_text(old)
     installation.up()
     assert installation.end() == 0
-    assert "the first API key was revoked, so it signs in nobody. To replace it: delete" in installation.log.read_text()
+    assert (
+        "the first API key was revoked: requests with it are refused. To replace it: delete"
+        in installation.log.read_text()
+    )
 
 
 def test_up_prints_one_line_for_each_event_ctrl_c_stops_it_in_seconds_and_the_data_are_kept(

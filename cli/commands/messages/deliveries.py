@@ -172,7 +172,7 @@ async def follow(api: HttpClient, key: str, arguments: Namespace) -> int:
     reached.
     """
     zone = await zone_of(api, arguments)
-    async with obstacles_told(api, key, zone):
+    async with obstacles_shown(api, key, zone):
         async for event in api.events(f"{delivery_path(key)}/events"):
             print_result(arguments, event.data, format_event(event.name, in_zone(event.data, zone)))
     history = await api.call("GET", delivery_path(key))
@@ -181,26 +181,26 @@ async def follow(api: HttpClient, key: str, arguments: Namespace) -> int:
 
 
 @asynccontextmanager
-async def obstacles_told(api: HttpClient, key: str, zone: tzinfo) -> AsyncIterator[None]:
+async def obstacles_shown(api: HttpClient, key: str, zone: tzinfo) -> AsyncIterator[None]:
     """Warn, until the block is left, of what keeps messages of the channels of a delivery waiting."""
     counts = (await api.call("GET", delivery_path(key), query={"limit": "1"}))["channels"]
     waiting = frozenset(name for name, one in counts.items() if one.get("queued") or one.get("sending"))
-    telling = asyncio.create_task(_tell_obstacles(api, waiting, zone))
+    showing = asyncio.create_task(_show_obstacles(api, waiting, zone))
     try:
         yield
     finally:
-        await cancel_and_wait(telling)
+        await cancel_and_wait(showing)
 
 
-async def _tell_obstacles(api: HttpClient, channels: frozenset[str], zone: tzinfo) -> None:
+async def _show_obstacles(api: HttpClient, channels: frozenset[str], zone: tzinfo) -> None:
     """Warn of each obstacle once. A key that may not read the overview gets no warnings."""
-    told = set[tuple[str, str]]()
+    shown = set[tuple[str, str]]()
     with suppress(CommandFailed, SetupError):
         while True:
             for matter in (await api.call("GET", "/v1/overview"))["matters"]:
                 what = matter["kind"], matter.get("subject", "")
-                if stops(matter, channels) and what not in told:
-                    told.add(what)
+                if stops(matter, channels) and what not in shown:
+                    shown.add(what)
                     warn(format_remedy(matter, zone))
             await asyncio.sleep(_LOOKS_EVERY)
 
