@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, field
 
 from core.model.field_types import Name
-from core.monitoring import FigureReader, Figures, Overview, Overviews, SampleStep
+from core.monitoring import FigureReader, Figures, Overview, Overviews, SampleStep, check_tube
 from delivery.http.context import Request, Response
 from delivery.http.fields import RequestModel, Time
 from delivery.http.route import PlainRequest, Route, Routes
@@ -38,8 +38,10 @@ _HOUR = 3600
 
 
 async def show_figures(request: FigureRequest) -> Response:
-    """Return what was recorded between two moments, of all tubes or of one."""
+    """Return what was recorded between two moments, of all tubes or of one. Raises NotFound TUBE_UNKNOWN."""
     core, query = request.services.core, request.query
+    if query.tube:
+        await check_tube(core.store, query.tube)
     begin, end = request.time(query.begin, "from"), request.time(query.end, "to")
     found = await FigureReader(core.store, core.queue).read(
         query.step or _step_since(begin),

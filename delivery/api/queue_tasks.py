@@ -13,7 +13,7 @@ from core.model.field_types import Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.json_form import JsonObject
 from core.model.states import TaskState
-from core.monitoring import BulkChanges, TaskChanges, TaskCount, check_selection
+from core.monitoring import BulkChanges, TaskChanges, TaskCount, check_selection, check_tube
 from core.queue import TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
 from core.updates.events import TUBE as EVENTS
@@ -75,7 +75,7 @@ async def stats(request: PlainRequest) -> Response:
 
 async def list_tasks(request: Request[None, TaskQuery]) -> Response:
     """Return one page of tasks: from the index of user, lane, kind or tag, else from those of the states."""
-    selected, limit = _filter(request.query, request), request.query.limit or 100
+    selected, limit = await _filter(request.query, request), request.query.limit or 100
     cursor = request.query.cursor or None
     if not selected.has_mark:
         return _page(request, await request.services.core.queue.inspector.list(selected, cursor, limit))
@@ -131,7 +131,7 @@ async def cancel(request: PlainRequest) -> Response:
 async def cancel_by(request: Request[TaskCancellationRequest, NoParameters]) -> Response:
     """Cancel all tasks that have something in common."""
     _chosen(request.body, request.body.tenant or "").index()  # the tenant of the key alone is no selection
-    return Response(await request.services.core.queue.cancel_by(_filter(request.body, request)))
+    return Response(await request.services.core.queue.cancel_by(await _filter(request.body, request)))
 
 
 async def count(request: Request[None, TaskCountQuery]) -> Response:
@@ -139,7 +139,7 @@ async def count(request: Request[None, TaskCountQuery]) -> Response:
     check_selection(_chosen(request.query, request.query.tenant or ""))
     store = request.services.core.store
     now = store.now_ms()
-    return Response(await BulkChanges(request.services.core.queue).count(_filter(request.query, request), now))
+    return Response(await BulkChanges(request.services.core.queue).count(await _filter(request.query, request), now))
 
 
 async def kick_all(request: ChangeRequest) -> Response:
@@ -161,11 +161,16 @@ async def _change(verb: str, request: ChangeRequest) -> Response:
     body = request.body
     check_selection(_chosen(body, body.tenant or ""))
     changes = BulkChanges(request.services.core.queue)
-    return Response(await changes.change(verb, _filter(body, request), body.before, body.expected, body.cursor or None))
+    selected = await _filter(body, request)
+    return Response(await changes.change(verb, selected, body.before, body.expected, body.cursor or None))
 
 
-def _filter(given: Selection, request: ApiRequest) -> TaskFilter:
-    """Return what the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
+async def _filter(given: Selection, request: ApiRequest) -> TaskFilter:
+    """Return what the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING, `NotFound`
+    TUBE_UNKNOWN.
+    """
+    if given.tube:
+        await check_tube(request.services.core.store, given.tube)
     if request.reaches_all_tenants:
         return _chosen(given, given.tenant or "")
     if given.tenant and given.tenant != request.tenant:

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.field_types import Name
-from core.monitoring import FigureReader, LanePage, Lanes, LongestLanes
+from core.monitoring import FigureReader, LanePage, Lanes, LongestLanes, check_tube
 from core.monitoring.bulk_changes import ChangedLetters, DeadLetterGroup, DeadLetters
 from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.tubes import TubePause
@@ -123,8 +123,8 @@ async def set_weight(request: Request[WeightRequest, NoParameters]) -> Response:
 
 async def _known(request: ApiRequest) -> str:
     """Return the tube of the path."""
-    core, name = request.services.core, request.part("tube")
-    await core.client.tubes.check_name(name, {*await core.queue.inspector.tubes(), *(await core.channels.read()).names})
+    name = request.part("tube")
+    await check_tube(request.services.core.store, name)
     return name
 
 
@@ -185,7 +185,9 @@ class LanePageQuery(RequestModel, frozen=True):
 
 
 async def list_longest(request: Request[None, LaneQuery]) -> Response:
-    """Return the longest lanes."""
+    """Return the longest lanes. Raises NotFound TUBE_UNKNOWN."""
+    if request.query.tube:
+        await check_tube(request.services.core.store, request.query.tube)
     return Response(await _lanes(request).longest(request.query.tube or "", request.query.limit))
 
 

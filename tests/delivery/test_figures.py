@@ -44,7 +44,8 @@ async def test_figures_are_read_between_two_moments_in_steps(api: Api, store: St
     assert part["step"] == 60
     assert [point["at"] for point in part["points"]] == [begin, *range(begin + 50_000, end, MINUTE), end]
     assert [point["flow"]["put"] for point in part["points"][1:]] == [5, 6, 6, 6, 1]
-    assert {point["ready"] for point in (await api.call("GET", query(tube="other"))).json["points"]} == {0}
+    assert {point["ready"] for point in (await api.call("GET", query(tube="sms"))).json["points"]} == {0}
+    assert (await api.call("GET", query(tube="smss"))).code == "TUBE_UNKNOWN"
 
 
 async def test_the_command_figures_prints_what_the_api_returns_and_a_table(

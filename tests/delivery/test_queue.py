@@ -108,15 +108,19 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, 
     assert (await api.call("POST", "/v1/queue/tubes/t:resume")).json["paused"] is None
 
 
-@pytest.mark.parametrize(
-    ("method", "change", "body"),
-    [("POST", ":pause", {"reason": "a slip"}), ("POST", ":resume", None), ("PATCH", "", {"pace": 2})],
-)
-async def test_a_tube_that_nobody_knows_is_not_changed(
-    api: Api, method: str, change: str, body: dict[str, object] | None
-) -> None:
-    unknown = await api.call(method, f"/v1/queue/tubes/smss{change}", body)
-    assert (unknown.status, unknown.code) == (404, "TUBE_UNKNOWN")
+async def test_a_tube_that_nobody_knows_is_not_changed_and_no_empty_list(api: Api) -> None:
+    many = {"tube": "smss", "kind_prefix": "k", "before": 2**50, "expected": 1}
+    for method, path, body in (
+        ("POST", "tubes/smss:pause", {"reason": "a slip"}),
+        ("POST", "tubes/smss:resume", None),
+        ("PATCH", "tubes/smss", {"pace": 2}),
+        *(("GET", f"{path}?tube=smss", None) for path in ("tasks", "tasks:count", "lanes")),
+        *(("POST", f"tasks:{verb}", many) for verb in ("kick", "bury", "cancel")),
+        ("POST", "cancellations", {"tube": "smss", "kind_prefix": "k"}),
+    ):
+        unknown = await api.call(method, f"/v1/queue/{path}", body)
+        assert (unknown.status, unknown.code) == (404, "TUBE_UNKNOWN"), path
+    assert (await api.call("GET", "/v1/queue/tasks?tube=webhooks")).json["tasks"] == []  # known before its first task
     assert "smss" not in [tube["name"] for tube in (await api.call("GET", "/v1/queue/tubes")).json["tubes"]]
 
 

@@ -16,9 +16,8 @@ from cli.commands.installation.api_keys import user_action
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import MAX_REASON, ActionLog
-from core.deliveries.channels import Channels
 from core.model.text.characters import counted
-from core.monitoring import Lanes
+from core.monitoring import Lanes, check_tube
 from core.monitoring.overview import matters_of
 from core.queue import Queue, QueueStats, TaskFilter, TaskView, Tubes
 from core.redis.store import Store
@@ -118,8 +117,7 @@ async def run_action(arguments: Namespace) -> int:
     arguments.zone = configuration.settings.timezone
     async with open_store(configuration) as store:
         if tube := getattr(arguments, "tube", None):
-            known = {*await Queue(store).inspector.tubes(), *(await Channels(store).read()).names}
-            await Tubes(store).check_name(tube, known)
+            await check_tube(store, tube)
         if arguments.action == "stats":
             return await stats(store, arguments)
         if arguments.action == "lanes":
