@@ -66,6 +66,10 @@ class InvalidForRecipient(Invalid):
         self.name, self.field, self.row = name, field, row
 
 
+MOST_SAID = 5
+"""Faults of one request that its refusal says in words; the other ones stand in `errors`."""
+
+
 class InvalidMany(Invalid):
     """The request makes no sense for several reasons or recipients. `errors`: the first ones; code and path
     are those of the first.
@@ -81,7 +85,13 @@ class NotFound(Refused):
 
 
 class Conflict(Refused):
-    """It is no longer possible, or another caller has done it."""
+    """It is no longer possible, or another caller has done it, or it is possible `retry_after`."""
+
+    def __init__(
+        self, code: str, detail: "Text", path: str = "", about: str = "", *, retry_after: timedelta | None = None
+    ) -> None:
+        super().__init__(code, detail, path, about)
+        self.retry_after = retry_after or self.retry_after
 
 
 class Forbidden(Refused):

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from core.errors import Invalid, InvalidMany, raise_first
+from core.errors import MOST_SAID, Invalid, InvalidMany, raise_first
 from core.model.clock import from_wall, is_skipped
 from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import Audience, NewDelivery, Recipient, Strategy
@@ -53,7 +53,7 @@ def check(order: Order, channels: Sequence[str], now: datetime) -> list[Invalid]
 def refuse(faults: Sequence[Invalid]) -> None:
     """Refuse an order that has faults. Raises Invalid, InvalidMany for several."""
     if len(faults) > 1:
-        raise InvalidMany(faults[0].detail, faults)
+        raise InvalidMany(" ".join(one.detail for one in faults[:MOST_SAID]), faults)
     for fault in faults:
         raise fault
 

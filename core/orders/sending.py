@@ -161,7 +161,8 @@ class Sending:
         """Check that something may be sent again now. Raises Conflict QUIET_HOURS, Forbidden URGENT_NOT_ALLOWED."""
         moved, moved_from = self._preparation.moved(None, caller, is_urgent=urgent)
         if moved and moved_from:
-            raise Conflict("QUIET_HOURS", f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}.")
+            said = f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}."
+            raise Conflict("QUIET_HOURS", said, retry_after=moved - self.clock())
 
     async def retry(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
-from core.errors import InvalidMany, Refused
+from core.errors import MOST_SAID, InvalidMany, Refused
 from core.sentence import (
     LANGUAGES,
     Sentence,
@@ -58,11 +58,20 @@ def why_refused(refusal: Refused) -> Text:
     general = problem(refusal.code)
     if isinstance(refusal.said, Sentence) or general.code not in sentences():
         return refusal.said
-    return sentence("refused", detail=refusal.detail, text=_in_general(refusal, general))
+    return sentence("refused", detail=refusal.detail, text=_in_general(refusal))
 
 
-def _in_general(refusal: Refused, general: Sentence) -> Sentence:
-    first = refusal.errors[0] if isinstance(refusal, InvalidMany) else refusal
-    about = placed(first.about, general) if first.about else general
+def _in_general(refusal: Refused) -> Text:
+    faults = refusal.errors if isinstance(refusal, InvalidMany) else [refusal]
+    said = list(dict.fromkeys(map(_fault, faults)))
+    about = reduce(lambda one, other: sentence("side_by_side", first=one, second=other), said[:MOST_SAID])
+    if len(said) > MOST_SAID:
+        about = sentence("and_more", first=about, count=len(said) - MOST_SAID)
     after = refusal.retry_after
     return sentence("possible_after", problem=about, after=duration(after)) if after else about
+
+
+def _fault(one: Refused) -> Text:
+    general = problem(one.code)
+    text = general if general.code in sentences() else one.said
+    return placed(one.about, text) if one.about else text

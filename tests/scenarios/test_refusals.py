@@ -30,6 +30,21 @@ VALUE_MISSING = InvalidForRecipient("VALUE_MISSING", "Anna has no value for {{co
             "One value is missing.",
             "Anna (7), {{course}}: Не хватает значения для подстановки в тексте.",
         ),
+        (
+            InvalidMany("Two faults.", [Invalid("TEXT_EMPTY", "No text."), Invalid("GROUP_NOT_FOUND", "?", about="x")]),
+            "Two faults.",
+            f"{problem('TEXT_EMPTY').in_language('ru')} x: {problem('GROUP_NOT_FOUND').in_language('ru')}",
+        ),
+        (
+            InvalidMany("Many.", [Invalid("VALUE_MISSING", "", about=str(n)) for n in range(7)]),
+            "Many.",
+            " ".join(f"{n}: {problem('VALUE_MISSING').in_language('ru')}" for n in range(5)) + " И ещё 2.",
+        ),
+        (
+            Conflict("QUIET_HOURS", "Quiet.", retry_after=timedelta(hours=9)),
+            "Quiet.",
+            "Сейчас тихие часы. Снова можно через 9 ч.",
+        ),
         (Forbidden("NO_MEMBER", sentence("is_no_mark", mark="<")), "< is no mark; a < is written &lt;", "< — не тег;"),
         (Invalid("TELEGRAM_REFUSED", "Bad Request: chat not found"), "Bad Request: chat not found", "Bad Request:"),
     ],

@@ -117,6 +117,9 @@ async def test_nothing_is_retried_at_night_unless_it_is_urgent(office: Office, s
     with pytest.raises(Conflict) as refused:
         await office.sending.retry(key, SEND_ONLY, [Status.FAILED])
     assert refused.value.code == "QUIET_HOURS"
+    wait = MORNING + DECADE - office.now
+    assert refused.value.retry_after
+    assert wait <= refused.value.retry_after <= wait + SPREAD
     assert await office.sending.retry(key, ADMIN, [Status.FAILED], urgent=True) == 1
     await stack.finished(key)
     office.now = NOON + DECADE

@@ -4,7 +4,7 @@
  */
 
 import { h, newId, paint } from "./dom.js";
-import { LANGUAGES, ago, chooseLanguage, currentLanguage, has, number, said, t, word } from "./words.js";
+import { LANGUAGES, ago, chooseLanguage, currentLanguage, has, moment, number, said, t, word } from "./words.js";
 import { ApiError, NoResponse, api, isAway, watchConnection } from "./api.js";
 import { watchLive } from "./live.js";
 
@@ -165,7 +165,9 @@ export function explain(error) {
   if (error instanceof NoResponse) return t("error.no_response");
   if (!(error instanceof ApiError)) return t("error.page");
   const texts = error.errors.map((one) => explainOne(one));
-  return [...new Set(texts.length ? texts : [explainOne({ code: error.code, message: error.detail || error.title })])].join(" ");
+  if (!texts.length) texts.push(explainOne({ code: error.code, message: error.detail || error.title }));
+  if (error.retryAfter >= 60) texts.push(t("error.again", { at: moment(Date.now() + error.retryAfter * 1000) }));
+  return [...new Set(texts)].join(" ");
 }
 
 /** Returns the sentence for {code, message} of the API. */
