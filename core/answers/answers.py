@@ -23,7 +23,7 @@ from core.directory import Directory
 from core.directory.departed import DepartedPeople
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.model.clock import from_ms, in_ms, to_ms
-from core.model.contacts.addresses import is_group
+from core.model.contacts.addresses import canonical, is_group
 from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey, person_key
 from core.model.json_form import compact_json
@@ -341,6 +341,15 @@ class Answers:
             raise _person_deleted()
         if is_barred_by(user, await self._current.ids_of(asked.tenant, asked.recipient.id)):
             raise Forbidden("ANSWER_NOT_YOURS", "This is not a guardian of the child any more, or is blocked for it.")
+
+    async def message_at(self, asked: AskedRecipient, channel: str, address: str) -> AnsweredMessage | None:
+        """Return the message that a recipient has got at an address; None if it has none there."""
+        if channel not in asked.channels:
+            return None
+        plan = load_plan(asked.fields["plan"] or "")[asked.channels.index(channel)]
+        parcel, entries = await self._reader.entries_of(asked.key, plan, asked.recipient.number)
+        own = [one.contact for one in entries if one.address and canonical(channel, one.address) == address]
+        return AnsweredMessage(channel, parcel, own[0]) if own else None
 
     async def has_lost(self, asked: AskedRecipient, message: AnsweredMessage) -> bool:
         """Return whether the address to which a message went is another person's by now."""

@@ -129,13 +129,41 @@ class AnswerNumbers:
     async def read_quoting(
         self, tenant: str, channel: str, address: str, text: str, quoted: ReceivedMessage
     ) -> TextMeaning | None:
-        """Return what a text answers that quotes the message of a question without options; None for other messages."""
+        """Return what a text answers that quotes the message of a question: an option in words, or a value; None for
+        other words and messages.
+        """
         place, address = f"{quoted.key.shard}.{code_of(quoted.key)}.{quoted.number}", canonical(channel, address)
         stored = {name: row for name, row in (await self._stored(tenant, channel, address)).items() if name == place}
         for asked, _ in (await self._asked(tenant, channel, stored)).values():
             if not asked.question.has_options:
                 return _as_meaning(written_answer(text, asked), stored[place])
+        return await self._chosen(tenant, channel, address, text, place)
+
+    async def read_option(
+        self, tenant: str, channel: str, address: str, text: str, received: Iterable[ReceivedMessage]
+    ) -> TextMeaning | None:
+        """Return the option whose words a text has, of an open question with buttons among these messages of an
+        address; None for other words.
+        """
+        address, said = canonical(channel, address), _folded(text)
+        for place in dict.fromkeys(f"{one.key.shard}.{code_of(one.key)}.{one.number}" for one in received):
+            asked = await self._find(place)
+            is_open = asked is not None and not asked.is_closed(_now())
+            if asked and is_open and said in [_folded(one.text) for one in asked.question.options]:
+                return await self._chosen(tenant, channel, address, text, place)
         return None
+
+    async def _chosen(self, tenant: str, channel: str, address: str, text: str, place: str) -> TextMeaning | None:
+        """Return the option of a question with buttons that words choose, of which it is certain that they mean it."""
+        asked = await self._find(place)
+        if asked is None or asked.tenant != tenant or asked.question.is_anonymous:
+            return None
+        message = await self._answers.message_at(asked, channel, address)
+        if message is None or await self._answers.has_lost(asked, message):
+            return None
+        found = meaning(text, [AskedInText(place, asked.question, (), is_open=True)])
+        row = NumberedQuestion(message.parcel, message.contact, 0)
+        return _as_meaning(found, row) if isinstance(found, TextAnswer) else None
 
     async def read_edited(self, tenant: str, channel: str, address: str, text: str, place: str) -> TextMeaning:
         """Return what the new words of an answer say to its question; words that are no option have no place."""
@@ -262,6 +290,10 @@ def _as_meaning(found: TextAnswer, row: NumberedQuestion, *, is_mailed: bool = F
     return TextMeaning(
         found.place, row.parcel, row.contact, found.option, found.note, found.is_number, *value, found.more
     )
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _now() -> int:

@@ -172,13 +172,29 @@ def _read(text: str, at: int) -> ReceivedMessage:
     return ReceivedMessage(reference, HistoryKey.parse(key), int(number), at)
 
 
-class MailedPlace(NamedTuple):
-    """One mail: the entry of a parcel of a delivery."""
+ABOUT = "about:"
+"""Begins `replies` of what Ada says about an answer; the message with the question follows: replies belong to it."""
+
+
+class MessagePlace(NamedTuple):
+    """One message: the entry of a parcel of a delivery. `number`: of the recipient."""
 
     key: HistoryKey
     number: int
     parcel: int
     contact: int
+
+    @property
+    def as_replies(self) -> str:
+        """Return `replies` of a delivery to which replies are replies to this message."""
+        return f"{ABOUT}{self.key.id} {self.number} {self.parcel} {self.contact}"
+
+    @classmethod
+    def of_replies(cls, replies: str) -> "MessagePlace | None":
+        if not replies.startswith(ABOUT):
+            return None
+        key, *numbers = replies.removeprefix(ABOUT).rsplit(" ", 3)
+        return cls(HistoryKey.parse(key), *map(int, numbers))
 
 
 class MailedRecipient(NamedTuple):
@@ -203,7 +219,7 @@ class ReplyAddresses:
         self._sealing = Sealing(store, "reply-addresses")
         self._reader = HistoryReader(store)
 
-    async def address(self, mailbox: str, place: MailedPlace) -> str:
+    async def address(self, mailbox: str, place: MessagePlace) -> str:
         """Return the address at which a reply to a mail is received, and note where it leads. A repeat returns the
         same. `mailbox`: such as reply@school.example.
         """

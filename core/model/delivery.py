@@ -176,8 +176,9 @@ class NewDelivery(Struct, frozen=True):
     `personal`: the values with which the marks of the text are filled for each recipient; None if it has no marks.
 
     `replies`: where replies go: sender, off (those who reply are told so), or the id of an office; "": they are not
-    looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go. `uninformed`: of a
-    delivery to guardians, those that get nothing. `unfilled`: the marks that everybody gets as they are written.
+    looked at; `about:…` (core.deliveries.received): to another message. `thread`: the id of the thread that the
+    delivery belongs to, and to which replies go. `uninformed`: of a delivery to guardians, those that get nothing.
+    `unfilled`: the marks that everybody gets as they are written.
     `empty_office`: the office has no members, so only a program reads it. `bound`: None for a sender that may write to
     whomever the order names.
     """

@@ -20,13 +20,12 @@ from msgspec.structs import replace
 
 from core.admission import quotas
 from core.answers import AnswerNumbers, Answers, OpenQuestions
-from core.answers.answers import AskedRecipient
 from core.answers.copies import Copies
 from core.answers.numbers import TextMeaning
 from core.answers.values import wanted
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
-from core.deliveries.received import ReceivedMessages
+from core.deliveries.received import MessagePlace, ReceivedMessages
 from core.directory import Directory
 from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
@@ -241,39 +240,51 @@ class AnswerWorker:
             await self._received.note_passed_on(*place, f"{ANSWER_OF}{given.place}", text)
         try:
             if given.is_wrong:
-                await self._correct(tenant, event, await self._numbers.asked(given.place))
+                await self._correct(tenant, event, given)
                 return
             for option in (given.option, *given.more):
                 one = replace(given, option=option)
                 answers.append(await self._numbers.answer(tenant, channel, one, name))
         except Refused as refusal:
             log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
-            await self._reply(tenant, event, refusal_text(refusal.code, event))
+            await self._reply(tenant, event, refusal_text(refusal.code, event), given)
             return
         if said := [kept_text(one) for one in answers if is_alert(one) or given.is_free_to_reply]:
-            await self._reply(tenant, event, "\n".join(dict.fromkeys(said)))
+            await self._reply(tenant, event, "\n".join(dict.fromkeys(said)), given)
 
-    async def _correct(self, tenant: str, event: Event, asked: AskedRecipient) -> None:
+    async def _correct(self, tenant: str, event: Event, given: TextMeaning) -> None:
         """Reply what is wanted. Words go to the sender as well, as a reply: they may be meant for it. Those to a hidden
-        question do not, since the sender does not see its answers.
+        question do not, since the sender does not see its answers. Raises NotFound QUESTION_NOT_FOUND.
         """
-        await self._reply(tenant, event, wanted(asked.question))
+        asked = await self._numbers.asked(given.place)
+        await self._reply(tenant, event, wanted(asked.question), given)
         has_words = any(map(str.isalpha, str(event.get("event_text") or "")))
         if has_words and asked.question.visible is AnswerVisibility.NAMED:
             words = {name: value for name, value in event.items() if name != ANSWER_TO}
             about = {NO_ANSWER_TO: [asked.key.id, asked.recipient.number]}
             await Events(self._client, tenant).put_reply({**words, **about})
 
-    async def _reply(self, tenant: str, event: Event, text: str) -> None:
-        """Send a text back, once for each event, and not without end: a machine may answer."""
+    async def _reply(self, tenant: str, event: Event, text: str, about: TextMeaning | None = None) -> None:
+        """Send a text back, once for each event, and not without end: a machine may answer. `about`: the answer of
+        which it speaks: who replies to it replies to the question.
+        """
         channel, address = str(event["channel"]), str(event["user_id"])
         if not await quotas.may_reply(self._store, tenant, channel, address):
             log.warning("%s: nothing is replied to %s: it has written too often today", channel, event["id"])
             return
         recipient = Recipient(address, contacts={channel: [address]})
         sender = Sender(NOTICES if event.get("source") == MAIL else "bot")  # a machine may answer a mail
-        reply = NewDelivery(tenant, sender, text, [recipient], [channel], origin="bot", kind="reply")
+        replies = await self._replies_to(about) if about else ""
+        reply = NewDelivery(tenant, sender, text, [recipient], [channel], origin="bot", kind="reply", replies=replies)
         await self._deliveries.enqueue(reply, Repeat(f"answer:{_name(tenant, event)}", "answer", is_own=True))
+
+    async def _replies_to(self, about: TextMeaning) -> str:
+        """Return where replies go to what is said about an answer; "" if its question is no longer kept."""
+        try:
+            asked = await self._numbers.asked(about.place)
+        except NotFound:
+            return ""
+        return MessagePlace(asked.key, asked.recipient.number, about.parcel, about.contact).as_replies
 
     async def _close(self, key: HistoryKey, tenant: str) -> None:
         try:

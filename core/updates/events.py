@@ -220,8 +220,9 @@ class Events:
     async def _answer_in_text(
         self, event: Event, numbers: AnswerNumbers, quoted: ReceivedMessage | None
     ) -> TextMeaning | None:
-        """Return what a text answers: the question that it quotes, else by number, word or value. A question of the bot
-        that waits in the chat has precedence over all but a quote.
+        """Return what a text answers: the question that it quotes, else by number, word or value. The words of an
+        option are no value of another question, nor is what quotes another message. A question of the bot that waits in
+        the chat has precedence over all but a quote.
         """
         text = str(event.get("event_text") or "")
         if not is_free_text(event):
@@ -230,6 +231,11 @@ class Events:
         if quoted is not None:
             return await numbers.read_quoting(self._tenant, channel, user, text, quoted)
         meant = await numbers.read(self._tenant, channel, user, text)
+        if meant and meant.value and not meant.is_number and self._received is not None:
+            if event.get("reply_message_id"):  # to something else
+                return None
+            received = await self._received.received_since(self._tenant, channel, user, 0)
+            meant = await numbers.read_option(self._tenant, channel, user, text, received) or meant
         chat = str(event.get("chat_id") or user)
         return None if meant and await numbers.is_asked_by_bot(self._tenant, channel, user, chat) else meant
 

@@ -21,9 +21,11 @@ from core.answers.current_people import CurrentPeople
 from core.answers.values import answer_text
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
+from core.deliveries.histories.encoding import load_plan
 from core.deliveries.histories.parcels import StoredParcel, load_reference, split_label
 from core.deliveries.histories.projection import HistoryFields, labels_of
 from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.received import MessagePlace
 from core.directory import Directory
 from core.errors import NotFound
 from core.model.clock import from_ms
@@ -148,7 +150,8 @@ class QuestionNotices:
             await self._store.run("free_place", key.shard, key.suffix, person_key(record.id), number)
         elif recipient := _reachable(record, wanted, row.channel):
             text = place_text(history.text, history.question, row.value)
-            await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
+            replies = await self._replies_to(key, fields, record, number, recipient)
+            await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed), replies)
 
     async def _notify_waiting(self, key: HistoryKey, history: History, opening: str, now: datetime) -> None:
         """Tell those who wait for a place of a question that was closed that none became free, once for each `opening`
@@ -169,7 +172,10 @@ class QuestionNotices:
             wanted = await self._wanted(history.tenant, record, contacts)
             if recipient := _reachable(record, wanted, row.channel):
                 text = no_place_text(history.text, question)
-                await self._send(history, recipient, text, NO_PLACE, f"no place {key} {opening} {one.number}", now)
+                replies = await self._replies_to(key, fields, record, one.number, recipient)
+                await self._send(
+                    history, recipient, text, NO_PLACE, f"no place {key} {opening} {one.number}", now, replies
+                )
 
     async def _wanted(
         self, tenant: str, record: RecipientRecord, contacts: Mapping[str, Sequence[str]]
@@ -238,8 +244,28 @@ class QuestionNotices:
                 own.setdefault(channel, []).append(address)
         return own
 
+    async def _replies_to(
+        self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int, recipient: Recipient
+    ) -> str:
+        """Return where replies go to what a recipient gets about its answer: to the message with the question."""
+        if record.is_member:
+            return ""
+        for plan in load_plan(fields["plan"] or ""):
+            if plan.channel in recipient.contacts:
+                parcel, entries = await self._reader.entries_of(key, plan, number)
+                if entries:
+                    return MessagePlace(key, number, parcel, entries[0].contact).as_replies
+        return ""
+
     async def _send(
-        self, history: History, recipient: Recipient, text: str, kind: str, name: str, now: datetime
+        self,
+        history: History,
+        recipient: Recipient,
+        text: str,
+        kind: str,
+        name: str,
+        now: datetime,
+        replies: str = "",
     ) -> None:
         """Send a message of the question's own, once for a name; quiet hours move it."""
         quiet_hours = self._quiet_hours.of(history.tenant)
@@ -255,6 +281,7 @@ class QuestionNotices:
             strategy=Strategy.FIRST,
             deliver_at=moved,
             moved_from=now if moved else None,
+            replies=replies,
         )
         await self._deliveries.enqueue(message, Repeat(name, kind))
 

@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
-from core.deliveries.received import ReceivedMessage
+from core.deliveries.received import MessagePlace, ReceivedMessage
 from core.errors import Refused, StoreError
 from core.model.states import Reason, Status
 from core.queue import Task
@@ -162,13 +162,19 @@ class CourierAttempts:
             log.warning("%s: a subscription that is gone stays for now: %s", self._courier.channel, refusal)
 
     async def _note_received(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
-        """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
-        key, courier = self._parcel.history_key, self._courier
+        """Note messages that may be replied to; what is said about an answer as a message with its question. If
+        the store fails, a reply that quotes one is placed without it.
+        """
+        courier, about = self._courier, MessagePlace.of_replies(self._parcel.replies)
         channel = courier.replies_in if isinstance(courier, SignsInAsBot) else courier.channel
         received = [
             (
                 pending.entry.address,
-                ReceivedMessage(outcome.reference if isinstance(outcome, Sent) else "", key, pending.entry.number),
+                ReceivedMessage(
+                    outcome.reference if isinstance(outcome, Sent) else "",
+                    about.key if about else self._parcel.history_key,
+                    about.number if about else pending.entry.number,
+                ),
             )
             for pending, outcome in attempted
             if isinstance(outcome, Sent | Unknown) and not _is_earlier_part(outcome)

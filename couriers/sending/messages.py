@@ -13,7 +13,7 @@ from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.received import MailedPlace
+from core.deliveries.received import MessagePlace
 from core.model.contacts.addresses import is_group
 from core.model.contacts.subscription import Subscription
 from core.model.content import Button, Content, Feature, Limits
@@ -158,15 +158,19 @@ class Messages:
             self._texts[entry.number, entry.contact] = text
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
         own = await self._mail_address(entry)
-        mailed = self._reply_address(own, presented), own, self._parcel.history_key.sender == NOTICES
+        mailed = await self._reply_address(own, presented), own, self._parcel.history_key.sender == NOTICES
         subscription = await self._subscription(entry.address)
         return Message(
             entry.address, text, self._seed, recipient, report_url, content, preferences_url, *mailed, subscription
         )
 
-    def _reply_address(self, own: str, presented: Presented) -> str:
-        """Return the address of a mail if replies to it are read, or answer its question."""
+    async def _reply_address(self, own: str, presented: Presented) -> str:
+        """Return the address of a mail if replies to it are read, or answer its question; of what is said about an
+        answer, that of the mail with the question. Raises StoreError.
+        """
         parcel, question = self._parcel, self._parcel.question
+        if own and (place := MessagePlace.of_replies(parcel.replies)):
+            return await self._services.reply_addresses.address(self._services.options.mailbox, place)
         is_read = parcel.takes_replies and parcel.replies != REPLIES_OFF
         is_answer = question is not None and not question.is_anonymous and question.kind is not AnswerKind.FILE
         return own if is_read or is_answer or any(one.data.startswith(SEND_REPLY) for one in presented.choices) else ""
@@ -176,7 +180,7 @@ class Messages:
         parcel, mailbox = self._parcel, self._services.options.mailbox
         if not mailbox:
             return ""
-        place = MailedPlace(parcel.history_key, entry.number, parcel.number, entry.contact)
+        place = MessagePlace(parcel.history_key, entry.number, parcel.number, entry.contact)
         return await self._services.reply_addresses.address(mailbox, place)
 
     async def _subscription(self, address: str) -> Subscription | None:

@@ -486,7 +486,8 @@ async def test_a_mail_answers_the_question_to_which_it_replies(school: School, r
     await until(lambda: _answered(school, delivery, "yes"))
     (answer,) = await _answers(school, delivery)
     assert (answer["channel"], answer["note"], answer["by"]) == ("email", "but later\nMaria", "mail")
-    assert await until(lambda: _notices_with(school, "I come"))
+    (notice,) = await until(lambda: _notices_with(school, "I come"))
+    assert notice["Reply-To"] == to, "who replies to it replies to the question"
     await school.write(to, "2", message_id="<2@home.example>")
     await until(lambda: _answered(school, delivery, "no"))
     (answer,) = await _answers(school, delivery)

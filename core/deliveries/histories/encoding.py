@@ -10,7 +10,8 @@
     personal               [field, …]: those whose values the recipients have, in this order; missing unless the text
                            is personal
     answer                 JSON of `core.model.question.Question`; missing if the delivery asks nothing
-    replies                sender, off, the id of an office, or `thread:<id>`; missing if replies are not looked at
+    replies                sender, off, the id of an office, `thread:<id>`, or `about:…` for another message;
+                           missing if replies are not looked at
     refused_replies        how many recipients replied though replies are off; `refused_reply:<number>`: who
     texts                  JSON, language → text; missing if there is one text for all languages
     follows                "unreached <suffix>": of a follow-up, whom it goes to and the delivery that it follows

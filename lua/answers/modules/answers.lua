@@ -292,10 +292,10 @@ function Answers.free_place(suffix, question, number, recipient)
 end
 
 -- Has the other messages of a person show an answer, and those of group chats the totals (core/answers/copies.py). The message in which
--- it was pressed shows it already, unless it is that of a chat.
+-- it was pressed shows it already, unless it is that of a chat; one to which somebody has replied in words does not.
 local function show_in_copies(suffix, number, row, is_in_chat)
   local tenant, code, plan, chats = unpack(redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'plan', 'answers_chats'))
-  local channel = not is_in_chat and row.channel or ''
+  local channel = not is_in_chat and row.by ~= 'text' and row.channel or ''
   if channel ~= '' and not chats and not string.find(plan, ';', 1, true) then return end
   local _, ns = Plan.split_suffix(suffix)
   local name = string.format('%s.%s.%d.%d', ns, code, number, row.version)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
 from core.answers import Answers, OpenQuestions
+from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.model.delivery import Accepted
 from core.model.people import User, UserChange
@@ -107,6 +108,11 @@ async def test_who_gets_a_free_place_is_told_once(stack: Stack, visible: AnswerV
     assert courier.attempted[-1].address == "p3"
     option = ": Приду" if visible is AnswerVisibility.NAMED else ""
     assert courier.attempted[-1].text == f"Место освободилось и теперь ваше{option}.\n«hello»"
+    received = ReceivedMessages(stack.store)
+    await until(lambda: received.quoted(TENANT, "echo", "p3", "ref-p3"))
+    quoted = await received.quoted(TENANT, "echo", "p3", "ref-p3")
+    assert quoted
+    assert (quoted.key, quoted.number) == (accepted.key, 2), "a reply to the notice is one to the question"
     worker.stop()
     await running
     await stack.audit()

@@ -21,7 +21,7 @@ from core.model.content import Feature
 from core.model.delivery import Accepted, Recipient
 from core.model.history import History
 from core.model.people import User, UserChange
-from core.model.question import AnswerKind, AnswerState, AnswerVisibility, Late, Question
+from core.model.question import AnswerKind, AnswerState, AnswerVisibility, Late, Option, Question
 from core.queue import QueueClient
 from core.redis.server_checks import configure
 from core.updates.answer_worker import AnswerWorker
@@ -196,6 +196,28 @@ async def test_two_open_questions_are_listed_and_the_quoted_one_is_answered(writ
     await writers.answers(second, "12")
     await writers.write("двое")
     await writers.answers(first, "", "двое")
+
+
+async def test_what_quotes_another_message_and_the_words_of_an_option_are_no_answer_to_a_question_for_a_text(
+    writers: Writers,
+) -> None:
+    """ "Приду" to one question was counted as the text that another one has asked for."""
+    options = [Option("yes", "Приду"), Option("no", "Не приду")]
+    choice = await writers.stack.deliver(
+        person(1, BOT), channels=(BOT,), question=Question(AnswerKind.CHOICE, options, "ru"), replies="sender"
+    )
+    await writers.stack.finished(choice.key)
+    await writers.write("Приду", quotes="ref-p1")
+    await writers.answers(choice, "yes")
+    written = await writers.ask(TEXT)
+    await writers.write(" не приду ")
+    await writers.answers(choice, "no")
+    await writers.is_told("Ответ изменён: Не приду")
+    assert await writers.write("Двое", quotes="of-another-program") == "events"
+    assert (await writers.stack.history(written.key)).answers.states[AnswerState.OPEN] == 1  # type: ignore[union-attr]
+    await writers.write("Двое")
+    await writers.answers(written, "", "Двое")
+    await writers.is_told("Ответ записан: Двое")
 
 
 async def test_an_answer_by_sms_has_the_number_of_its_question(writers: Writers) -> None:
