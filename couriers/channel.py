@@ -6,13 +6,14 @@ A record names modules and imports none, so a provider's library is imported by 
 """
 
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import couriers
@@ -20,6 +21,7 @@ from core.errors import SetupError
 from core.model.contacts.addresses import AddressForm
 from core.model.content import Content, Display, Feature, KeyboardLimits, Limits
 from core.model.states import Status
+from core.sentence import add_list
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
@@ -44,7 +46,8 @@ class Callback:
     """The provider posts what people write to `path`, with the secret of the setting `secret` among the fields, which
     are a JSON object or, with `is_form`, parameters of the address or a form. `module` has `Fields`, a struct that
     describes them, `update_of`, which returns the update for `read_arrival` or None, and `ANSWER`, a text. A JSON
-    object that is no update is answered by the text of the setting `confirmation`. `title`: as of a webhook.
+    object that is no update is answered by the text of the setting `confirmation`. `title`: as of a webhook. If it
+    `is_form` and the sandbox simulates the channel, `module` has `get_url(api, secret)`, which its provider calls.
     """
 
     path: str
@@ -83,13 +86,15 @@ class ReportCallback:
     `title`: as of a webhook.
 
     `profile`: a setting that says what the fields are, which may then be JSON and are not checked; the path ends with
-    its name, which `address` has too. `module` has `open_profile`, whose result has `read_reports`.
+    its name, which `address` has too. `module` has `open_profile`, whose result has `read_reports`. `default_profile`:
+    its value that means the provider without one.
     """
 
     title: str
     module: str
     secret: str = ""
     profile: str = ""
+    default_profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,9 @@ class Channel:
     `shares_bot_with`: a channel that may have the same bot; its process then gets what people write to the bot.
     `outcomes`: a module with `answer_tables`, which returns what the page of answers shows of the provider's, title →
     rows; "" if they are not documented.
+    `api_address`: the setting of the address of Ada's API to which its provider reports; `up` sets it.
+    `problems`: code → status of what its module refuses in what the provider posts; `sentences`: the list with
+    `problem.CODE` of each, in the form of `core.sentence`.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
     names them.
     """
@@ -182,6 +190,9 @@ class Channel:
     library: str = ""
     shares_bot_with: str = ""
     outcomes: str = ""
+    api_address: str = ""
+    problems: Mapping[str, int] = field(default_factory=dict)
+    sentences: Path | None = None
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
     reports: Sequence[ReportCallback] = ()
@@ -211,6 +222,10 @@ class Channel:
         read = {callback.confirmation if callback else "", *(way.profile for way in self.reports)}
         return frozenset({self.inbound_secret, *read} - {""})
 
+    def has_profile(self, configuration: Callable[[str], str]) -> bool:
+        """Return whether a profile says what its provider posts. `configuration`: name of a setting → its text."""
+        return any(one.profile and configuration(one.profile) not in ("", one.default_profile) for one in self.reports)
+
     @property
     def report_path(self) -> str:
         """Return the path of the API for delivery reports."""
@@ -233,6 +248,9 @@ def channels() -> Mapping[str, Channel]:
     own = [_own(name) for name in _folders()]
     points = {**_points(COURIERS_GROUP), **_points(CHANNELS_GROUP)}
     installed = [_installed(point) for name, point in points.items() if name not in {one.name for one in own}]
+    for one in (*own, *installed):
+        if one.sentences:
+            add_list(one.sentences)
     return {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
 
 

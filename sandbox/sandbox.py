@@ -1,6 +1,7 @@
 """All provider servers and the inbox page, from `start` to `stop`."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,14 +39,16 @@ class Ports:
 
 
 class Sandbox:
-    """All providers, with one shared state. `directory` keeps Telegram's sessions."""
+    """All providers, with one shared state. `directory` keeps Telegram's sessions. `inbound_urls`: channel → the URL
+    that its provider calls for each message of a person.
+    """
 
     def __init__(
         self,
         directory: Path,
         host: str = "127.0.0.1",
         ports: Ports | None = None,
-        sms_inbound_url: str | None = None,
+        inbound_urls: Mapping[str, str] | None = None,
         console: str = "",
     ) -> None:
         ports = ports or Ports()
@@ -54,7 +57,7 @@ class Sandbox:
         self._services = directory / "services.yaml"
         self.telegram = TelegramServer(self.state, directory / "telegram", host, ports.telegram)
         self.vk = VkServer(self.state, host, ports.vk)
-        self.sms = SmsServer(self.state, host, ports.sms, inbound_url=sms_inbound_url)
+        self.sms = SmsServer(self.state, host, ports.sms, inbound_url=(inbound_urls or {}).get("sms"))
         self.sms_providers = SmsProvidersServer(self.state, host, ports.sms_providers)
         self.bot_api = BotApiServer(self.state, host, ports.bot_api)
         self.max = MaxServer(self.state, host, ports.max)
@@ -133,6 +136,11 @@ class Sandbox:
             "ADA_SPEECH_URL": self.models.url,
             "ADA_SPEECH_KEY": KEY,
         }
+
+    @property
+    def with_profile(self) -> dict[str, dict[str, str]]:
+        """Return channel → its settings for a provider that a profile describes."""
+        return {"sms": {"ADA_SMS_URL": self.sms_providers.url}}
 
 
 def synthesis() -> str:

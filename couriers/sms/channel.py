@@ -1,5 +1,7 @@
 """The record of the channel: SMS."""
 
+from pathlib import Path
+
 from core.model.contacts.addresses import PHONE_NUMBER
 from core.model.content import EVERY_FEATURE
 from couriers.channel import Callback, Channel, Receiving, ReportCallback
@@ -22,6 +24,9 @@ CHANNEL = Channel(
     files=frozenset({"ADA_SMS_PROFILE"}),
     account_settings=("ADA_SMS_URL", "ADA_SMS_USERNAME", "ADA_SMS_PASSWORD", "ADA_SMS_FROM"),
     is_simulated=True,
+    api_address="ADA_SMS_CALLBACK_URL",
+    problems={"PROFILE_NOT_SET_UP": 404, "REPORT_MALFORMED": 400},
+    sentences=Path(__file__).with_name("sentences.json"),
     address=PHONE_NUMBER,
     readers={"ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox", "sms"})},
     bot_place=5,
@@ -61,6 +66,7 @@ CHANNEL = Channel(
             module="couriers.sms.profile_reports",
             secret="ADA_INBOUND_SMS_SECRET",
             profile="ADA_SMS_PROFILE",
+            default_profile="kannel",
         ),
     ),
 )

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import core.sentence
 from cli.settings.settings import courier_module, load
 from core.errors import SetupError
+from core.sentence import problem
 from couriers.channel import channels
 
 MODULE = """
@@ -20,9 +22,18 @@ async def open(settings, directory):
     raise NotImplementedError
 """
 RECORD = """
-from couriers.channel import Channel
+from pathlib import Path
+from couriers.channel import Channel, ReportCallback
 
-CHANNEL = Channel("beeper", "hospital_pager", account="ADA_BEEPER_URL", no_account=frozenset({"ADA_BEEPER_PRICE"}))
+CHANNEL = Channel(
+    "beeper",
+    "hospital_pager",
+    account="ADA_BEEPER_URL",
+    no_account=frozenset({"ADA_BEEPER_PRICE"}),
+    reports=(ReportCallback("A report", "hospital_pager", profile="ADA_BEEPER_PROFILE", default_profile="bell"),),
+    problems={"BEEPER_JAMMED": 409},
+    sentences=Path(__file__).with_name("hospital.json"),
+)
 """
 POINTS = """
 [ada.couriers]
@@ -41,14 +52,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installed package with these couriers."""
     (tmp_path / "hospital_pager.py").write_text(MODULE)
     (tmp_path / "hospital_channel.py").write_text(RECORD)
+    (tmp_path / "hospital.json").write_text('{"problem.BEEPER_JAMMED": ["It is jammed", "Он заклинил."]}')
     about = tmp_path / "hospital-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hospital\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(core.sentence, "_lists", [*core.sentence._lists])
     channels.cache_clear()
     yield
     channels.cache_clear()
+    core.sentence.sentences.cache_clear()
 
 
 def test_a_courier_of_another_package_has_a_channel_and_settings() -> None:
@@ -70,6 +84,13 @@ def test_a_record_of_another_package_says_which_settings_are_an_account() -> Non
     assert courier_module("beeper").__name__ == "hospital_pager"
     assert load({"ADA_BEEPER_URL": "http://beeper"}, Path("/nonexistent")).has_channel("beeper")
     assert not load({"ADA_BEEPER_PRICE": "1"}, Path("/nonexistent")).has_channel("beeper")
+
+
+def test_a_record_of_another_package_names_its_refusals_and_its_profile() -> None:
+    record = channels()["beeper"]
+    assert problem("BEEPER_JAMMED").in_language("ru") == "Он заклинил."
+    profiles = {text: record.has_profile({"ADA_BEEPER_PROFILE": text}.__getitem__) for text in ("", "bell", "own")}
+    assert profiles == {"": False, "bell": False, "own": True}
 
 
 def test_a_courier_of_ada_is_not_replaced() -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from core.sentence import LANGUAGES, sentences
+from couriers.channel import channels
 from delivery.http.responses.problem_types import CODES
 
 STATUSES = {
@@ -12,7 +14,7 @@ STATUSES = {
         ONE_FIELD_WANTED TEXT_EMPTY TEXT_TOO_LONG NO_RECIPIENTS TOO_MANY_RECIPIENTS NOBODY_ADDRESSED
         RECIPIENT_MALFORMED RECIPIENT_AMBIGUOUS RECIPIENT_WITHOUT_ID UNKNOWN_CHANNEL TIME_MALFORMED
         TIME_WITHOUT_ZONE TIME_OUT_OF_RANGE EXPIRES_BEFORE_DUE WAIT_MALFORMED WAIT_OUT_OF_RANGE
-        WAIT_WITHOUT_FIRST CURSOR_MALFORMED LAST_EVENT_ID_MALFORMED REPORT_MALFORMED CONTACT_MALFORMED
+        WAIT_WITHOUT_FIRST CURSOR_MALFORMED LAST_EVENT_ID_MALFORMED CONTACT_MALFORMED
         UNKNOWN_ROLE UNKNOWN_LOCALE HISTORY_KEY_MALFORMED HISTORY_KEY_OF_ANOTHER_SENDER
         IDEMPOTENCY_KEY_MALFORMED SELECTION_EMPTY TAG_MALFORMED PRIORITY_OUT_OF_RANGE TUBE_MALFORMED
         WEIGHT_OUT_OF_RANGE CLIENT_MALFORMED STATUS_NOT_RETRIABLE WEBHOOK_URL_MALFORMED WEBHOOK_HOST_UNKNOWN
@@ -57,3 +59,10 @@ STATUSES = {
 @pytest.mark.parametrize(("status", "codes"), STATUSES.items(), ids=map(str, STATUSES))
 def test_a_code_has_its_status(status: int, codes: str) -> None:
     assert {code: CODES[code].status for code in codes.split()} == dict.fromkeys(codes.split(), status)
+
+
+def test_the_codes_of_a_channel_have_the_status_and_the_texts_of_its_record() -> None:
+    found = {code: status for one in channels().values() for code, status in one.problems.items()}
+    assert found, "a channel has codes of its own"
+    assert {code: CODES[code].status for code in found} == found
+    assert all(sentences()[f"problem.{code}"].keys() == set(LANGUAGES) for code in found)

@@ -19,7 +19,8 @@ from scenarios.schema.types import WHOLE
 from scenarios.words import in_language, together, translations
 from tests.support.paths import ROOT
 
-LISTS = ("core/sentences.json", "core/problems.json", "core/texts.json", "scenarios/words/sentences.json")
+OF_CHANNELS = tuple(str(path.relative_to(ROOT)) for path in (ROOT / "couriers").glob("*/sentences.json"))
+LISTS = ("core/sentences.json", "core/problems.json", "core/texts.json", "scenarios/words/sentences.json", *OF_CHANNELS)
 ROOMS = ("core", "couriers", "delivery", "jobs", "providers", "scenarios")
 
 

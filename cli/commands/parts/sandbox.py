@@ -15,10 +15,8 @@ from cli.processes.embedded_valkey import free_port, reserve
 from cli.processes.startup import configure_logging, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.parsing import parse_address
-from cli.settings.settings import load
+from cli.settings.settings import Configuration, load
 from couriers.channel import Simulator, channels
-from couriers.sms.channel import CHANNEL as SMS
-from couriers.sms.inbound import get_url
 from sandbox.sandbox import Ports, Sandbox
 
 PORTS = tuple(field.name for field in fields(Ports))
@@ -41,9 +39,20 @@ def run(arguments: Namespace) -> int:
     configuration = load()
     settings = configuration.settings
     configure_logging(settings)
-    if arguments.inbound:
-        arguments.inbound_url = get_url(arguments.inbound, configuration.text(SMS.inbound_secret))
+    arguments.inbound_urls = inbound_urls(configuration, arguments)
     return asyncio.run(run_sandbox(prepare_data_directory(settings.data) / "sandbox", arguments))
+
+
+def inbound_urls(configuration: Configuration, arguments: Namespace) -> Mapping[str, str]:
+    """Return channel → the URL that its simulated provider calls for each message of a person."""
+    ways = {name: one.receiving.callback for name, one in channels().items() if one.is_simulated and one.receiving}
+    forms = {name: callback for name, callback in ways.items() if callback and callback.is_form}
+    if not arguments.inbound:
+        return dict.fromkeys(forms, arguments.inbound_url) if arguments.inbound_url else {}
+    return {
+        name: import_module(one.module).get_url(arguments.inbound, configuration.text(one.secret))
+        for name, one in forms.items()
+    }
 
 
 async def run_sandbox(directory: Path, arguments: Namespace) -> int:
@@ -92,7 +101,7 @@ def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
         except ValueError as error:
             raise CommandFailed(f"--http is {arguments.http}, {error}", WRONG_USAGE) from None
         host, ports["web"] = page.host, page.port
-    return Sandbox(directory, host, Ports(**ports), arguments.inbound_url, arguments.inbound or "")
+    return Sandbox(directory, host, Ports(**ports), arguments.inbound_urls, arguments.inbound or "")
 
 
 def last_ports(file: Path) -> dict[str, int]:
@@ -112,7 +121,7 @@ def print_addresses(sandbox: Sandbox, environment: Mapping[str, str], as_json: b
         for name, value in environment.items():
             print(f"export {name}={shlex.quote(value)}")
         print()
-    announce(page=sandbox.page_url, environment=environment, sms_providers=sandbox.sms_providers.url)
+    announce(page=sandbox.page_url, environment=environment, with_profile=sandbox.with_profile)
 
 
 COMMANDS: Mapping[str, Command] = {"sandbox": Command(declare, run)}

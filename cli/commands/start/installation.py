@@ -35,8 +35,6 @@ from core.model.durability import Durability
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels as all_channels
 from couriers.channel import receiving
-from couriers.sms.channel import CHANNEL as SMS
-from couriers.sms.profile import KANNEL
 
 SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
 """The prefixes of the settings of services: the sign-in, the language model, and speech."""
@@ -186,8 +184,8 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
             installation.night = QUIET_HOURS_ARE_OFF
     serve = await start_required(supervisor, installation.child("serve", API, "serve"))
     installation.http = str(serve["http"])
-    if "ADA_SMS_CALLBACK_URL" not in configuration.raw:
-        installation.environment["ADA_SMS_CALLBACK_URL"] = installation.http
+    addresses = {one.api_address for one in all_channels().values()} - {"", *configuration.raw}
+    installation.environment |= dict.fromkeys(addresses, installation.http)
     await start_couriers(supervisor, installation)
 
 
@@ -232,22 +230,26 @@ def bots_of_folders(configuration: Configuration) -> Sequence[BotFolder]:
 
 
 async def start_sandbox(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:
-    """Start the sandbox. Its people write SMS to the API, which is started later, so its port is chosen here."""
-    settings = configuration.settings
+    """Start the sandbox. What people write may be posted to the API, which is started later, so its port is chosen
+    here.
+    """
+    settings, channels = configuration.settings, {name: all_channels()[name] for name in simulated_channels()}
+    posted = [one.inbound_secret for one in channels.values() if one.receiving and not one.receiving.receiver]
     http = settings.http if settings.http.port else replace(settings.http, port=free_port())
     reachable = replace(http, host=http.host or "127.0.0.1")
     installation.environment |= {
         "ADA_HTTP": str(http),
-        SMS.inbound_secret: configuration.text(SMS.inbound_secret) or secrets.token_urlsafe(16),
+        **{secret: configuration.text(secret) or secrets.token_urlsafe(16) for secret in posted},
         "ADA_PUBLIC_URL": settings.public_url or f"http://{reachable}",
     }
     spec = installation.child("sandbox", PROVIDERS, "sandbox", "--json", "--inbound", f"http://{reachable}")
     sandbox = await start_required(supervisor, spec)
     installation.inbox = str(sandbox["page"])
     installation.environment |= simulated(sandbox["environment"], configuration.raw)
-    if configuration.text("ADA_SMS_PROFILE") not in ("", KANNEL):
-        installation.environment["ADA_SMS_URL"] = str(sandbox["sms_providers"])
-    installation.channels = simulated_channels()
+    for channel, names in sandbox["with_profile"].items():
+        if channels[channel].has_profile(configuration.text):
+            installation.environment |= names
+    installation.channels = list(channels)
     installation.bots = [receiving()[channel].process for channel in installation.channels if channel in receiving()]
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from core.sentence import problem
+from couriers.channel import channels
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,6 @@ _STATUSES = {
     "QUESTION_NOT_FOUND": 404,
     "CURSOR_MALFORMED": 400,
     "LAST_EVENT_ID_MALFORMED": 400,
-    "REPORT_MALFORMED": 400,
     "ONE_FIELD_WANTED": 400,
     # an event
     "BOT_NOT_SET_UP": 404,
@@ -360,7 +360,6 @@ _STATUSES = {
     "HISTORY_KEY_FOREIGN": 403,
     "HISTORY_NOT_FOUND": 404,
     "REFERENCE_UNKNOWN": 404,
-    "PROFILE_NOT_SET_UP": 404,
     "TASK_NOT_FOUND": 404,
     "TASK_TAKEN": 409,
     "TASK_NOT_BURIED": 409,
@@ -382,10 +381,12 @@ _STATUSES = {
     "IDEMPOTENCY_IN_PROGRESS": 409,
 }
 
-CODES = {code: ProblemType(status, str(problem(code))) for code, status in _STATUSES.items()}
+_OF_CHANNELS = {code: status for one in channels().values() for code, status in one.problems.items()}
+CODES = {code: ProblemType(status, str(problem(code))) for code, status in (_STATUSES | _OF_CHANNELS).items()}
 
 BEYOND_SCHEMA = frozenset(
     {
+        *(code for code, status in _OF_CHANNELS.items() if status in (400, 422)),
         *(
             "NOT_PRINTABLE",
             "TEXT_EMPTY",
@@ -413,7 +414,6 @@ BEYOND_SCHEMA = frozenset(
             "EMAIL_MALFORMED",
             "ADDRESS_MALFORMED",
             "MARKS_BROKEN",
-            "REPORT_MALFORMED",
             "WAIT_OUT_OF_RANGE",
         ),
         *(
