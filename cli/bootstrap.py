@@ -25,6 +25,8 @@ LOCKED = ("--require-hashes", "--no-deps", "-r")
 
 PIP_INSTALL = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", *LOCKED)
 UV_INSTALL = ("pip", "install", "--compile-bytecode", *LOCKED)
+UV_OF_LOCK = re.compile(r"^uv==(?:.*\\\n)*.*", re.MULTILINE)
+"""The entry of uv in a lock file, with its hashes."""
 
 COLLECTING, INSTALLING = re.compile(r"(?:Collecting|Processing \S*/)\s*([\w.]+)"), "Installing collected packages"
 """Lines of pip: one for each library, from an index or a folder, and one for all."""
@@ -74,7 +76,11 @@ def install(venv: Path, root: Path, lock: str, folder: int, verbose: bool) -> No
         run([sys.executable, "-m", "venv", "--clear", "--without-pip", venv], folder, progress, verbose)
     for copy in copies:
         copy.unlink(missing_ok=True)
-    if not uv_installs(python, root / lock, folder, progress, verbose):
+    uv: str | Path | None = shutil.which("uv")
+    if not uv:
+        run([python, "-m", "ensurepip"], folder, progress, verbose)
+        uv = uv_by_pip(python, root / lock, folder, progress, verbose)
+    if not (uv and uv_installs(uv, python, root / lock, folder, progress, verbose)):
         run([python, "-m", "ensurepip"], folder, progress, verbose)
         run([python, *PIP_INSTALL, root / lock], folder, progress, verbose)
     # Processes start sooner with bytecode, which Python itself writes only where the environment permits it.
@@ -86,13 +92,25 @@ def install(venv: Path, root: Path, lock: str, folder: int, verbose: bool) -> No
     progress.end()
 
 
-def uv_installs(python: Path, lock: Path, folder: int, progress: "SetupProgress", verbose: bool) -> bool:
-    """Install with uv, which needs seconds where pip needs a minute. Returns False without uv, and if it fails: it does
-    not read the settings of pip, which may name the only index that this machine reaches.
+def uv_by_pip(python: Path, lock: Path, folder: int, progress: "SetupProgress", verbose: bool) -> Path | None:
+    """Install the uv of the lock file, which needs a third of pip's processor time for the others. Returns None if the
+    lock file has no uv.
     """
-    uv = shutil.which("uv")
-    if not uv:
-        return False
+    found = UV_OF_LOCK.search(lock.read_text())
+    if not found:
+        return None
+    entry = python.parents[1] / "uv.lock"
+    entry.write_text(found[0] + "\n")
+    run([python, *PIP_INSTALL, entry], folder, progress, verbose)
+    return python.parent / "uv"
+
+
+def uv_installs(
+    uv: str | Path, python: Path, lock: Path, folder: int, progress: "SetupProgress", verbose: bool
+) -> bool:
+    """Install with uv. Returns False if it fails: it does not read the settings of pip, which may name the only index
+    that this machine reaches.
+    """
     progress.show(": installing with uv")
     try:
         run([uv, *UV_INSTALL, lock, "--python", python], folder, progress, verbose)
@@ -123,7 +141,7 @@ class SetupProgress:
         if self._is_terminal:
             print(f"\r\x1b[Kada: {self._title}{state}"[:110], end="", file=sys.stderr, flush=True)
         elif not state:
-            log(f"{self._title}; this takes up to a minute")
+            log(f"{self._title}; this takes one or two minutes")
 
     def end(self) -> None:
         print("\r\x1b[K" if self._is_terminal else "", end="", file=sys.stderr)

@@ -77,33 +77,49 @@ def wheels(clone: Path) -> Path:
     """A folder with the wheel of a library, which the lock file of the clone names."""
     folder = clone.parent / "wheels"
     folder.mkdir()
-    wheel = folder / "greeting-1.0-py3-none-any.whl"
-    facts = {
-        "METADATA": "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\nRequires-Dist: not-in-the-lock-file\n",
-        "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "RECORD": "",
-    }
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("greeting.py", "TEXT = 'from the wheel'\n")
-        for name, text in facts.items():
-            archive.writestr(f"greeting-1.0.dist-info/{name}", text)
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (clone / "requirements.lock").write_text(f"greeting==1.0 --hash=sha256:{digest}\n")
+    entry = add_wheel(folder, "greeting", {"greeting.py": "TEXT = 'from the wheel'\n"})
+    (clone / "requirements.lock").write_text(entry)
     (clone / "cli" / "__main__.py").write_text("import greeting\nprint(greeting.TEXT)\n")
     return folder
 
 
+def add_wheel(folder: Path, name: str, files: dict[str, str]) -> str:
+    """Write the wheel of version 1.0. Returns its entry for a lock file."""
+    wheel = folder / f"{name}-1.0-py3-none-any.whl"
+    facts = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Dist: not-in-the-lock-file\n",
+        "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in {**files, **{f"{name}-1.0.dist-info/{fact}": text for fact, text in facts.items()}}.items():
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr = 0o100755 << 16  # a script stays executable
+            archive.writestr(entry, text)
+    return f"{name}==1.0 \\\n    --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
 @pytest.mark.parametrize("uv_works", [True, False])
-def test_uv_installs_if_it_is_there_and_pip_where_uv_cannot(clone: Path, wheels: Path, *, uv_works: bool) -> None:
+def test_the_uv_of_the_lock_file_installs_and_pip_where_uv_cannot(clone: Path, wheels: Path, *, uv_works: bool) -> None:
+    uv = Path(sysconfig.get_path("scripts")) / "uv"
+    entry = add_wheel(wheels, "uv", {"uv-1.0.data/scripts/uv": f'#!/bin/sh\nexec "{uv}" "$@"\n'})
+    with (clone / "requirements.lock").open("a") as lock:
+        lock.write(entry)
     settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_OFFLINE": "1", "UV_NO_CACHE": "1"}
     if uv_works:
         settings["UV_FIND_LINKS"] = str(wheels)
-    with_uv = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-    call = start(clone, PATH=with_uv, **settings)
+    call = start(clone, **settings)
     stdout, stderr = call.communicate()
     assert (call.returncode, stdout) == (0, "from the wheel\n"), stderr
     assert ("trying pip" in stderr) is not uv_works
-    assert (clone / ".venv" / "bin" / "pip3").exists() is not uv_works, "uv needs no pip"
+
+
+def test_a_uv_on_the_path_installs_without_pip(clone: Path, wheels: Path) -> None:
+    with_uv = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    call = start(clone, PATH=with_uv, UV_OFFLINE="1", UV_NO_CACHE="1", UV_FIND_LINKS=str(wheels))
+    stdout, stderr = call.communicate()
+    assert (call.returncode, stdout) == (0, "from the wheel\n"), stderr
+    assert not (clone / ".venv" / "bin" / "pip3").exists()
 
 
 def test_without_python_the_script_says_what_to_install(clone: Path) -> None:

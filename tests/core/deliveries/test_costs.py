@@ -16,6 +16,7 @@ from couriers.sending.interface import NEVER, Message, Outcome, Rejected, Sent, 
 from tests.support.delivery_progress import Gate
 from tests.support.every_verb import entry_of, report_token
 from tests.support.stack import TENANT, FakeCourier, PaidCourier, Stack, people, person
+from tests.support.waiting import until
 
 TWO_PARTS = "Пары не будет. " * 6
 
@@ -80,12 +81,17 @@ async def outcome_of(stack: Stack, key: HistoryKey) -> OutcomeRecord:
     return (await stack.finished(key)).recipients[0].outcomes["sms"]
 
 
+async def is_paid(stack: Stack, parts: int) -> bool:
+    return sum(one.parts for one in await costs(stack)) == parts
+
+
 async def test_a_report_that_comes_before_the_answer_of_the_gateway_is_paid_once(stack: Stack) -> None:
     gate = Gate()
     await stack.courier(PaidCourier(respond=gate))
     key = (await stack.deliver(*people(2, "sms"), channels=("sms",), text=TWO_PARTS)).key
     await stack.deliveries.record_report(await report_token(stack, key, "sms"), Status.DELIVERED, "r")
     gate.opened.set()
+    await until(lambda: is_paid(stack, 4))  # the report ended the delivery, maybe before the answer came
     found = await outcome_of(stack, key)
     assert (found.status, found.reference, found.parts) == (Status.DELIVERED, "r", 2)
     assert [(one.messages, one.parts) for one in await costs(stack)] == [(2, 4)]
