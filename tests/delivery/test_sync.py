@@ -49,7 +49,7 @@ class Office:
 
     async def sync(self, *rows: str, source: str = "1c", header: str = HEADER, **more: Any) -> int:
         self.file.write_text("\n".join([header, *rows]))
-        os.utime(self.file, (time.time() - 60,) * 2)  # long written
+        make_older(self.file)
         return await self.read(str(self.file), source=source, **more)
 
     async def read(self, place: str, *, source: str = "1c", **more: Any) -> int:
@@ -72,6 +72,11 @@ class Office:
     async def group(self, name: str) -> set[str]:
         found = (await self.api.call("GET", f"/v1/groups/{name}/members")).json["users"]
         return {str(one["id"]) for one in found}
+
+
+def make_older(file: Path, seconds: float = 60) -> None:
+    """A file that was written in the last seconds may be incomplete: a sync waits."""
+    os.utime(file, (time.time() - seconds,) * 2)
 
 
 @pytest.fixture
@@ -280,6 +285,7 @@ async def test_a_workbook_does_as_well(office: Office, tmp_path: Path) -> None:
     for row in (["ИД", "Фамилия", "Имя", "Почта", "Группа"], ["00042", "Петрова", "Анна", "anna@example.org", "PHY-9"]):
         book.active.append(row)
     book.save(file)
+    make_older(file)
     assert await office.read(str(file), create_groups=True, json=True) == 0
     assert (await office.people())["1c-00042"]["name"] == "Петрова Анна"
     assert await office.group("PHY-9") == {"1c-00042"}
@@ -306,7 +312,7 @@ async def test_the_newest_whole_file_of_a_folder_and_a_url_are_sources(
         await office.read(str(folder))
     for age, name, text in ((90, "old.csv", "id\n1\n"), (60, "people.csv", content), (30, "people.csv.part", "id\n2")):
         (folder / name).write_text(text)
-        os.utime(folder / name, (time.time() - age,) * 2)
+        make_older(folder / name, age)
     assert await office.read(str(folder)) == 0
     assert (await office.people()).keys() == {"1c-00042", "1c-00043"}
     growing = folder / "next.csv"
@@ -386,6 +392,7 @@ g1,,,false,g,Мария,Петрова,,m@example.org,,,
         with zipfile.ZipFile(tmp_path / "roster.zip", "w") as file:
             for name, text in {**files, **changed}.items():
                 file.writestr(name, text)
+        make_older(tmp_path / "roster.zip")
         return str(tmp_path / "roster.zip")
 
     assert await office.read(archive(), source="sis") == 0
@@ -436,7 +443,7 @@ async def test_runs_are_reported_asked_for_and_an_alarm_if_they_fail(
     (failed,) = await office.sources()
     assert (failed["last"]["missing"], failed["last"]["of"], failed["last"]["groups"]) == (2, 2, ["PHY-1"])
     office.file.write_text("\n".join([HEADER, ANNA, BORIS.replace("Boris,", "Boris B,")]))
-    os.utime(office.file, (time.time() - 60,) * 2)
+    make_older(office.file)
     client = HttpClient(api.url, ADMIN)
     arguments = Namespace(source="1c", place=str(office.file), **{**OPTIONS, "every": "1h"})
     watching = asyncio.create_task(sync.run(client, arguments))
