@@ -1,4 +1,4 @@
-"""Installations that several files of tests share."""
+"""The account that several files of tests share."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -8,18 +8,6 @@ import pytest
 from cli.processes.supervisor import read_announcement
 from tests.cli.installation import Installation, new_installation
 from tests.support.waiting import await_sync
-
-
-@pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation that is up without a setting for quiet hours, shared by the tests that leave it up.
-
-    A test uses people and addresses that no other test uses.
-    """
-    for installation in new_installation(tmp_path_factory.mktemp("running")):
-        del installation.environment["ADA_QUIET_HOURS"]
-        installation.up()
-        yield installation
 
 
 @pytest.fixture(scope="session")

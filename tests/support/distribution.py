@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-TOGETHER = ("tests/delivery/console/test_[a-k]*", "tests/delivery/console/test_[l-z]*", "tests/cli/*")
+TOGETHER = ("tests/delivery/console/test_[a-k]*", "tests/delivery/console/test_[l-z]*", "tests/cli/up/*")
 """The tests of each of these share an installation that is up. Its start takes as long as hundreds of tests. Those of
 the console would take longer on one worker than all others on seven.
 """
@@ -15,12 +15,12 @@ the console would take longer on one worker than all others on seven.
 ONE_BY_ONE = ("tests/system/guides/test_guides.py::*",)
 """A file whose tests take minutes together and share nothing but a sandbox, which starts quickly."""
 
-FIRST = (*TOGETHER, *ONE_BY_ONE, "tests/system/*", "tests/scenarios/teacher/*")
+FIRST = (*TOGETHER, *ONE_BY_ONE, "tests/cli/*", "tests/system/*", "tests/scenarios/teacher/*")
 """The longest: at the end all workers have short tests left, so that none runs alone."""
 
-MOST_WORKERS = 6
-"""Three for each core of a small machine: most tests wait for something half of their time, and each worker collects
-all tests, which takes as much processor time as hundreds of them.
+MOST_WORKERS = 8
+"""Four for each core of a small machine: a worker that tests needs a fifth of a core, and waits for the rest of the
+time. Collecting all tests takes each worker as much processor time as hundreds of them.
 """
 
 

@@ -11,7 +11,7 @@ from tests.support.paths import ROOT
 @pytest.mark.parametrize(
     ("test", "unit"),
     [
-        ("tests/cli/test_up.py::test_x", "tests/cli/*"),
+        ("tests/cli/up/test_up.py::test_x", "tests/cli/up/*"),
         ("tests/delivery/console/test_files.py::test_x", "tests/delivery/console/test_[a-k]*"),
         ("tests/delivery/console/test_live.py::test_x[a::b]", "tests/delivery/console/test_[l-z]*"),
         ("tests/system/guides/test_guides.py::test_x[a::b]", "tests/system/guides/test_guides.py::test_x[a::b]"),

@@ -266,7 +266,7 @@ def test_a_first_key_that_was_revoked_is_replaced_as_the_guide_says_and_never_co
     file = installation.directory / "data" / "api_key"
     (first,) = [json.loads(line) for line in installation.ada("key", "list", "--json").stdout.splitlines()]
     old, shown = file.read_text(), ""
-    for words in commands_run_by("tests/cli/test_up.py", ROOT / "docs" / "keys-and-scopes.md"):
+    for words in commands_run_by("tests/cli/up/test_up.py", ROOT / "docs" / "keys-and-scopes.md"):
         done = [first["id"] if word == "ID" else word for word in words]
         if done[0] == "rm":
             (installation.directory / done[1]).unlink()
