@@ -6,10 +6,12 @@ The functions of types are pure and raise ValueError with the end of the sentenc
 import re
 import shlex
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, time, timedelta, tzinfo
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NewType, Union, get_args, get_origin
 from urllib.parse import urlsplit
@@ -263,3 +265,12 @@ def read_sync_lines(file: Path | None) -> Sequence[Sequence[str]]:
     if repeated := {one for one in names if names.count(one) > 1}:
         raise SetupError(f"ADA_SYNCS has two lines of the source {min(repeated)}")
     return found
+
+
+def named_in_syncs(file: Path | None) -> Iterator[str]:
+    """Emit the files that the options of ADA_SYNCS name; none if it cannot be read."""
+    with suppress(SetupError):
+        for words in read_sync_lines(file):
+            for option, value in pairwise(word for text in words for word in text.split("=", 1)):
+                if option in ("--secret-file", "--mapping"):
+                    yield value

@@ -12,6 +12,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, get_type_hints
+from urllib.parse import parse_qsl, urlsplit
 
 from cli.command import did_you_mean
 from cli.settings.own_texts import read_own_texts
@@ -24,6 +25,7 @@ from cli.settings.parsing import (
     Tenants,
     Timezones,
     WebAddress,
+    named_in_syncs,
     parse,
     without_none,
 )
@@ -113,7 +115,7 @@ class Settings:
     sign_in: Path | None = None
     oidc: Path | None = None
     syncs: Path | None = None
-    secret_key: str | None = field(default=None, repr=False)
+    secret_key: str | None = field(default=None, repr=False, metadata={"lines": True})
     public_url: WebAddress | None = None
 
     def __post_init__(self) -> None:
@@ -164,6 +166,9 @@ class Configuration:
                 yield from ((name, path) for path in self.text(name).replace(",", " ").split())
         for channel in channels().values():
             yield from ((name, self.text(name)) for name in sorted(channel.files))
+        options = parse_qsl(urlsplit(self.settings.redis_url or "").query)
+        yield from ((f"{PREFIX}REDIS_URL", path) for option, path in options if option.startswith("ssl_"))
+        yield from ((f"{PREFIX}SYNCS", path) for path in named_in_syncs(self.settings.syncs))
 
     def has_channel(self, name: str) -> bool:
         """Return whether the channel has an account. `./ada up` starts the sandbox if no channel has one."""
@@ -245,6 +250,9 @@ def parse_section(declared: type[Any], prefix: str, raw: Mapping[str, RawSetting
     missing = [name for name, field in by_name.items() if is_required(field) and name not in raw]
     if missing:
         raise SetupError(f"{' and '.join(missing)} must be set")
+    for name, one in by_name.items():
+        if not one.repr and not one.metadata.get("lines") and name in raw and not raw[name].text.isprintable():
+            raise SetupError(f"{name} (in {raw[name].source}) has a line break or a character that cannot be seen")
     types = get_type_hints(declared)
     return declared(
         **{field.name: parse_value(raw[name], types[field.name]) for name, field in by_name.items() if name in raw}

@@ -44,7 +44,7 @@ _REQUEST_TIMEOUT, _TOO_MANY = 408, 429
 class Settings:
     """The fields are ADA_APPRISE_ROOMS and so on."""
 
-    rooms: str = field(repr=False)  # name=URL of each room, in lines or behind each other
+    rooms: str = field(repr=False, metadata={"lines": True})  # name=URL of each room, in lines or behind each other
     timeout: timedelta = timedelta(seconds=60)  # of one message; after it the outcome is unknown
     allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of rooms
 

@@ -14,6 +14,7 @@ the process. A bot may have many sessions: each process takes the first free fil
 import asyncio
 import fcntl
 import hashlib
+import struct
 from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -261,7 +262,9 @@ def user_session(directory: Path, session: str) -> LockedSession:
     name = f"user-{hashlib.blake2b(session.encode(), digest_size=8).hexdigest()}" if parsed else Path(session).stem
     path = directory / f"{name}.session"
     if parsed is None and not path.exists():
-        raise SetupError(f"there is no session {path}, and ADA_TELEGRAM_SESSION is no session string: sign in first")
+        raise SetupError(  # without its text, which may be a session string with a slip: whoever has it is the account
+            f"ADA_TELEGRAM_SESSION is no session string, and {directory} has no session of this name: sign in first"
+        )
     locked = _lock(path)
     if locked is None:
         raise SetupError(f"another process uses {path}: a user's session has one connection, run one courier for it")
@@ -274,7 +277,7 @@ def user_session(directory: Path, session: str) -> LockedSession:
 def _parse(session: str) -> StringSession | None:
     try:
         return StringSession(session)
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError, struct.error):  # the last of one that was cut off
         return None
 
 

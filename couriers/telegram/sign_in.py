@@ -1,12 +1,20 @@
 """Opens the courier: locks a session, connects, signs in. Every SetupError names what to change."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from telethon.crypto import rsa
-from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
+from telethon.errors import (
+    AccessTokenExpiredError,
+    AccessTokenInvalidError,
+    AuthKeyError,
+    AuthKeyNotFound,
+    FloodWaitError,
+    RPCError,
+    UserMigrateError,
+)
 
 from couriers.sending import SetupError
 from couriers.telegram import outcomes
@@ -28,9 +36,9 @@ class Settings:
     """Set `bot_token` or `session`, not both; `server` and `server_key` only for a test server."""
 
     api_id: int
-    api_hash: str
-    bot_token: str | None = None
-    session: str | None = None  # a session string, or the name of a session file in the courier's directory
+    api_hash: str = field(repr=False)
+    bot_token: str | None = field(default=None, repr=False)
+    session: str | None = field(default=None, repr=False)  # a session string, or the name of a file in the directory
     server: str | None = None  # "host:port"
     server_key: str | None = None  # its public RSA key: the PEM text, or the path of a file with it
     timeout: timedelta = timedelta(seconds=15)  # of one request; after it the outcome is unknown
@@ -158,6 +166,8 @@ def _advice(error: RPCError | OSError) -> str:
     match error:
         case FloodWaitError():
             return f"Telegram lets this account sign in again in {error.seconds} s: wait that long"
+        case AccessTokenInvalidError() | AccessTokenExpiredError():
+            return f"Telegram answers {outcomes.name_of(error)}: check ADA_TELEGRAM_BOT_TOKEN"
         case RPCError():
             return f"Telegram answers {outcomes.name_of(error)}: check ADA_TELEGRAM_API_ID, _API_HASH and the account"
     return f"Telegram cannot be reached ({error}): check the network and ADA_TELEGRAM_SERVER"

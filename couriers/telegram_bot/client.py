@@ -7,6 +7,7 @@ no token.
 """
 
 import json
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -36,7 +37,6 @@ from couriers.telegram_bot.library import (
     Response,
     TelegramAPIServer,
     TelegramMethod,
-    TokenValidationError,
     build,
     exceptions,
     methods,
@@ -79,6 +79,9 @@ class Unreadable(exceptions.ClientDecodeError):
         super().__init__(reason, ValueError(), "")
 
 
+_TOKEN = re.compile(r"[0-9]+:[A-Za-z0-9_-]+")
+
+
 class BotClient:
     """The client of one bot. Calls nothing by itself; safe for concurrent calls. `timeout`: of one call; a third of
     it for making the connection. Raises SetupError if the token or the URL is malformed.
@@ -86,10 +89,9 @@ class BotClient:
 
     def __init__(self, token: str, api_url: str = "", timeout: timedelta = timedelta(seconds=15)) -> None:
         self._session = _Session(http_url("ADA_BOT_API_URL", api_url or API_URL), timeout)
-        try:
-            self._bot = Bot(token, session=self._session)
-        except TokenValidationError:
-            raise SetupError("ADA_BOT_TOKEN is not a token: @BotFather shows it, for example 123456:ABC…") from None
+        if not _TOKEN.fullmatch(token):  # it is a part of the URL
+            raise SetupError("ADA_BOT_TOKEN is not a token: @BotFather shows it, for example 123456:ABC…")
+        self._bot = Bot(token, session=self._session)
         self.id = self._bot.id
         self.token = token
 

@@ -17,7 +17,6 @@ try:
     from aiogram.client.session.base import BaseSession
     from aiogram.client.telegram import TelegramAPIServer
     from aiogram.methods import Response, TelegramMethod
-    from aiogram.utils.token import TokenValidationError
 finally:
     BaseModel.model_rebuild = _model_rebuild  # type: ignore[method-assign]
 
@@ -27,7 +26,6 @@ __all__ = [
     "Response",
     "TelegramAPIServer",
     "TelegramMethod",
-    "TokenValidationError",
     "build",
     "exceptions",
     "methods",

@@ -38,7 +38,7 @@ TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can ca
 class Settings:
     """The fields are ADA_VK_TOKEN and so on."""
 
-    token: str  # of a community, with the right to send messages
+    token: str = field(repr=False)  # of a community, with the right to send messages
     api_url: str | None = None  # "…/method/" of a sandbox in place of VK
     long_poll: bool = False  # read marks; the community needs long poll with the event message_read
     timeout: timedelta = timedelta(seconds=30)  # of one request, which sends up to 2,500 messages

@@ -80,12 +80,14 @@ def test_a_backup_names_each_file_that_the_server_does_not_have(
     monkeypatch.chdir(tmp_path)
     for name in ("data/couriers", "data/bots", "bots"):
         Path(name).mkdir(parents=True)
-    named = "a.syncs", "a.py", "b.py", "our provider.yaml"
+    named = "a.syncs", "a.py", "b.py", "our provider.yaml", "redis-ca.pem", "ldap.password", "ldap.yaml"
     files = {"settings.yaml": "lease: 40s\nsyncs: a.syncs\nlog_level: debug", ".env": "ADA_ACTIONS=a.py,b.py"}
     for name, text in (files | dict.fromkeys((*named, "sms.key", "other"), "text")).items():
         Path(name).write_text(text)
+    Path("a.syncs").write_text("uni ldaps://h --every 1h --secret-file ldap.password --mapping=ldap.yaml")
     environment = {"ADA_SCENARIOS": "bots", "ADA_INBOUND_SMS_SECRET_FILE": "sms.key", "ADA_API_KEY": "x" * 3000}
     environment |= {"ADA_OFFICE": "other", "ADA_SMS_PROFILE": "our provider.yaml"}  # a group, which is no file
+    environment["ADA_REDIS_URL"] = "rediss://:secret@h/0?ssl_ca_certs=redis-ca.pem&socket_timeout=3"
     found = dict(files_beside(load(environment, tmp_path)))
     expected = {"data/couriers", "data/bots", "settings.yaml", ".env", *named, "sms.key", "bots"}
     assert {str(path.relative_to(tmp_path)) for path in found} == expected

@@ -61,6 +61,13 @@ KANNEL = {
         ("sms", {**KANNEL, "ADA_SMS_PRICE": "abc"}, "ADA_SMS_PRICE must have a number, such as 4.20 ₽"),
         ("telegram-bot", {"ADA_BOT_TOKEN": "hunter2"}, "ADA_BOT_TOKEN is not a token"),
         ("telegram-bot", {"ADA_BOT_TOKEN": "5:hun ter2"}, "ADA_BOT_TOKEN is not a token"),
+        ("telegram-bot", {"ADA_BOT_TOKEN": "5:hun/ter2"}, "ADA_BOT_TOKEN is not a token"),
+        ("max", {"ADA_MAX_TOKEN": "hunter2\nhunter2"}, "ADA_MAX_TOKEN (in the environment) has a line break"),
+        (
+            "sms",
+            {**KANNEL, "ADA_SMS_PASSWORD": "hunter2\u200b"},
+            "ADA_SMS_PASSWORD (in the environment) has a line break",
+        ),
         ("telegram-bot", {"ADA_BOT_TOKEN": "5:x", "ADA_BOT_API_URL": "h"}, "ADA_BOT_API_URL is not a URL"),
         ("vk", {"ADA_VK_TOKEN": "t", "ADA_VK_API_URL": "h"}, "ADA_VK_API_URL is not a URL"),
         ("max", {"ADA_MAX_TOKEN": "t", "ADA_MAX_API_URL": "h"}, "ADA_MAX_API_URL is not a URL"),

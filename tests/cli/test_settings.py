@@ -56,22 +56,22 @@ def test_the_environment_overrides_dotenv_and_dotenv_overrides_the_yaml_file(tmp
 @pytest.mark.parametrize(
     ("line", "key"),
     [
-        ("\ufeffADA_API_KEY=k", "k"),
-        ('ADA_API_KEY="a b" # ours', "a b"),
-        ("ADA_API_KEY='a\\n\"b'#ours", 'a\\n"b'),
-        ('ADA_API_KEY="a\\nb"', "a\nb"),
-        ("ADA_API_KEY=a#b # ours", "a#b"),
-        ("ADA_API_KEY=a b\t# ours", "a b"),
-        ("ADA_API_KEY= # ours", None),
-        ("ADA_API_KEY =\t#ours", None),
-        ("ADA_API_KEY=#b", "#b"),
-        ("  export  ADA_API_KEY = k\n\n # ours\nPATH=/bin\nNODE.OPTIONS-1=x", "k"),
-        ('ADA_API_KEY=""', None),
+        ("\ufeffADA_SECRET_KEY=k", "k"),
+        ('ADA_SECRET_KEY="a b" # ours', "a b"),
+        ("ADA_SECRET_KEY='a\\n\"b'#ours", 'a\\n"b'),
+        ('ADA_SECRET_KEY="a\\nb"', "a\nb"),
+        ("ADA_SECRET_KEY=a#b # ours", "a#b"),
+        ("ADA_SECRET_KEY=a b\t# ours", "a b"),
+        ("ADA_SECRET_KEY= # ours", None),
+        ("ADA_SECRET_KEY =\t#ours", None),
+        ("ADA_SECRET_KEY=#b", "#b"),
+        ("  export  ADA_SECRET_KEY = k\n\n # ours\nPATH=/bin\nNODE.OPTIONS-1=x", "k"),
+        ('ADA_SECRET_KEY=""', None),
     ],
 )
 def test_a_line_of_dotenv_is_read_without_its_quotes_and_comment(tmp_path: Path, line: str, key: str | None) -> None:
     (tmp_path / ".env").write_text(line, "utf-8")
-    assert loaded(tmp_path).settings.api_key == key
+    assert loaded(tmp_path).settings.secret_key == key
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,10 @@ def test_printed_settings_do_not_show_secrets(tmp_path: Path) -> None:
         tmp_path, ADA_API_KEY="geheim", ADA_REDIS_URL="redis://:geheim@h", ADA_TELEGRAM_API_HASH="geheim"
     )
     assert "geheim" not in repr(configuration)
+    for name in ("ADA_MODEL_KEY", "ADA_API_KEY"):
+        with pytest.raises(SetupError, match=f"{name} .* has a line break") as refused:
+            loaded(tmp_path, **{name: "geheim\ngeheim"})
+        assert "geheim" not in str(refused.value)
 
 
 def test_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:

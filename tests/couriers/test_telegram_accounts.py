@@ -8,6 +8,7 @@ import pytest
 
 from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError
 from couriers.telegram import sign_in as telegram
+from couriers.telegram.connection import user_session
 from tests.couriers.telegram_provider import TelegramProvider, provider, send_one
 from tests.support.waiting import until
 
@@ -124,6 +125,13 @@ async def test_a_user_session_is_used_by_one_process(provider: TelegramProvider)
         await provider.open()
     await courier.close()
     assert isinstance(await send_one(await provider.open(), provider.address(1)), Rejected | Sent)
+
+
+def test_a_session_string_with_a_slip_is_refused_without_its_text(tmp_path: Path) -> None:
+    """It stood in the log, in doctor and in the console, as the name of a file; with it anybody is the account."""
+    with pytest.raises(SetupError, match="ADA_TELEGRAM_SESSION is no session string") as refused:
+        user_session(tmp_path, "1AgAOMTQ5LjE1NC4xNjcu")
+    assert "AgAOMTQ5" not in str(refused.value)
 
 
 async def test_only_the_owner_can_read_a_session_file(provider: TelegramProvider) -> None:

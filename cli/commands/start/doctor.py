@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -59,6 +60,9 @@ from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from scenarios.inspection.bots import BotReader
 
 MIN_FREE_BYTES = 2**30
+_LOGIN = re.compile(r"//[^/\s]*@")
+"""A name and a password in an address."""
+
 _LINES_OF_THEIR_OWN = frozenset(
     {
         MatterKind.DATA_LOST,
@@ -168,7 +172,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
         try:
             service = open_service(settings)
             service.check()
-            yield Finding(what, True, service.identity)
+            yield Finding(what, True, _LOGIN.sub("//", service.identity))
         except AiNotSetUp as error:
             yield Finding(what, None, str(error))
         except SetupError as error:
