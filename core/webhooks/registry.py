@@ -50,21 +50,28 @@ class Webhooks:
 
     async def create(self, tenant: str, url: str, events: Sequence[EventType]) -> Webhook:
         """Create a webhook; it receives the events from now on. Raises Invalid WEBHOOK_URL_MALFORMED,
-        WEBHOOK_HOST_UNKNOWN, WEBHOOK_TARGET_FORBIDDEN, WEBHOOK_WITHOUT_EVENTS; Conflict TOO_MANY_WEBHOOKS.
+        WEBHOOK_HOST_UNKNOWN, WEBHOOK_TARGET_FORBIDDEN, WEBHOOK_WITHOUT_EVENTS; Conflict TOO_MANY_WEBHOOKS,
+        WEBHOOK_EXISTS: the receiver would be called twice for each of these events.
         """
         if not events:
             raise Invalid("WEBHOOK_WITHOUT_EVENTS", "A webhook has at least one kind of event.", "events")
         await check_target(url, allow_private=self._client.allow_private)
         kinds = tuple(dict.fromkeys(events))
         webhook = Webhook(webhooks.new_id(), tenant, url, kinds, await self._now(), webhooks.new_secret())
-        if not await self._save(webhook, MOST_WEBHOOKS):
-            raise Conflict("TOO_MANY_WEBHOOKS", f"A tenant has at most {MOST_WEBHOOKS} webhooks.")
+        match await self._save(webhook, MOST_WEBHOOKS):
+            case str(other):
+                raise Conflict(
+                    "WEBHOOK_EXISTS", f"The webhook {other} has this URL and event already.", "url", about=other
+                )
+            case 0:
+                raise Conflict("TOO_MANY_WEBHOOKS", f"A tenant has at most {MOST_WEBHOOKS} webhooks.")
         return webhook
 
-    async def _save(self, webhook: Webhook, most: int) -> bool:
+    async def _save(self, webhook: Webhook, most: int) -> int | str:
         self._looked = 0.0
         record = webhooks.encode(webhook)
-        return bool(await self._store.run("store_webhook", 0, webhook.tenant, webhook.id, record, most))
+        saved: int | str = await self._store.run("store_webhook", 0, webhook.tenant, webhook.id, record, most)
+        return saved
 
     async def _now(self) -> int:
         """Return the ms of the server's clock, which also numbers the events."""

@@ -336,7 +336,7 @@ async def _call_webhook_verbs(stack: Stack) -> None:
     async with WebhookClient(allow_private=True) as client:
         webhooks = Webhooks(stack.store, stack.queue, client)
         webhook, deleted = [
-            await webhooks.create(TENANT, "http://127.0.0.1:9/", [EventType.FINISHED]) for _ in range(2)
+            await webhooks.create(TENANT, f"http://127.0.0.1:9/{number}", [EventType.FINISHED]) for number in range(2)
         ]
         reader = EventReader(stack.store, 0, stack.queue, webhooks, ReadingLimits())
         await reader.step()

@@ -44,8 +44,10 @@ class Installation:
         await asyncio.gather(*self.running.values())
         self.running.clear()
 
-    async def add(self, receiver: Receiver, events: Sequence[EventType] = BOTH, tenant: str = TENANT) -> Webhook:
-        return await self.webhooks.create(tenant, receiver.url(), events)
+    async def add(
+        self, receiver: Receiver, events: Sequence[EventType] = BOTH, tenant: str = TENANT, path: str = "/hook"
+    ) -> Webhook:
+        return await self.webhooks.create(tenant, receiver.url(path), events)
 
     async def courier(self) -> FakeCourier:
         courier = FakeCourier()

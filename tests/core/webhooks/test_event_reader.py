@@ -304,7 +304,7 @@ async def test_an_event_beside_the_stream_reaches_each_webhook_that_wants_it(
     await webhooks.disable(await installation.add(receiver, [EventType.REPLY]))
     await installation.add(receiver, [EventType.FINISHED])
     await installation.add(receiver, [EventType.REPLY], tenant="another")
-    wanting = [await installation.add(receiver, [EventType.REPLY]) for _ in range(2)]
+    wanting = [await installation.add(receiver, [EventType.REPLY], path=path) for path in ("/b", "/c")]
     await put_message(webhooks, queue, TENANT, EventType.REPLY, "thread 1", installation.stack.now(), {})
     found = await queue.inspector.ready_tasks()
     assert found == {"webhooks": 2}

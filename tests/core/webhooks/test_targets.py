@@ -127,8 +127,13 @@ async def test_a_tenant_has_a_limited_number_of_webhooks_and_no_other_sees_them(
     async with WebhookClient(allow_private=True) as client:
         webhooks = Webhooks(stack.store, stack.queue, client)
         made = [
-            await webhooks.create(TENANT, "http://127.0.0.1:9/", [EventType.FINISHED]) for _ in range(MOST_WEBHOOKS)
+            await webhooks.create(TENANT, f"http://127.0.0.1:9/{number}", [EventType.FINISHED])
+            for number in range(MOST_WEBHOOKS - 1)
         ]
+        with pytest.raises(Conflict, match=made[3].id) as refused:
+            await webhooks.create(TENANT, "http://127.0.0.1:9/3", [EventType.JOB, EventType.FINISHED])
+        assert refused.value.code == "WEBHOOK_EXISTS"
+        await webhooks.create(TENANT, "http://127.0.0.1:9/3", [EventType.JOB])
         with pytest.raises(Conflict) as refused:
             await webhooks.create(TENANT, "http://127.0.0.1:9/", [EventType.FINISHED])
         assert refused.value.code == "TOO_MANY_WEBHOOKS"
