@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from core.errors import StoreError
+from core.model.states import Reason, Status
 from core.queue import Queue, TubeStats
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -160,6 +161,10 @@ def _read(texts: Sequence[str], since: int) -> list[Sample]:
     return sorted((one for one in samples if one.at > since), key=lambda one: one.at)
 
 
+_CRASHES_SINCE = 30
+"""Samples up to which a gap is bridged, in which no process has recorded."""
+
+
 class Recorder:
     """Takes a sample every ten seconds, beside the API. Of several processes one takes each sample. While none runs,
     the figures have a gap.
@@ -183,9 +188,20 @@ class Recorder:
         steps = [step for step in SampleStep if await self._samples.has_turn(step, at)]
         if steps:
             sample = await self._samples.take(at)
+            if SampleStep.FINE in steps:
+                self._log_crashes(await self._samples.newest(_CRASHES_SINCE, at), sample)
             for step in steps:
                 await self._samples.save(step, sample)
         return steps
+
+    def _log_crashes(self, earlier: Sequence[Sample], sample: Sample) -> None:
+        """Log how many messages ended as unknown because the process that was sending them was lost. Those that were
+        cancelled or expired meanwhile have no other line: the server ends them, no courier sees them.
+        """
+        for one in _added(earlier[-1].outcomes, sample.outcomes) if earlier else ():
+            if (one.status, one.reason) == (Status.UNKNOWN, Reason.CRASHED):
+                log.warning("%s: %d ended as unknown, crashed: a process was lost while sending them", one.channel,
+                            one.count)  # fmt: skip
 
 
 class Flow(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.directory.offices import OfficeState, state_of_office
 from core.directory.syncs import Syncs
+from core.errors import StoreRefuses
 from core.jobs.states import JobState
 from core.model.history_key import DEFAULT_TENANT
 from core.model.states import Status
@@ -22,7 +23,7 @@ from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
 from core.processes import ACCEPT_LOSS, ANSWERS, last_loss
 from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
-from core.redis.server_checks import check_settings
+from core.redis.server_checks import check_settings, check_writes
 from core.redis.store import Store
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -161,6 +162,10 @@ class Overviews:
             yield Matter(MatterKind.DATA_LOST, loss.kind, reason=loss.sentence, at=loss.at, command=ACCEPT_LOSS)
         for one in await check_settings(self._store):
             yield Matter(MatterKind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
+        try:
+            await check_writes(self._store)
+        except StoreRefuses as fault:
+            yield Matter(MatterKind.SERVER_SETTING, fault.code, reason=str(fault))
 
     async def _outcomes(self) -> AsyncIterator[Matter]:
         outcomes = await FigureReader(self._store, self._queue).outcomes()

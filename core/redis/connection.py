@@ -283,5 +283,5 @@ class OutageLog:
     def ended(self) -> None:
         """Note that it works again; log the end of an outage that was logged."""
         if self._is_logged:
-            self._log.warning("%s: over", self._what)
+            self._log.warning("works again, after: %s", self._what)
         self._since, self._is_logged = None, False

@@ -65,6 +65,16 @@ async def test_a_webhook_that_is_refused_again_and_again_is_a_matter_until_it_is
     assert (await overviews.show()).matters == []
 
 
+async def test_a_server_that_refuses_writes_is_a_matter(stack: Stack) -> None:
+    """The page said that all is well while every message was refused."""
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks_on(stack))
+    await stack.redis.config_set("maxmemory", "1")
+    full = await overviews.show()
+    await stack.redis.config_set("maxmemory", "0")
+    assert [(one.kind, one.subject) for one in full.matters] == [(MatterKind.SERVER_SETTING, "STORE_FULL")]
+    assert (await overviews.show()).matters == []
+
+
 async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack) -> None:
     queue: Queue = stack.queue
     await queue.put("t", NewTask("", due=stack.now() + timedelta(seconds=1)))

@@ -11,7 +11,7 @@ LOG = logging.getLogger("tests.outage")
 
 @pytest.mark.parametrize(
     ("patience", "lines"),
-    [(60.0, []), (0.0, ["Redis does not answer: refused", "Redis does not answer: over"])],
+    [(60.0, []), (0.0, ["Redis does not answer: refused", "works again, after: Redis does not answer"])],
     ids=["short", "long"],
 )
 def test_an_outage_is_logged_once_and_only_if_it_lasts(

@@ -12,6 +12,7 @@ from core.model.delivery import Cancelled
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Reason, Status
+from core.monitoring import Recorder
 from core.queue.task import ClaimRequest
 from couriers.sending.interface import (
     FOREVER,
@@ -245,15 +246,24 @@ class TestAfterACrash:
         }
         assert statuses(await stack.finished(key)) == expected[ends]
 
-    async def test_where_attempts_are_announced_only_these_recipients_are_unknown(self, stack: Stack) -> None:
+    async def test_where_attempts_are_announced_only_these_recipients_are_unknown(
+        self, stack: Stack, caplog: pytest.LogCaptureFixture
+    ) -> None:
         stuck = FakeCourier(respond=Gate(), remembers=NEVER)
         runtime = await stack.courier(stuck, replace(QUICK, concurrency=2))
         key = (await stack.deliver(*people(5))).key
         await self.crash(stack, key, stuck, runtime, 2)
         await end_lease(stack)
+        recorder, now = Recorder(stack.store, stack.queue), int(stack.now().timestamp() * 1000)
+        await recorder.record(now)
         assert await stack.deliveries.cancel(key, TENANT) == Cancelled(3, [], [1, 2])
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown", 3: "cancelled", 4: "cancelled", 5: "cancelled"}
+        for seconds in (10, 20):
+            await recorder.record(now + seconds * 1000)
+        assert [one.getMessage() for one in caplog.records if "crashed" in one.getMessage()] == [
+            "echo: 2 ended as unknown, crashed: a process was lost while sending them"
+        ]
 
     async def test_the_log_names_each_recipient_that_a_lost_process_may_have_sent_to_without_an_address(
         self, stack: Stack, caplog: pytest.LogCaptureFixture
