@@ -14,7 +14,7 @@ from msgspec.structs import replace as with_fields
 from core.answers.buttons import Rows, answered_rows
 from core.answers.current_people import CurrentPeople, is_barred_by
 from core.answers.tokens import AnswerTokens
-from core.answers.values import read_value
+from core.answers.values import in_language, read_value
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_plan, load_recipients
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import HistoryFields, channels_of
@@ -374,7 +374,7 @@ class Answers:
         if question is None or number % PAGE >= len(people):
             raise no_question()
         recipient, content = people[number % PAGE], load_content(fields["content"])
-        asked = asked_for(question, recipient.asked_children)
+        asked = asked_for(in_language(question, recipient.locale), recipient.asked_children)
         return AskedRecipient(key, fields["tenant"] or "", asked, recipient, channels_of(fields), content, fields)
 
 

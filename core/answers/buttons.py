@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from core.model.content import Button, Content, Feature
 from core.model.question import Option, Question
-from core.sentence import say
 
 _PLACEHOLDER = "q" * 64
 """The data of a button before its token is made: as long as a token can be."""
@@ -41,12 +40,11 @@ def with_tokens(content: Content, question: Question, tokens: Sequence[str]) -> 
     return replace(content, inline=[*content.inline[: -len(rows)], *rows])
 
 
-def as_reminder(text: str, content: Content | None, question: Question) -> tuple[str, Content | None]:
-    """Return a message that reminds of the question: without the files, which may be gone, and without what changes
-    earlier messages.
+def as_reminder(content: Content | None) -> Content | None:
+    """Return the content of a reminder: without the files, which may be gone, and without what changes earlier
+    messages.
     """
-    shown = Content(content.parse_mode, content.inline) if content else None
-    return f"{say('reminder', question.locale)}\n{text}", shown
+    return Content(content.parse_mode, content.inline) if content else None
 
 
 def answered_rows(content: Content | None, question: Question, tokens: Sequence[str], chosen: Collection[str]) -> Rows:

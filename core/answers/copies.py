@@ -77,9 +77,10 @@ class Copies:
         return [
             copy
             for number in chats
-            for channel in await self._with_buttons(asked, "")
-            for place in await self._places(asked, channel, number)
-            if is_group(channel, place.entry.address) and (copy := await self._copy(asked, place, [], 0))
+            for own in [await self._answers.find(key.shard, code_of(key), number)]
+            for channel in await self._with_buttons(own, "")
+            for place in await self._places(own, channel, number)
+            if is_group(channel, place.entry.address) and (copy := await self._copy(own, place, [], 0))
         ]
 
     async def all(self, key: HistoryKey) -> AsyncIterator[Copy]:
@@ -95,10 +96,10 @@ class Copies:
                 entries = [one for one in await self._entries(asked, plan, parcel) if one.address]
                 rows = await self._reader.read_fields(key, [row_field(one.number) for one in entries])
                 for entry in entries:
-                    row, own = load_row(rows[row_field(entry.number)]), asked
+                    row = load_row(rows[row_field(entry.number)])
+                    own = await self._answers.find(key.shard, code_of(key), entry.number)
                     chosen, version = ([row.value], row.version) if row else ([], 0)
                     if asked.fields["answers_children"]:
-                        own = await self._answers.find(key.shard, code_of(key), entry.number)
                         chosen = list(await self._answers.chosen(own)) or chosen
                     if copy := await self._copy(own, _CopyPlace(plan.channel, parcel, entry), chosen, version):
                         yield copy

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from core.model.question import AnswerKind, AnswerRow, Question
 from core.sentence import say
 
@@ -71,6 +73,16 @@ def may_be_value(kind: AnswerKind, text: str) -> bool:
 def wanted(question: Question) -> str:
     """Return what an answer has to be, in the language of the question."""
     return say(f"wanted_{question.kind}", question.locale)
+
+
+def in_language(question: Question, locale: str) -> Question:
+    """Return the question as it is asked in a language; "" for its own. Options that its sender has written stay."""
+    if locale in ("", question.locale):
+        return question
+    usual, own = say("confirmation", question.locale), say("confirmation", locale)
+    is_usual = question.kind is AnswerKind.CONFIRM
+    options = [replace(one, text=own) if is_usual and one.text == usual else one for one in question.options]
+    return replace(question, locale=locale, options=options)
 
 
 def answer_text(question: Question | None, row: AnswerRow) -> str:

@@ -343,7 +343,7 @@ def _clean_row(row: list[Any], person: str) -> list[Any]:
     children = row[5] if len(row) > 5 else ()
     if not any(str(child[0]) == person for child in children):
         return row
-    return [*row[:4], (), [[*child[:2], None] if str(child[0]) == person else child for child in children]]
+    return [*row[:4], (), [[*child[:2], None] if str(child[0]) == person else child for child in children], *row[6:]]
 
 
 def _rows_of(texts: Mapping[str, str | None], person: str) -> tuple[set[int], set[int]]:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from core.answers.values import in_language
 from core.model.content import Content
 from core.model.delivery import NewDelivery, QuotaState, Recipient, Strategy
 from core.model.hours import next_opening
+from core.model.question import Question
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
 from core.orders.follow_ups import FollowedPeople
@@ -73,6 +75,17 @@ class Preview(Struct, frozen=True, dict=True):
         values = values_in(personal.fields, personal.values[number])
         template = self._template
         return template.text(values), template.content(values)
+
+    def question_of(self, number: int) -> Question | None:
+        """Return the question in the language in which the recipient with this number is asked."""
+        question = self.delivery.question
+        return in_language(question, self.delivery.recipients[number].locale) if question else None
+
+    @property
+    def asks_in_languages(self) -> bool:
+        """Return whether recipients are asked in another language than that of the question."""
+        question = self.delivery.question
+        return question is not None and any(one.locale not in ("", question.locale) for one in self.delivery.recipients)
 
     @cached_property
     def fallbacks(self) -> Sequence[Recipient]:

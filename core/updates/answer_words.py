@@ -6,7 +6,6 @@ from core.answers.values import AskedInText, answer_text
 from core.model.question import AnswerKind, AnswerState, AnswerTotals, GivenAnswer, Late, Option, Question
 from core.model.text.text_parts import beginning_of
 from core.sentence import say
-from core.updates.events import Event
 
 _NEEDS_ACTION_FIRST = (
     *(AnswerState.OPEN, AnswerState.SILENT, AnswerState.UNREACHABLE),
@@ -76,9 +75,9 @@ def is_alert(given: GivenAnswer) -> bool:
     return given.row.waiting > 0 or given.result not in ("answered", "changed", "same")
 
 
-def refusal_text(code: str, event: Event) -> str:
-    """Return why a press does not count, in the language of the person."""
-    return say(f"press_{code.lower()}", str(event.get("language_code") or "ru"))
+def refusal_text(code: str, locale: str) -> str:
+    """Return why a press does not count."""
+    return say(f"press_{code.lower()}", locale)
 
 
 def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:

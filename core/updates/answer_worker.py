@@ -247,7 +247,7 @@ class AnswerWorker:
                 answers.append(await self._numbers.answer(tenant, channel, one, name))
         except Refused as refusal:
             log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
-            await self._reply(tenant, event, refusal_text(refusal.code, event), given)
+            await self._reply(tenant, event, refusal_text(refusal.code, await self._locale(tenant, event)), given)
             return
         if said := [kept_text(one) for one in answers if is_alert(one) or given.is_free_to_reply]:
             await self._reply(tenant, event, "\n".join(dict.fromkeys(said)), given)
@@ -278,6 +278,11 @@ class AnswerWorker:
         reply = NewDelivery(tenant, sender, text, [recipient], [channel], origin="bot", kind="reply", replies=replies)
         await self._deliveries.enqueue(reply, Repeat(f"answer:{_name(tenant, event)}", "answer", is_own=True))
 
+    async def _locale(self, tenant: str, event: Event) -> str:
+        """Return the language of who has caused an event: of the person in the directory, else of the account."""
+        user = await self._directory.users.by_contact(tenant, str(event["channel"]), str(event["user_id"]))
+        return user.locale if user else str(event.get("language_code") or "ru")
+
     async def _replies_to(self, about: TextMeaning) -> str:
         """Return where replies go to what is said about an answer; "" if its question is no longer kept."""
         try:
@@ -297,7 +302,11 @@ class AnswerWorker:
         calls = BotCalls(self._client, tenant, channel) if event.get("callback_id") else None
         if ANSWER_RESULT in event:
             press = msgspec.convert(event[ANSWER_RESULT], AnonymousPress)
-            text = refusal_text(press.refused, event) if press.refused else anonymous_text(press.result, press.locale)
+            is_refused, locale = (
+                bool(press.refused),
+                await self._locale(tenant, event) if press.refused else press.locale,
+            )
+            text = refusal_text(press.refused, locale) if is_refused else anonymous_text(press.result, locale)
             if calls:
                 await calls.answer_press(event, text, alert=press.result != "answered")
             return
@@ -307,7 +316,8 @@ class AnswerWorker:
         except Refused as refusal:
             log.info("%s: the press %s does not count: %s", channel, event["id"], refusal.code)
             if calls:
-                text, is_stranger = refusal_text(refusal.code, event), refusal.code == "ANSWER_STRANGER"
+                text = refusal_text(refusal.code, await self._locale(tenant, event))
+                is_stranger = refusal.code == "ANSWER_STRANGER"
                 await calls.answer_press(event, text, alert=True, names_bot=is_stranger)
             return
         if calls:

@@ -18,7 +18,7 @@ from itertools import count
 import msgspec
 
 from core.answers.current_people import CurrentPeople
-from core.answers.values import answer_text
+from core.answers.values import answer_text, in_language
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.histories.encoding import load_plan
@@ -33,7 +33,7 @@ from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey, person_key
 from core.model.hours import TenantQuietHours
-from core.model.question import load_row, row_field
+from core.model.question import Question, load_row, row_field
 from core.model.states import REACHED
 from core.queue import NewTask, QueueClient, Task, own_name
 from core.redis.store import Store
@@ -125,7 +125,7 @@ class QuestionNotices:
             return
         known = (await self._channels.current()).names
         contacts = {name: to for name, to in user.contacts.items() if name in known and name not in user.opt_out}
-        text = closing_text(history.text, history.question, history.answers)
+        text = closing_text(history.text, in_language(history.question, user.locale), history.answers)
         if contacts:
             recipient = Recipient(sender.id, user.name, contacts)
             await self._send(history, recipient, text, RESULT, f"closed {history.key} {opening}", now)
@@ -149,7 +149,8 @@ class QuestionNotices:
         if contacts and not wanted:
             await self._store.run("free_place", key.shard, key.suffix, person_key(record.id), number)
         elif recipient := _reachable(record, wanted, row.channel):
-            text = place_text(history.text, history.question, row.value)
+            question = await self._as_asked(key, fields, history.question, record, number)
+            text = place_text(history.text, question, row.value)
             replies = await self._replies_to(key, fields, record, number, recipient)
             await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed), replies)
 
@@ -171,7 +172,8 @@ class QuestionNotices:
             contacts = await self._contacts(key, fields, record, one.number)
             wanted = await self._wanted(history.tenant, record, contacts)
             if recipient := _reachable(record, wanted, row.channel):
-                text = no_place_text(history.text, question)
+                own = await self._as_asked(key, fields, question, record, one.number)
+                text = no_place_text(history.text, own)
                 replies = await self._replies_to(key, fields, record, one.number, recipient)
                 await self._send(
                     history, recipient, text, NO_PLACE, f"no place {key} {opening} {one.number}", now, replies
@@ -243,6 +245,16 @@ class QuestionNotices:
             if not is_lost:
                 own.setdefault(channel, []).append(address)
         return own
+
+    async def _as_asked(
+        self, key: HistoryKey, fields: HistoryFields, question: Question, record: RecipientRecord, number: int
+    ) -> Question:
+        """Return the question in the language of a recipient, or of the member of a group chat."""
+        if record.is_member:
+            (user,) = await self._directory.users.lookup(fields["tenant"] or "", [record.id])
+            return in_language(question, user.locale if user else "")
+        (recipient,) = await self._reader.recipients(key, fields, number, 1)
+        return in_language(question, recipient.locale)
 
     async def _replies_to(
         self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int, recipient: Recipient

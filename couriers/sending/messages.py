@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from core.answers import LINK, NUMBER, PRESS, TEXT, AnsweredMessage
 from core.answers.buttons import with_tokens
+from core.answers.values import in_language
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry, PaidParts
 from core.deliveries.histories.reader import HistoryReader
@@ -22,6 +23,7 @@ from core.model.history_key import code_of
 from core.model.question import AnswerKind, AskedChild, LinkPlace, Pressed, Question, asked_for
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from core.model.text.text_parts import sms_parts
+from core.sentence import say
 from core.updates.events import SEND_REPLY
 from couriers.sending.interface import HasLimits, LinksPreferences, Message, UsesSubscriptions, WritesAsText
 from couriers.sending.parcel import Parcel
@@ -49,13 +51,18 @@ class Messages:
         self._numbers: dict[tuple[int, int], Sequence[int]] = {}
         self.limits = services.courier.limits if isinstance(services.courier, HasLimits) else Limits()
         self._children: dict[int, Sequence[AskedChild]] = {}
+        self._locales: dict[int, str] = {}  # of who is asked in another language than that of the question
         self._texts: dict[tuple[int, int], str] = {}  # of what is paid in parts, as the courier gets it
         self.shared = self._present(parcel.text, parcel.content, self._usual_ways(parcel.question), parcel.question)
 
     def _question(self, entry: Entry) -> Question | None:
         """Return the question as the recipient of an entry answers it."""
         question = self._parcel.question
-        return asked_for(question, self._children.get(entry.number, ())) if question else None
+        if question is None:
+            return None
+        return asked_for(
+            in_language(question, self._locales.get(entry.number, "")), self._children.get(entry.number, ())
+        )
 
     def _usual_ways(self, question: Question | None) -> AnswerWays:
         takes_numbers = question and self.limits.numbers
@@ -70,6 +77,8 @@ class Messages:
 
     def _present(self, text: str, content: Content | None, ways: AnswerWays, question: Question | None) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""
+        if question and self._parcel.is_reminder:
+            text = f"{say('reminder', question.locale)}\n{text}"
         return present_asking(question, text, content, self._services.courier.shows, self._as_text, ways)
 
     def _as_text(self, content: Content) -> Collection[Feature]:
@@ -85,6 +94,7 @@ class Messages:
         texts = await reader.read_fields(self._parcel.history_key, ["personal", "texts", *names])
         people = [one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page)]
         self._children = {one.number: one.asked_children for one in people if one.asked_children}
+        self._locales = {one.number: one.locale for one in people if one.locale}
         fields = json.loads(texts["personal"] or "[]")
         if by_language := load_texts(texts["texts"]):
             self._template = PersonalTemplate(self._parcel.text, self._parcel.content, by_language)
@@ -99,7 +109,7 @@ class Messages:
         if self._template is not None:
             values = self._values.get(entry.number, {})
             text, content = self._template.text(values), self._template.content(values)
-        elif not self._children.get(entry.number) and self._is_usual(ways):
+        elif not (self._children.get(entry.number) or self._locales.get(entry.number)) and self._is_usual(ways):
             return self.shared
         presented = self._present(text, content, ways, self._question(entry))
         if presented.content is None or self.shared.content is None:
@@ -116,7 +126,8 @@ class Messages:
 
     def values(self, entry: Entry) -> tuple[tuple[str, str], ...]:
         """Return the values of an entry: entries with equal ones have equal messages."""
-        return tuple(self._values.get(entry.number, {}).items())
+        language = [("", self._locales[entry.number])] if entry.number in self._locales else []
+        return (*self._values.get(entry.number, {}).items(), *language)
 
     async def of(self, entries: Sequence[Entry]) -> list[Message]:
         """Return the messages of an attempt. A number that the recipients write from now on answers them; a delivery

@@ -85,6 +85,10 @@ class Parcel:
         return self.question is not None and not self.question.has_options
 
     @property
+    def is_reminder(self) -> bool:
+        return self.question is not None and bool(split_label(self.label)[1])
+
+    @property
     def asks_again(self) -> bool:
         return self.place == ASKS_AGAIN
 
@@ -106,7 +110,7 @@ class Parcel:
         _, label, number = task.id.rsplit(".", 2)
         key, of_first = HistoryKey.of(task.shard, suffix), int(place or 0)
         if question and split_label(label)[1]:
-            text, content = as_reminder(text, content, question)
+            content = as_reminder(content)
         parcel = key, int(number), group, entries, text, bool(closed), of_first, content
         return cls(*parcel, bool(personal), question, label, replies)
 

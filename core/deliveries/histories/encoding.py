@@ -1,7 +1,8 @@
 """The form of a delivery in its history's hash: fields, recipients in pages, the plan of the parcels. Pure.
 
-    people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?, children?], …]
+    people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?, children?, locale?], …]
                            children: [[id, [number of its row, if it is asked about], name], …], of a guardian
+                           locale: of who is asked in another language than that of the question
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
     bound                  `core.model.delivery.Bound`; missing if the sender may write to whomever it names
@@ -61,7 +62,8 @@ PAGE = 200
 class StoredRecipient:
     """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery. `values`: for
     the fields of a personal text. `children`: those about whom a guardian gets the message.
-    `is_reached`: of a child that is asked about: whether one of its guardians was reached.
+    `is_reached`: of a child that is asked about: whether one of its guardians was reached. `locale`: in which it is
+    asked, "" if that is the language of the question.
     """
 
     number: int
@@ -72,6 +74,7 @@ class StoredRecipient:
     values: Sequence[str | None] = ()
     children: Sequence[AskedChild] = ()
     is_reached: bool = False
+    locale: str = ""
 
     @property
     def is_own_child(self) -> bool:
@@ -189,6 +192,9 @@ def _rows(
                 row = recipient.id, number, contact, len(addresses), address
                 rows.append((*row, recipient.hours) if recipient.hours else row)
         recipients.append(_recipient_row(recipient, contacts, numbers))
+    if (question := delivery.question) is not None:
+        asked = zip(delivery.recipients, recipients, strict=True)
+        recipients = [_with_locale(row, one.locale) if one.locale != question.locale else row for one, row in asked]
     if delivery.personal is not None:
         rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)
         recipients = [[*row[:2], one.name, one.origin, values, *row[5:]] for one, row, values in rows_with_values]
@@ -230,6 +236,13 @@ def _recipient_row(recipient: Recipient, contacts: list[int], numbers: Mapping[s
     if recipient.origin:
         return [recipient.id, contacts, recipient.name, recipient.origin]
     return [recipient.id, contacts] if recipient.name is None else [recipient.id, contacts, recipient.name]
+
+
+_NO_VALUES = (None, None, None, (), (), ())
+
+
+def _with_locale(row: list[Any], locale: str) -> list[Any]:
+    return [*row, *_NO_VALUES[len(row) :], locale] if locale else row
 
 
 def _dump_channel_plan(channel: str, reached: int, entries: int, parcels: Sequence[Sequence[EntryRow]]) -> str:
@@ -316,8 +329,10 @@ def load_recipients(text: str, page: int) -> list[StoredRecipient]:
 
 
 def _load_recipient(number: int, row: list[Any]) -> StoredRecipient:
-    children = msgspec.convert(row[5], list[AskedChild]) if len(row) > 5 else ()
-    return replace(StoredRecipient(number, *row[:5]), children=children) if children else StoredRecipient(number, *row)
+    found = StoredRecipient(number, *row[:5])
+    if len(row) <= 5:
+        return found
+    return replace(found, children=msgspec.convert(row[5], list[AskedChild]), locale=row[6] if len(row) > 6 else "")
 
 
 def load_plan(text: str) -> list[ChannelPlan]:

@@ -299,9 +299,10 @@ async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     displays = dict.fromkeys(found.delivery.channels, Display()) | {
         view.name: view.display for view in views if view.display
     }
-    message = *found.message_of(number or 0), found.delivery.question
+    question = found.delivery.question if number is None else found.question_of(number)
+    message = *found.message_of(number or 0), question
     shown = {name: shown_in(displays[name], *message, name, _example(found, name, number)) for name in wanted}
-    parts = _parts(found, displays) if found.delivery.personal else {}
+    parts = _parts(found, displays) if found.delivery.personal or found.asks_in_languages else {}
     said = PreviewResponse.of(found, shown, displays, number, parts)
     if said.uninformed:
         said.uninformed = await with_names_of_uninformed(request, said.uninformed)
@@ -327,16 +328,19 @@ def _number(found: Preview, query: PreviewQuery) -> int | None:
 
 
 def _parts(found: Preview, displays: Mapping[str, Display]) -> Mapping[str, int]:
-    """Return, for each channel that sends in parts, how many all personal texts have."""
-    channels = [name for name in found.delivery.channels if displays[name].limits.in_sms]
-    return {
-        name: sum(
-            shown_in(displays[name], *found.message_of(number), found.delivery.question).parts * len(one.contacts[name])
-            for number, one in enumerate(found.delivery.recipients)
+    """Return, for each channel that sends in parts, how many all texts have: personal ones, or asked in languages."""
+    is_personal, people = found.delivery.personal is not None, found.delivery.recipients
+    examples = range(len(people)) if is_personal else {one.locale: number for number, one in enumerate(people)}.values()
+    total = dict.fromkeys((name for name in found.delivery.channels if displays[name].limits.in_sms), 0)
+    for name in total:
+        parts = {n: shown_in(displays[name], *found.message_of(n), found.question_of(n)).parts for n in examples}
+        by_locale = {people[n].locale: parts[n] for n in examples}
+        total[name] = sum(
+            (parts[n] if is_personal else by_locale[one.locale]) * len(one.contacts[name])
+            for n, one in enumerate(people)
             if name in one.contacts
         )
-        for name in channels
-    }
+    return total
 
 
 ROUTES: Routes = (

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from core.answers import AnsweredMessage, AnswerNumbers, Answers, OpenQuestions
 from core.answers.values import read_value
@@ -218,6 +219,37 @@ async def test_what_quotes_another_message_and_the_words_of_an_option_are_no_ans
     await writers.write("Двое")
     await writers.answers(written, "", "Двое")
     await writers.is_told("Ответ записан: Двое")
+
+
+async def test_each_person_is_asked_reminded_and_told_in_its_own_language(writers: Writers) -> None:
+    """What Ada adds to a question was in the language of its text for all."""
+    stack, texts = writers.stack, {1: ("ru", "hello"), 2: ("en", "привет")}
+    for number, (locale, text) in texts.items():
+        other = "ru" if locale == "en" else "en"
+        people = [replace(person(n, BOT), locale=one) for n, one in ((number, other), (number + 5, ""), (9, locale))]
+        asked = await stack.deliver(*people, channels=(BOT,), question=Question(NUMBER, [], locale), text=text)
+        await stack.finished(asked.key)
+        await OpenQuestions(stack.store).remind(asked.key, TENANT)
+        await until(lambda: len(writers.couriers[BOT].attempted) == 6)
+        line = {"en": "Reply to this message with a number.", "ru": "Ответьте на это сообщение: числом."}
+        again = {"en": "Reminder:", "ru": "Напоминание:"}
+        for address, said in ((f"p{number}", other), (f"p{number + 5}", locale), ("p9", locale)):
+            got = [one.text for one in writers.couriers[BOT].attempted if one.address == address]
+            assert got == [f"{text}\n{line[said]}", f"{again[said]}\n{text}\n{line[said]}"]
+        writers.couriers[BOT].attempted.clear()
+        if number == 1:
+            await writers.write("x1")
+            await writers.is_told("The answer is a number, such as 12 or 3.5.")
+            await writers.write("12")
+            await writers.is_told("Your answer: 12")
+            writers.couriers[BOT].attempted.clear()
+    confirm = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
+    people = [replace(person(n, SMS), locale=one) for n, one in ((1, "en"), (2, "ru"))]
+    asked = await stack.deliver(*people, channels=(SMS,), question=confirm, text="Нет пар")
+    await stack.finished(asked.key)
+    got = {one.address: one.text for one in writers.couriers[SMS].attempted}
+    assert got[people[0].contacts[SMS][0]] == "Нет пар\nReply 1 - I have read it"
+    assert got[people[1].contacts[SMS][0]] == "Нет пар\nОтветьте 1 – Прочитано"
 
 
 async def test_an_answer_by_sms_has_the_number_of_its_question(writers: Writers) -> None:
