@@ -108,6 +108,7 @@ class AnsweredMessage(NamedTuple):
 
 _FIELDS = (
     "tenant",
+    "created",
     "recipients",
     "answers_members",
     "answers_children",
@@ -352,12 +353,12 @@ class Answers:
         return AnsweredMessage(channel, parcel, own[0]) if own else None
 
     async def has_lost(self, asked: AskedRecipient, message: AnsweredMessage) -> bool:
-        """Return whether the address to which a message went is another person's by now."""
+        """Return whether the address to which a message went was removed from its person meanwhile."""
         plan = load_plan(asked.fields["plan"] or "")[asked.channels.index(message.channel)]
         _, entries = await self._reader.entries_of(asked.key, plan, asked.recipient.number)
         own = [one.address for one in entries if one.contact == message.contact and one.address]
         contacts = [(asked.recipient.id, message.channel, address) for address in own]
-        return any(await self._current.have_lost(asked.tenant, contacts))
+        return any(await self._current.have_lost(asked.tenant, contacts, int(asked.fields["created"] or 0)))
 
     async def find(self, shard: int, code: str, number: int, *more: str) -> AskedRecipient:
         """Return the recipient with this number of the delivery whose question has this code. `more`: further fields of

@@ -1,7 +1,8 @@
-"""Checks before an answer counts or a reminder goes out: does the address still belong to the recipient, and is the
-recipient still a guardian of the child?
+"""Checks before a message or a reminder goes out, or an answer counts: does the address still belong to the recipient,
+and is the recipient still a guardian of the child?
 """
 
+import asyncio
 from collections.abc import Collection, Sequence
 
 from core.directory import Directory
@@ -18,22 +19,24 @@ class CurrentPeople:
         self._users = Directory(store).users
         self._departed = DepartedPeople(store)
 
-    async def have_lost(self, tenant: str, contacts: Sequence[tuple[Id, str, str]]) -> list[bool]:
-        """Return for each contact, a person with channel and address, whether the address is another person's by now.
-        Of who was never in the directory it is not.
+    async def have_lost(self, tenant: str, contacts: Sequence[tuple[Id, str, str]], ordered: int) -> list[bool]:
+        """Return for each contact, a person with channel and address, whether it was removed from the person after a
+        message was ordered, in ms; of who was deleted, whether another person has it. An address that the directory
+        never had for the person is its own, as the order says.
         """
         owners = await self._users.owners(tenant, [(channel, address) for _, channel, address in contacts])
-        return [
-            owner is not None and owner != id_text(person) and await self._is_another(tenant, person, owner)
-            for (person, *_), owner in zip(contacts, owners, strict=True)
+        unsure = [
+            (n, contact) for n, contact in enumerate(contacts) if owners[n] is None or owners[n] != id_text(contact[0])
         ]
-
-    async def _is_another(self, tenant: str, person: Id, owner: str) -> bool:
-        heir = await self._departed.heir_of(tenant, person)
-        if heir is not None:
-            return heir != owner
-        (user,) = await self._users.lookup(tenant, [person])
-        return user is not None
+        heirs = await asyncio.gather(*(self._departed.heir_of(tenant, person) for _, (person, *_) in unsure))
+        removals = await self._users.removals(
+            tenant, [(heir or person, *place) for (_, (person, *place)), heir in zip(unsure, heirs, strict=True)]
+        )
+        lost = [False] * len(contacts)
+        for (n, _), heir, removed in zip(unsure, heirs, removals, strict=True):
+            is_of_heir = bool(heir) and owners[n] == heir
+            lost[n] = owners[n] is not None if heir == "" else not is_of_heir and 0 < ordered <= removed
+        return lost
 
     async def ids_of(self, tenant: str, person: Id) -> Collection[str]:
         """Return the id of a person, and that of the person into which it was merged."""

@@ -80,7 +80,7 @@ class OpenQuestions:
     async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
         """Return `channel:number` of each recipient that by now wants no messages there, is blocked, for all messages
         or for a child, is no guardian of a child any more, or is asked about none but children that have an answer or
-        were deleted; and `channel:number:contact` of each address that is another person's by now.
+        were deleted; and `channel:number:contact` of each address that it has no more.
         """
         try:
             fields = await self._reader.fields(key, tenant)
@@ -104,7 +104,8 @@ class OpenQuestions:
     async def _lost(self, key: HistoryKey, tenant: str, fields: HistoryFields) -> list[str]:
         parcels = [one async for one in self._reader.parcels(key, fields)]
         sent = [(parcel.channel, entry) for parcel in parcels for entry in parcel.entries if entry.address]
-        lost = await self._current.have_lost(tenant, [(entry.id, channel, entry.address) for channel, entry in sent])
+        contacts = [(entry.id, channel, entry.address) for channel, entry in sent]
+        lost = await self._current.have_lost(tenant, contacts, int(fields["created"] or 0))
         pairs = zip(sent, lost, strict=True)
         return [f"{channel}:{entry.number}:{entry.contact}" for (channel, entry), is_lost in pairs if is_lost]
 

@@ -1,5 +1,6 @@
 """The people of the directory: create, change, delete, find by id, e-mail address, contact, group and role."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -192,6 +193,15 @@ class Users:
         fields = [f"{channel}:{canonical(channel, address)}" for channel, address in contacts]
         pages = [fields[start : start + PAGE] for start in range(0, len(fields), PAGE)]
         return [owner for page in pages for owner in await self._records.store.command("HMGET", key, *page)]
+
+    async def removals(self, tenant: str, contacts: Sequence[tuple[Id, str, str]]) -> list[int]:
+        """Return the ms at which each contact, a person with channel and address, was removed from this person, 0 if it
+        was not.
+        """
+        keys = [self._records.store.tenant_key("former_contacts", tenant, id_text(one)) for one, *_ in contacts]
+        fields = [f"{channel}:{canonical(channel, address)}" for _, channel, address in contacts]
+        calls = (self._records.store.command("HGET", key, field) for key, field in zip(keys, fields, strict=True))
+        return [int(at or 0) for at in await asyncio.gather(*calls)]
 
     async def by_external_id(self, tenant: str, external_id: str) -> User | None:
         """Return the person that another system calls by this id."""

@@ -21,18 +21,19 @@ from msgspec.structs import replace
 from core.admission import quotas
 from core.answers import AnswerNumbers, Answers, OpenQuestions
 from core.answers.copies import Copies
+from core.answers.current_people import CurrentPeople
 from core.answers.numbers import TextMeaning
 from core.answers.values import wanted
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.received import MessagePlace, ReceivedMessages
 from core.directory import Directory
+from core.directory.departed import DepartedPeople
 from core.errors import NotFound, Refused
 from core.model.clock import Backoff, from_ms
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.hours import TenantQuietHours
-from core.model.people import id_text
 from core.model.question import AnswerVisibility, GivenAnswer
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
@@ -90,6 +91,8 @@ class AnswerWorker:
         self._deliveries = Deliveries(store, Channels(store))
         self._directory = Directory(store)
         self._received = ReceivedMessages(store)
+        self._current = CurrentPeople(store)
+        self._departed = DepartedPeople(store)
 
     async def open(self) -> None:
         """Create the tubes. Raises StoreError."""
@@ -159,16 +162,15 @@ class AnswerWorker:
     async def _leave_out_contacts(self, tenant: str, body: str) -> None:
         """Leave out what was not sent yet to addresses that their people have no more."""
         before, *lines = body.split("\n")
-        removed = [tuple(line.split("\t")) for line in lines]
-        found = await self._directory.users.lookup(tenant, [person for person, _ in removed])
-        users = {id_text(user.id): user for user in found if user}
-        contacts: dict[str, set[str]] = {}
-        for person, contact in removed:
-            channel, _, address = contact.partition(":")
-            if person in users and address not in users[person].contacts.get(channel, ()):
-                contacts.setdefault(person, set()).add(contact)
-        count = await self._deliveries.leave_out_contacts(tenant, contacts, int(before)) if contacts else 0
-        log.info("%d people have lost contacts: left out of %d deliveries", len(contacts), count)
+        contacts = [(person, *contact.split(":", 1)) for person, _, contact in (line.partition("\t") for line in lines)]
+        lost: dict[str, set[str]] = {}
+        for (person, channel, address), is_lost in zip(
+            contacts, await self._current.have_lost(tenant, contacts, int(before)), strict=True
+        ):
+            for one in [person, *(await self._departed.inherited(tenant, person))] if is_lost else ():
+                lost.setdefault(one, set()).add(f"{channel}:{address}")
+        count = await self._deliveries.leave_out_contacts(tenant, lost, int(before)) if lost else 0
+        log.info("%d people have lost contacts: left out of %d deliveries", len(lost), count)
 
     async def _notify(self, task: Task, body: str) -> None:
         suffix, _, number = body.rpartition(" ")

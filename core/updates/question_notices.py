@@ -226,8 +226,8 @@ class QuestionNotices:
     async def _contacts(
         self, key: HistoryKey, fields: HistoryFields, record: RecipientRecord, number: int
     ) -> Mapping[str, Sequence[str]]:
-        """Return the addresses of a recipient by channel, as the delivery has them, without those that are another
-        person's by now; those of a member of a group chat are in the directory.
+        """Return the addresses of a recipient by channel, as the delivery has them, without those that it
+        has no more; those of a member of a group chat are in the directory.
         """
         tenant, found = fields["tenant"] or "", dict[str, list[str]]()
         if record.is_member:
@@ -239,9 +239,8 @@ class QuestionNotices:
                     found.setdefault(parcel.channel, []).append(entry.address)
         contacts = [(record.id, channel, address) for channel, addresses in found.items() for address in addresses]
         own = dict[str, list[str]]()
-        for (_, channel, address), is_lost in zip(
-            contacts, await self._current.have_lost(tenant, contacts), strict=True
-        ):
+        lost = await self._current.have_lost(tenant, contacts, int(fields["created"] or 0))
+        for (_, channel, address), is_lost in zip(contacts, lost, strict=True):
             if not is_lost:
                 own.setdefault(channel, []).append(address)
         return own

@@ -44,6 +44,13 @@ PEOPLE = (
         "`<channel>:<address>` → id of the person, addresses in their canonical form",
     ),
     Key(
+        "former_contacts",
+        "directory:{s}:former_contacts:<tenant>:<person>",
+        "hash",
+        Lifetime.TTL,
+        "`<channel>:<address>` that a person had → ms at which it was removed; as long as messages can be replied to",
+    ),
+    Key(
         "external_ids",
         "directory:{s}:external_ids:<tenant>",
         "hash",

@@ -21,6 +21,7 @@ return function(tenant, id)
   end
   People.end_sessions(tenant, id)
   WriteBuffer.write('HDEL', Key.users(tenant), id)
+  WriteBuffer.write('DEL', Key.former_contacts(tenant, id))
   WriteBuffer.write_gathered()
   return 1
 end

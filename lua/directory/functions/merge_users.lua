@@ -47,6 +47,7 @@ return function(tenant, kept, other, version, other_version, record)
   WriteBuffer.write('HDEL', Key.users(tenant), other)
   WriteBuffer.write('HSET', Key.users(tenant), kept, record)
   People.note_opt_outs(tenant, kept, one, new)
+  People.inherit_former_contacts(tenant, kept, other)
   WriteBuffer.write_gathered()
   return { 'merged' }
 end

@@ -21,7 +21,7 @@ return function(tenant, id, version, record)
   People.drop_subscriptions(tenant, old, user)
   WriteBuffer.write('HSET', Key.users(tenant), id, record)
   People.note_opt_outs(tenant, id, old, user)
-  People.note_removed_contacts(tenant, user.version, People.removed_contacts(id, old, user))
+  People.note_removed_contacts(tenant, user.version, People.removed_contacts(tenant, id, old, user))
   WriteBuffer.write_gathered()
   return { 'updated' }
 end

@@ -78,11 +78,24 @@ function People.note_opt_outs(tenant, id, old, user)
   end
 end
 
--- Returns the contacts that a person has no more, each a line behind its id.
-function People.removed_contacts(id, old, user)
-  local lines = without(People.contacts_of(old), People.contacts_of(user))
-  for n, contact in ipairs(lines) do lines[n] = id .. '\t' .. contact end
+-- Returns the contacts that a person has no more, each a line behind its id. They are noted: what was ordered before belongs to it no more
+-- there (core/answers/current_people.py).
+function People.removed_contacts(tenant, id, old, user)
+  local lines, former = without(People.contacts_of(old), People.contacts_of(user)), Key.former_contacts(tenant, id)
+  for n, contact in ipairs(lines) do
+    redis_call('HSET', former, contact, now)
+    lines[n] = id .. '\t' .. contact
+  end
+  if lines[1] then redis_call('PEXPIRE', former, Received.kept_ms()) end
   return lines
+end
+
+-- Has the person that stays of two know what the other one had and has no more, too.
+function People.inherit_former_contacts(tenant, kept, other)
+  local former, flat = Key.former_contacts(tenant, kept), redis_call('HGETALL', Key.former_contacts(tenant, other))
+  for n = 1, #flat, 2 do redis_call('HSET', former, flat[n], flat[n + 1]) end
+  if flat[1] then redis_call('PEXPIRE', former, Received.kept_ms()) end
+  WriteBuffer.write('DEL', Key.former_contacts(tenant, other))
 end
 
 -- Has what was ordered before now and is not sent left out for removed contacts, which may be another person's by now.

@@ -72,7 +72,7 @@ function STEPS.user(tenant, id, record, removed)
   write_names(tenant, id, old, new)
   write_guardians(tenant, id, old, new)
   if stored then People.note_opt_outs(tenant, id, old, new) end
-  for _, line in ipairs(People.removed_contacts(id, old, new)) do removed[#removed + 1] = line end
+  for _, line in ipairs(People.removed_contacts(tenant, id, old, new)) do removed[#removed + 1] = line end
 end
 
 function STEPS.group(tenant, id, record) Collections.store(tenant, 'group', id, record) end

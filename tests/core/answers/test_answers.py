@@ -222,7 +222,7 @@ async def test_a_question_closes_at_its_time_by_hand_and_when_all_have_confirmed
 
 async def test_the_closing_removes_the_buttons_and_the_sender_gets_one_result(asked: Asked) -> None:
     stack, sender = asked.stack, Sender(7)
-    await Directory(stack.store).users.create(TENANT, User(7, "Anna", contacts={BOT: ["100007"]}))
+    await Directory(stack.store).users.create(TENANT, User(7, "Anna", locale="en", contacts={BOT: ["100007"]}))
     accepted = await asked.ask(COMING, *(person(number, BOT) for number in (1, 2, 9)), sender=sender)
     await asked.press("p1", asked.button("p1", 0))
     questions = OpenQuestions(stack.store)

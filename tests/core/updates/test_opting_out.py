@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from core.answers import OpenQuestions
+from core.answers import AnsweredMessage, Answers, OpenQuestions
 from core.directory import Directory
 from core.directory.csv_cells import FileKind
+from core.directory.departed import DepartedPeople
 from core.directory.importing import Importing
+from core.model.delivery import Recipient
+from core.model.history_key import HistoryKey, code_of
 from core.model.people import User, UserChange
-from core.model.question import AnswerKind, Question
+from core.model.question import AnswerKind, Option, Question
 from core.model.states import Reason, Status, Verdict
 from tests.core.answers.test_reminders import pass_time
 from tests.support.stack import TENANT, FakeCourier, Stack, person
@@ -91,6 +94,43 @@ async def test_who_opts_out_is_not_reminded_and_who_opts_in_is(stack: Stack, bot
     await changes(stack, opt_out=())
     assert await questions.remind(accepted.key, TENANT) == ("reminded", 2)
     await until(lambda: len(both["echo"].attempted) == 5)
+
+
+async def test_an_address_is_its_persons_until_it_was_removed_after_the_order(
+    stack: Stack, both: dict[str, FakeCourier]
+) -> None:
+    """One that nobody has any more was reminded, and who was written to at the address of another person could not
+    answer. A merged person stays the same.
+    """
+    await stack.courier(both["echo"])
+    users, questions, answers = Directory(stack.store).users, OpenQuestions(stack.store), Answers(stack.store)
+
+    async def asked(*people: Recipient) -> HistoryKey:
+        accepted = await stack.deliver(*people, question=Question(AnswerKind.CONFIRM, [Option("read", "Да")], "ru"))
+        await stack.finished(accepted.key)
+        return accepted.key
+
+    async def may_answer(key: HistoryKey, number: int = 0) -> bool:
+        one = await answers.find(key.shard, code_of(key), number)
+        return not await answers.has_lost(one, AnsweredMessage("echo", 0, 0))
+
+    first = await asked(person(1), Recipient(8, contacts={"echo": ["p1"]}))
+    assert [await may_answer(first, number) for number in (0, 1)] == [True, True]
+    assert await questions.remind(first, TENANT) == ("reminded", 2)
+    await users.create(TENANT, User(8))
+    await changes(stack, contacts={})
+    assert [await may_answer(first, number) for number in (0, 1)] == [False, True]
+    assert await questions.remind(first, TENANT) == ("reminded", 1)
+    stack.advance_clock(timedelta(seconds=1))
+    again = await asked(person(1))
+    assert await may_answer(again)
+    await users.update(TENANT, 8, UserChange(contacts={"echo": ["p1"]}))
+    assert [await may_answer(first, 0), await may_answer(first, 1)] == [False, True]
+    await users.merge(TENANT, 8, 1)
+    await DepartedPeople(stack.store).note_merged(TENANT, 8, 1)
+    assert await may_answer(first), "the one person of two has the address"
+    await users.update(TENANT, 8, UserChange(contacts={}))
+    assert [await may_answer(first, number) for number in (0, 1)] == [False, False]
 
 
 async def test_what_is_ordered_after_a_contact_was_removed_is_sent(stack: Stack, both: dict[str, FakeCourier]) -> None:
