@@ -10,6 +10,7 @@ time to close has its numbers for at most `LONGEST`.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -37,6 +38,8 @@ from core.redis.store import Store
 
 LONGEST = timedelta(days=90)
 _DAY_MS = in_ms(timedelta(days=1))
+_LONGEST_OPTION, _MOST_LOOKED_AT = 150, 20
+"""Characters of an option with the name of a child before it; questions of which a text may be an option."""
 
 
 class TextMeaning(Struct, frozen=True, omit_defaults=True):
@@ -142,16 +145,16 @@ class AnswerNumbers:
     async def read_option(
         self, tenant: str, channel: str, address: str, text: str, received: Iterable[ReceivedMessage]
     ) -> TextMeaning | None:
-        """Return the option whose words a text has, of an open question with buttons among these messages of an
-        address; None for other words.
+        """Return the option whose words a text has, of the only open question with buttons that has it among the newest
+        of these messages of an address; None for other words, and for a hidden question, which a press answers.
         """
-        address, said = canonical(channel, address), _folded(text)
-        for place in dict.fromkeys(f"{one.key.shard}.{code_of(one.key)}.{one.number}" for one in received):
+        address, said, found = canonical(channel, address), _folded(text), list[str]()
+        places = dict.fromkeys(f"{one.key.shard}.{code_of(one.key)}.{one.number}" for one in received)
+        for place in islice(places, _MOST_LOOKED_AT) if len(said) <= _LONGEST_OPTION else ():
             asked = await self._find(place)
-            is_open = asked is not None and not asked.is_closed(_now())
-            if asked and is_open and said in [_folded(one.text) for one in asked.question.options]:
-                return await self._chosen(tenant, channel, address, text, place)
-        return None
+            if asked and asked.question.visible is AnswerVisibility.NAMED and not asked.is_closed(_now()):
+                found += [place for one in asked.question.options if _folded(one.text) == said]
+        return await self._chosen(tenant, channel, address, text, found[0]) if len(found) == 1 else None
 
     async def _chosen(self, tenant: str, channel: str, address: str, text: str, place: str) -> TextMeaning | None:
         """Return the option of a question with buttons that words choose, of which it is certain that they mean it."""

@@ -231,7 +231,7 @@ class Events:
         if quoted is not None:
             return await numbers.read_quoting(self._tenant, channel, user, text, quoted)
         meant = await numbers.read(self._tenant, channel, user, text)
-        if meant and meant.value and not meant.is_number and self._received is not None:
+        if self._received is not None and (meant is None or (meant.value and not meant.is_number)):
             if event.get("reply_message_id"):  # to something else
                 return None
             received = await self._received.received_since(self._tenant, channel, user, 0)

@@ -53,6 +53,16 @@ class Writers:
         await self.stack.finished(accepted.key)
         return accepted
 
+    async def ask_with_replies(self, question: Question) -> Accepted:
+        accepted = await self.stack.deliver(person(1, BOT), channels=(BOT,), question=question, replies="sender")
+
+        async def is_noted() -> bool:
+            newest = await ReceivedMessages(self.stack.store).last(TENANT, BOT, "p1", 0)
+            return newest is not None and newest.key == accepted.key
+
+        await until(is_noted)
+        return accepted
+
     async def write(self, text: str, *, channel: str = BOT, quotes: str = "", **more: Any) -> str:
         """Write to the bot, or an SMS; return the tube that gets it."""
         store, name = self.stack.store, f"e{next(self.numbers)}"
@@ -203,22 +213,25 @@ async def test_what_quotes_another_message_and_the_words_of_an_option_are_no_ans
     writers: Writers,
 ) -> None:
     """ "Приду" to one question was counted as the text that another one has asked for."""
-    options = [Option("yes", "Приду"), Option("no", "Не приду")]
-    choice = await writers.stack.deliver(
-        person(1, BOT), channels=(BOT,), question=Question(AnswerKind.CHOICE, options, "ru"), replies="sender"
-    )
-    await writers.stack.finished(choice.key)
+    choice_of = Question(AnswerKind.CHOICE, [Option("yes", "Приду"), Option("no", "Не приду")], "ru")
+    choice = await writers.ask_with_replies(choice_of)
     await writers.write("Приду", quotes="ref-p1")
     await writers.answers(choice, "yes")
-    written = await writers.ask(TEXT)
     await writers.write(" не приду ")
     await writers.answers(choice, "no")
     await writers.is_told("Ответ изменён: Не приду")
+    written = await writers.ask(TEXT)
+    await writers.write("Приду")
+    await writers.answers(choice, "yes")
     assert await writers.write("Двое", quotes="of-another-program") == "events"
     assert (await writers.stack.history(written.key)).answers.states[AnswerState.OPEN] == 1  # type: ignore[union-attr]
     await writers.write("Двое")
     await writers.answers(written, "", "Двое")
     await writers.is_told("Ответ записан: Двое")
+    await writers.ask_with_replies(choice_of)
+    received = await ReceivedMessages(writers.stack.store).received_since(TENANT, BOT, "p1", 0)
+    option = await AnswerNumbers(writers.stack.store).read_option(TENANT, BOT, "p1", "Не приду", received)
+    assert option is None, "both questions have it"
 
 
 async def test_each_person_is_asked_reminded_and_told_in_its_own_language(writers: Writers) -> None:
