@@ -25,7 +25,7 @@ from core.answers.answers import (
     no_question,
     written_value,
 )
-from core.answers.values import AskedInText, TextAnswer, meaning, written_answer
+from core.answers.values import AskedInText, TextAnswer, folded, meaning, written_answer
 from core.deliveries.received import Choices, ReceivedMessage
 from core.errors import NotFound
 from core.model.clock import in_ms
@@ -148,12 +148,12 @@ class AnswerNumbers:
         """Return the option whose words a text has, of the only open question with buttons that has it among the newest
         of these messages of an address; None for other words, and for a hidden question, which a press answers.
         """
-        address, said, found = canonical(channel, address), _folded(text), list[str]()
+        address, said, found = canonical(channel, address), folded(text), list[str]()
         places = dict.fromkeys(f"{one.key.shard}.{code_of(one.key)}.{one.number}" for one in received)
         for place in islice(places, _MOST_LOOKED_AT) if len(said) <= _LONGEST_OPTION else ():
             asked = await self._find(place)
             if asked and asked.question.visible is AnswerVisibility.NAMED and not asked.is_closed(_now()):
-                found += [place for one in asked.question.options if _folded(one.text) == said]
+                found += [place for one in asked.question.options if folded(one.text) == said]
         return await self._chosen(tenant, channel, address, text, found[0]) if len(found) == 1 else None
 
     async def _chosen(self, tenant: str, channel: str, address: str, text: str, place: str) -> TextMeaning | None:
@@ -293,10 +293,6 @@ def _as_meaning(found: TextAnswer, row: NumberedQuestion, *, is_mailed: bool = F
     return TextMeaning(
         found.place, row.parcel, row.contact, found.option, found.note, found.is_number, *value, found.more
     )
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _now() -> int:

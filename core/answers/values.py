@@ -188,15 +188,23 @@ def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     is_open, text = [one for one in asked if one.is_open], text.strip()
     if not text or not is_open:
         return None
-    mark = _AFTER_WORDS.search(text, 1)
-    words, note = (text[: mark.start()], text[mark.end() :].strip()) if mark else (text, "")
-    said = " ".join(words.casefold().split())
-    answers = [TextAnswer(one.place, n, note, is_number=False) for one in is_open for n in _options_called(said, one)]
-    if said in _YES | _NO and not answers:
-        return _yes_or_no(said, note, is_open)
-    if not answers:
-        return None
-    return answers[0] if len(answers) == 1 else UNCLEAR
+    for words, note in _words_and_note(text):
+        said = folded(words)
+        called = [
+            TextAnswer(one.place, n, note, is_number=False) for one in is_open for n in _options_called(said, one)
+        ]
+        if called:
+            return called[0] if len(called) == 1 else UNCLEAR
+    return _yes_or_no(said, note, is_open) if said in _YES | _NO else None
+
+
+def _words_and_note(text: str) -> Iterator[tuple[str, str]]:
+    """Emit what the words of an option and the note behind them may be: the option may have marks, too, so the longest
+    words come first.
+    """
+    yield text, ""
+    for mark in reversed(list(_AFTER_WORDS.finditer(text, 1))):
+        yield text[: mark.start()], text[mark.end() :].strip()
 
 
 def _numbered(number: int, note: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
@@ -226,8 +234,13 @@ def _several(numbers: Sequence[int], asked: Sequence[AskedInText]) -> TextAnswer
 
 def _options_called(said: str, asked: AskedInText) -> Iterator[int]:
     for number, option in enumerate(asked.question.options):
-        if said == " ".join(option.text.casefold().split()):
+        if said and said == folded(option.text):
             yield number
+
+
+def folded(text: str) -> str:
+    """Return words as they are compared: without capitals, further blanks, and marks at their end."""
+    return " ".join(text.casefold().split()).rstrip(" .!…")
 
 
 def _yes_or_no(said: str, note: str, is_open: Sequence[AskedInText]) -> TextAnswer | str:

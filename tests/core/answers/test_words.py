@@ -20,6 +20,9 @@ READ = asked("read", 5, "Прочитано")
 COLOUR = asked("colour", 11, "Красный", "Синий", "Не знаю")
 
 
+LATE = asked("late", 1, "Приду!", "Приду, но опоздаю")
+
+
 @pytest.mark.parametrize(
     ("text", "questions", "place", "option", "note"),
     [
@@ -36,6 +39,9 @@ COLOUR = asked("colour", 11, "Красный", "Синий", "Не знаю")
         ("ок", [READ], "read", 0, ""),
         ("не  приду", [COMING, SWIM, READ], "coming", 1, ""),
         ("прочитано.", [COMING, READ], "read", 0, ""),
+        ("приду, но опоздаю", [LATE], "late", 1, ""),
+        ("Приду, но опоздаю, из-за врача", [LATE], "late", 1, "из-за врача"),
+        ("приду, но с братом", [LATE], "late", 0, "но с братом"),
     ],
 )
 def test_a_text_means_one_option_of_one_question(
