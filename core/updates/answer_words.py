@@ -111,6 +111,11 @@ def _counted(option: Option, totals: AnswerTotals, language: str) -> str:
     return f"{counted} ({say('totals_waiting', language)}: {waiting})" if waiting else str(counted)
 
 
+def about_text(text: str, locale: str) -> str:
+    """Return the line that names the question of an answer."""
+    return say("answer_about", locale, text=_shortened(text))
+
+
 def place_text(text: str, question: Question, key: str) -> str:
     """Return the text for a person that has got a place. `key`: of the option, "" if the answer is hidden."""
     option = question.option(key)

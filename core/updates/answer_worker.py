@@ -11,6 +11,7 @@ sent yet who opts out.
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count
@@ -37,7 +38,15 @@ from core.model.hours import TenantQuietHours
 from core.model.question import AnswerVisibility, GivenAnswer
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
-from core.updates.answer_words import anonymous_text, is_alert, kept_text, refusal_text, result_text, which_question
+from core.updates.answer_words import (
+    about_text,
+    anonymous_text,
+    is_alert,
+    kept_text,
+    refusal_text,
+    result_text,
+    which_question,
+)
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 from core.updates.events import (
     ANSWER_OF,
@@ -252,7 +261,20 @@ class AnswerWorker:
             await self._reply(tenant, event, refusal_text(refusal.code, await self._locale(tenant, event)), given)
             return
         if said := [kept_text(one) for one in answers if is_alert(one) or given.is_free_to_reply]:
-            await self._reply(tenant, event, "\n".join(dict.fromkeys(said)), given)
+            about = await self._question_before_others(tenant, event, given)
+            await self._reply(tenant, event, "\n".join(dict.fromkeys([*said, *about])), given)
+
+    async def _question_before_others(self, tenant: str, event: Event, given: TextMeaning) -> Sequence[str]:
+        """Return a line with the question if a later message was sent to who has answered it without a quote: the words
+        may have been meant for that.
+        """
+        if event.get("reply_message_id") or event.get("source") == MAIL or given.is_number:
+            return []
+        asked = await self._numbers.asked(given.place)
+        newest = await self._received.last(tenant, str(event["channel"]), str(event["user_id"]), 0)
+        if newest is None or (newest.key, newest.number) == (asked.key, asked.recipient.number):
+            return []
+        return [about_text(asked.text, asked.question.locale)]
 
     async def _correct(self, tenant: str, event: Event, given: TextMeaning) -> None:
         """Reply what is wanted. Words go to the sender as well, as a reply: they may be meant for it. Those to a hidden

@@ -221,13 +221,14 @@ async def test_what_quotes_another_message_and_the_words_of_an_option_are_no_ans
     await writers.answers(choice, "no")
     await writers.is_told("Ответ изменён: Не приду")
     written = await writers.ask(TEXT)
+    await writers.ask_with_replies(Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru"))
     await writers.write("Приду")
     await writers.answers(choice, "yes")
     assert await writers.write("Двое", quotes="of-another-program") == "events"
     assert (await writers.stack.history(written.key)).answers.states[AnswerState.OPEN] == 1  # type: ignore[union-attr]
     await writers.write("Двое")
     await writers.answers(written, "", "Двое")
-    await writers.is_told("Ответ записан: Двое")
+    await writers.is_told("Ответ записан: Двое\nЭто ответ на: «Сколько вас?»")  # a later message may have been meant
     await writers.ask_with_replies(choice_of)
     received = await ReceivedMessages(writers.stack.store).received_since(TENANT, BOT, "p1", 0)
     option = await AnswerNumbers(writers.stack.store).read_option(TENANT, BOT, "p1", "Не приду", received)
