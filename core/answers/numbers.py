@@ -174,7 +174,7 @@ class AnswerNumbers:
         stored = {name: row for name, row in (await self._stored(tenant, channel, address)).items() if name == place}
         for asked, _ in (await self._asked(tenant, channel, stored)).values():
             has_options = asked.question.has_options
-            open_again = asked._replace(is_answered=False)
+            open_again = asked._replace(is_answered=False, is_open=True)
             found = meaning(text, [open_again]) if has_options else written_answer(text, asked)
             if isinstance(found, TextAnswer):
                 return _as_meaning(found, stored[place])
@@ -191,9 +191,11 @@ class AnswerNumbers:
             return None
         if await self._answers.has_lost(asked, message):
             return None
-        question, is_open = asked.question, not asked.is_closed(_now())
-        numbers, has_children = range(1, len(question.options) + 1), bool(asked.recipient.asked_children)
-        in_text = AskedInText(place, question, numbers, is_open, is_about_children=has_children)
+        question, numbers = asked.question, range(1, len(asked.question.options) + 1)
+        # Words that come too late are an answer, too, which the person is told.
+        in_text = AskedInText(
+            place, question, numbers, is_open=True, is_about_children=bool(asked.recipient.asked_children)
+        )
         row = NumberedQuestion(message.parcel, message.contact, 0)
         if not question.has_options:
             return _as_meaning(written_answer(text, in_text), row, is_mailed=True)

@@ -496,6 +496,9 @@ async def test_a_mail_answers_the_question_to_which_it_replies(school: School, r
     if replies:
         await until(lambda: _has(school, 2))
         assert await school.words() == ["2", "Where do we meet?"], "the forged mail is a reply with a mark"
+    await school.api.call("POST", f"/v1/deliveries/{delivery}/answers:close")
+    await school.write(to, "I come", message_id="<4@home.example>")
+    await until(lambda: _notices_with(school, "Closed. Your answer stays: I do not come"))
     worker.stop()
     await running
 
