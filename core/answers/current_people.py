@@ -29,9 +29,11 @@ class CurrentPeople:
             (n, contact) for n, contact in enumerate(contacts) if owners[n] is None or owners[n] != id_text(contact[0])
         ]
         heirs = await asyncio.gather(*(self._departed.heir_of(tenant, person) for _, (person, *_) in unsure))
-        removals = await self._users.removals(
-            tenant, [(heir or person, *place) for (_, (person, *place)), heir in zip(unsure, heirs, strict=True)]
-        )
+        own = [
+            (heir or person, channel, address)
+            for (_, (person, channel, address)), heir in zip(unsure, heirs, strict=True)
+        ]
+        removals = await self._users.removals(tenant, own)
         lost = [False] * len(contacts)
         for (n, _), heir, removed in zip(unsure, heirs, removals, strict=True):
             is_of_heir = bool(heir) and owners[n] == heir

@@ -188,6 +188,7 @@ def _choice(text: str, asked: Sequence[AskedInText]) -> TextAnswer | str | None:
     is_open, text = [one for one in asked if one.is_open], text.strip()
     if not text or not is_open:
         return None
+    said, note = "", ""
     for words, note in _words_and_note(text):
         said = folded(words)
         called = [

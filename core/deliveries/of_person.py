@@ -20,6 +20,7 @@ from core.deliveries.histories.listing import DeliveryPosition, Listing, read_cu
 from core.deliveries.histories.parcels import DETAIL, NOT_SHOWN, PARTS, load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
+from core.deliveries.received import ABOUT
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.history_key import Id, person_key
@@ -187,9 +188,12 @@ class DeliveriesOfPerson:
         await self._erase(position, "", self._erasures_of_words)
 
     async def _erasures_of_words(self, position: DeliveryPosition, _: str) -> Sequence["_Change"]:
-        """Return the fields with the words of a message that Ada has passed on, or has written about one."""
-        fields = await self._reader.read_fields(position.key, ["origin", "text", "content"])
-        if fields.pop("origin") != "replies":
+        """Return the fields with the words of a message that Ada has passed on, or has written about one or about an
+        answer.
+        """
+        fields = await self._reader.read_fields(position.key, ["origin", "replies", "text", "content"])
+        origin, replies = fields.pop("origin"), fields.pop("replies") or ""
+        if origin != "replies" and not replies.startswith(ABOUT):
             return []
         cleared = {"text": "", "content": "{}"}
         return [

@@ -171,7 +171,8 @@ class AnswerWorker:
     async def _leave_out_contacts(self, tenant: str, body: str) -> None:
         """Leave out what was not sent yet to addresses that their people have no more."""
         before, *lines = body.split("\n")
-        contacts = [(person, *contact.split(":", 1)) for person, _, contact in (line.partition("\t") for line in lines)]
+        pairs = [line.partition("\t")[::2] for line in lines]
+        contacts = [(person, *contact.partition(":")[::2]) for person, contact in pairs]
         lost: dict[str, set[str]] = {}
         for (person, channel, address), is_lost in zip(
             contacts, await self._current.have_lost(tenant, contacts, int(before)), strict=True
@@ -296,7 +297,8 @@ class AnswerWorker:
         if not await quotas.may_reply(self._store, tenant, channel, address):
             log.warning("%s: nothing is replied to %s: it has written too often today", channel, event["id"])
             return
-        recipient = Recipient(address, contacts={channel: [address]})
+        user = await self._directory.users.by_contact(tenant, channel, address)  # what it has answered goes with it
+        recipient = Recipient(user.id if user else address, user.name if user else None, {channel: [address]})
         sender = Sender(NOTICES if event.get("source") == MAIL else "bot")  # a machine may answer a mail
         replies = await self._replies_to(about) if about else ""
         reply = NewDelivery(tenant, sender, text, [recipient], [channel], origin="bot", kind="reply", replies=replies)

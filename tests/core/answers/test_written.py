@@ -235,6 +235,28 @@ async def test_what_quotes_another_message_and_the_words_of_an_option_are_no_ans
     assert option is None, "both questions have it"
 
 
+async def test_what_a_person_has_answered_leaves_the_replies_to_it_with_its_data(writers: Writers) -> None:
+    """They stood under the address, with the words, for as long as histories are kept."""
+    number = "+79991112233"
+    await Directory(writers.stack.store).users.create(TENANT, User(1, contacts={SMS: [number]}))
+    asked = await writers.stack.deliver(
+        Recipient(1, contacts={SMS: [number]}), channels=(SMS,), question=Question(TEXT, [], "ru")
+    )
+    await writers.stack.finished(asked.key)
+    await writers.write("1 Двое, и собака", channel=SMS, user_id=number)
+    await writers.answers(asked, "", "Двое, и собака")
+    await OpenQuestions(writers.stack.store).close(asked.key, TENANT)
+    await writers.write("1 Трое", channel=SMS, user_id=number)
+    await writers.is_told("Приём ответов закончен. Записано: Двое, и собака", SMS)
+    listed, _ = await writers.stack.deliveries.list(TENANT)
+    for one in listed:
+        await writers.stack.finished(one.key)
+    await writers.stack.deliveries.of_person.erase(TENANT, "1")
+    left = [await writers.stack.history(one.key) for one in listed]
+    assert [one.text for one in left if "собака" in one.text] == []
+    assert [recipient.id for one in left for recipient in one.recipients] == [1, 1]
+
+
 async def test_each_person_is_asked_reminded_and_told_in_its_own_language(writers: Writers) -> None:
     """What Ada adds to a question was in the language of its text for all."""
     stack, texts = writers.stack, {1: ("ru", "hello"), 2: ("en", "привет")}
@@ -261,9 +283,9 @@ async def test_each_person_is_asked_reminded_and_told_in_its_own_language(writer
     people = [replace(person(n, SMS), locale=one) for n, one in ((1, "en"), (2, "ru"))]
     asked = await stack.deliver(*people, channels=(SMS,), question=confirm, text="Нет пар")
     await stack.finished(asked.key)
-    got = {one.address: one.text for one in writers.couriers[SMS].attempted}
-    assert got[people[0].contacts[SMS][0]] == "Нет пар\nReply 1 - I have read it"
-    assert got[people[1].contacts[SMS][0]] == "Нет пар\nОтветьте 1 – Прочитано"
+    shown = {one.address: one.text for one in writers.couriers[SMS].attempted}
+    assert shown[people[0].contacts[SMS][0]] == "Нет пар\nReply 1 - I have read it"
+    assert shown[people[1].contacts[SMS][0]] == "Нет пар\nОтветьте 1 – Прочитано"
 
 
 async def test_an_answer_by_sms_has_the_number_of_its_question(writers: Writers) -> None:
