@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from core.admission import quotas
 from core.answers import AnswerNumbers, Answers, OpenQuestions
+from core.answers.answers import AskedRecipient
 from core.answers.copies import Copies
 from core.answers.current_people import CurrentPeople
 from core.answers.numbers import TextMeaning
@@ -243,8 +244,9 @@ class AnswerWorker:
         given, name = msgspec.convert(event[ANSWER_TO], TextMeaning), _name(tenant, event)
         answers: list[GivenAnswer] = []
         if not given.place:
-            asked = await self._numbers.open_questions(tenant, channel, address)
-            await self._reply(tenant, event, which_question(asked))
+            await self._reply(
+                tenant, event, which_question(await self._numbers.open_questions(tenant, channel, address))
+            )
             return
         if message := message_of(event):  # an edit of it is an answer, too
             text = str(event.get("event_text") or "").strip()
@@ -257,34 +259,42 @@ class AnswerWorker:
             for option in (given.option, *given.more):
                 one = replace(given, option=option)
                 answers.append(await self._numbers.answer(tenant, channel, one, name))
+            asked = await self._numbers.asked(given.place)
         except Refused as refusal:
             log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
             await self._reply(tenant, event, refusal_text(refusal.code, await self._locale(tenant, event)), given)
             return
         if said := [kept_text(one) for one in answers if is_alert(one) or given.is_free_to_reply]:
-            about = await self._question_before_others(tenant, event, given)
+            about = await self._question_before_others(tenant, event, given, asked)
             await self._reply(tenant, event, "\n".join(dict.fromkeys([*said, *about])), given)
+        if given.note and given.is_free_to_reply and not given.is_mailed:
+            await self._pass_on(tenant, event, asked)
 
-    async def _question_before_others(self, tenant: str, event: Event, given: TextMeaning) -> Sequence[str]:
+    async def _question_before_others(
+        self, tenant: str, event: Event, given: TextMeaning, asked: AskedRecipient
+    ) -> Sequence[str]:
         """Return a line with the question if a later message was sent to who has answered it without a quote: the words
         may have been meant for that.
         """
         if event.get("reply_message_id") or event.get("source") == MAIL or given.is_number:
             return []
-        asked = await self._numbers.asked(given.place)
         newest = await self._received.last(tenant, str(event["channel"]), str(event["user_id"]), 0)
         if newest is None or (newest.key, newest.number) == (asked.key, asked.recipient.number):
             return []
         return [about_text(asked.text, asked.question.locale)]
 
     async def _correct(self, tenant: str, event: Event, given: TextMeaning) -> None:
-        """Reply what is wanted. Words go to the sender as well, as a reply: they may be meant for it. Those to a hidden
-        question do not, since the sender does not see its answers. Raises NotFound QUESTION_NOT_FOUND.
+        """Reply what is wanted. Words go to the sender as well: they may be meant for it. Raises NotFound
+        QUESTION_NOT_FOUND.
         """
         asked = await self._numbers.asked(given.place)
         await self._reply(tenant, event, wanted(asked.question), given)
-        has_words = any(map(str.isalpha, str(event.get("event_text") or "")))
-        if has_words and asked.question.visible is AnswerVisibility.NAMED:
+        if any(map(str.isalpha, str(event.get("event_text") or ""))):
+            await self._pass_on(tenant, event, asked)
+
+    async def _pass_on(self, tenant: str, event: Event, asked: AskedRecipient) -> None:
+        """Hand the words of an answer to the sender, as a reply; not those to a hidden question."""
+        if asked.question.visible is AnswerVisibility.NAMED:
             words = {name: value for name, value in event.items() if name != ANSWER_TO}
             about = {NO_ANSWER_TO: [asked.key.id, asked.recipient.number]}
             await Events(self._client, tenant).put_reply({**words, **about})

@@ -217,6 +217,10 @@ async def test_what_quotes_another_message_and_the_words_of_an_option_are_no_ans
     choice = await writers.ask_with_replies(choice_of)
     await writers.write("Приду", quotes="ref-p1")
     await writers.answers(choice, "yes")
+    await writers.write("Не приду. А когда сбор?", quotes="ref-p1")
+    await writers.answers(choice, "no", "А когда сбор?")
+    await writers.is_told("Ответ изменён: Не приду")
+    await until(lambda: writers.stack.take("replies"))  # the sender gets the words, too
     await writers.write(" не приду ")
     await writers.answers(choice, "no")
     await writers.is_told("Ответ изменён: Не приду")
