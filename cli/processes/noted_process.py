@@ -182,7 +182,7 @@ class NotedProcess:
     async def _forget_predecessors(self) -> None:
         """Remove what the process before has left: its fault, or its entry if it was killed."""
         known = await self._register.list(self.record.started)
-        gone = [one.id for one in known if self.record.is_successor_of(one) and not _is_running(one)]
+        gone = [one.id for one in known if self.record.is_successor_of(one) and not is_running(one)]
         await self._register.remove(*gone)
 
 
@@ -217,7 +217,7 @@ async def noted_process(
         raise StartAgain(process.anew)
 
 
-def _is_running(record: ProcessRecord) -> bool:
+def is_running(record: ProcessRecord) -> bool:
     """Return whether a process of this machine is there and has not noted its end."""
     if record.state in (ProcessState.FAILED, ProcessState.HALTED) or record.pid == os.getpid():
         return False

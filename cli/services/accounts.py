@@ -4,7 +4,9 @@ Each setting of the environment, of .env or of settings.yaml is used in place of
 """
 
 from collections.abc import Mapping
+from socket import gethostname
 
+from cli.processes.noted_process import is_running
 from cli.services.sign_in import known_keys, open_vault
 from cli.services.store import open_when_reachable
 from cli.settings.secrets import receiver
@@ -13,6 +15,7 @@ from cli.settings.sources import RawSetting
 from core.deliveries.channels import StoredAccount, StoredAccounts
 from core.errors import SetupError
 from core.model.durability import Durability
+from core.processes import ProcessRecord, ProcessRegister
 from core.redis.store import Store
 from couriers.channel import channels
 from providers.sign_in import Vault
@@ -63,16 +66,23 @@ def _decrypted(encrypted: Mapping[str, str], settings: Settings) -> Mapping[str,
         ) from None
 
 
-async def names_of_accounts(url: str, shards: int, durability: Durability) -> Mapping[str, RawSetting]:
-    """Return the names of the stored settings, by which `./ada up` knows what to start; their texts are for others.
-    Waits for the server.
+async def names_of_accounts(url: str, shards: int, durability: Durability) -> tuple[Mapping[str, RawSetting], str]:
+    """Return the names of the stored settings, by which `./ada up` knows what to start; their texts are for others. And
+    a courier that works on this server already, for people; "" if none does. Waits for the server.
     """
     store = await open_when_reachable(url, shards, durability=durability)
     try:
         stored = (await StoredAccounts(store).all()).values()
+        working = [one for one in await ProcessRegister(store).list(store.now_ms()) if is_courier_at_work(one)]
     finally:
         await store.close()
-    return {name: RawSetting(name, "", SOURCE) for one in stored for name in one.settings}
+    names = {name: RawSetting(name, "", SOURCE) for one in stored for name in one.settings}
+    return names, next((f"{one.name} of {one.host}, process {one.pid}" for one in working), "")
+
+
+def is_courier_at_work(process: ProcessRecord) -> bool:
+    """Return whether a courier is there, and was not killed on this machine a moment ago."""
+    return process.kind == "courier" and process.is_there and (process.host != gethostname() or is_running(process))
 
 
 def sources_of(channel: str, raw: Mapping[str, RawSetting]) -> Mapping[str, str]:

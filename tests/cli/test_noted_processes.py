@@ -3,9 +3,11 @@
 import asyncio
 import os
 import re
+import socket
 from collections.abc import Sequence
 from datetime import UTC, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.json import encode
@@ -14,14 +16,16 @@ from msgspec.structs import replace
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.commands.installation.processes import describe
 from cli.commands.parts.courier import deliver
-from cli.commands.start.doctor import check_bots
+from cli.commands.start.doctor import check_accounts, check_bots
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.parts import UpNote, now_ms, start_verb, take_requests, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
+from cli.services.accounts import names_of_accounts
 from core.deliveries.channels import Channels
 from core.errors import NotFound
 from core.jobs import notices
 from core.jobs.storage import tube_of
+from core.model.durability import Durability
 from core.model.parts import PartState, UpPart
 from core.monitoring.overview import MatterKind, Overviews
 from core.orders import series
@@ -141,6 +145,23 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
     assert await entries(stack) == []
     assert await stack.redis.hlen("processes:{0}:entries") == 0
     await stack.queue.cancel(task)
+
+
+async def test_a_second_ada_on_one_server_is_named(stack: Stack) -> None:
+    """An `./ada up` without accounts took half of the messages of another one, and its simulators got them."""
+    register, now = ProcessRegister(stack.store), stack.store.now_ms()
+    facts: dict[str, Any] = {"kind": "courier", "name": "sms", "version": "", "started": now, "beat": now, "since": now}
+    for host, pid, account, other in (
+        (socket.gethostname(), 2**22 + 1, "ada@dead", ""),
+        ("elsewhere", 7, "ada@real", "sms of elsewhere, process 7"),
+    ):
+        await register.write(ProcessRecord(id=account, account=account, host=host, pid=pid, **facts))
+        assert (await names_of_accounts(stack.server.url, 1, Durability.LOCAL))[1] == other
+    assert [one async for one in check_accounts(stack.store)] == []
+    await register.write(ProcessRecord(id="third", account="ada@sandbox", host="third", pid=8, **facts))
+    (finding,) = [one async for one in check_accounts(stack.store)]
+    assert (finding.what, finding.is_good) == ("sms", False)
+    assert "ada@real (elsewhere, process 7)" in finding.detail
 
 
 async def test_a_bot_that_receives_while_no_process_answers_is_a_fault_until_one_does(stack: Stack) -> None:

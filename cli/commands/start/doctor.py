@@ -33,6 +33,7 @@ from cli.commands.start.store_findings import (
     check_version,
 )
 from cli.processes.parts import now_ms, part_that_runs, read_note
+from cli.services.accounts import is_courier_at_work
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, courier_module, load
@@ -238,8 +239,22 @@ async def check_work(store: Store, zone: tzinfo) -> AsyncIterator[Finding]:
     """Emit what the bots do, and what else needs attention."""
     async for finding in check_bots(store):
         yield finding
+    async for finding in check_accounts(store):
+        yield finding
     async for finding in check_matters(store, zone):
         yield finding
+
+
+async def check_accounts(store: Store) -> AsyncIterator[Finding]:
+    """Emit each channel that couriers send through as different accounts: an Ada too many works on this server."""
+    accounts: dict[str, dict[str, str]] = {}
+    for one in await ProcessRegister(store).list(store.now_ms()):
+        if one.account and is_courier_at_work(one):
+            accounts.setdefault(one.name, {})[one.account] = f"{one.account} ({one.host}, process {one.pid})"
+    for channel, found in accounts.items():
+        if len(found) > 1:
+            detail = f"messages go out by chance as {' or as '.join(found.values())}"
+            yield Finding(channel, False, detail, "stop one of them, or give it a server of its own: ADA_REDIS_URL")
 
 
 async def check_bots(store: Store) -> AsyncIterator[Finding]:

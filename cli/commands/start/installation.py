@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from cli.client.own_server import get_or_create_api_key
-from cli.command import CommandFailed
+from cli.command import WRONG_USAGE, CommandFailed
 from cli.processes import embedded_valkey
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port, fsync_periodically
@@ -48,6 +48,10 @@ COURIER_START_TIMEOUT = 20.0
 STORE, PROVIDERS, API, COURIERS = range(4)
 """Stages: the order of the start, and in reverse of the stop."""
 
+OTHER_COURIER = (
+    "another Ada works on the server of ADA_REDIS_URL (courier {}), and no account is set up here: simulated channels "
+    "would take its messages, and nobody would get them. Set up the accounts, or name another server or database"
+)
 QUIET_HOURS_ARE_OFF = "quiet hours are off, because the providers are simulated; ADA_QUIET_HOURS sets them"
 
 
@@ -108,8 +112,10 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
                 installation.shares_processes = settings.processes is Processes.FEW
-                names = await names_of_accounts(url, settings)
+                names, other = await names_of_accounts(url, settings)
                 configuration = configuration.with_raw({**names, **configuration.raw})
+                if other and not channels_of(configuration):
+                    raise CommandFailed(OTHER_COURIER.format(other), WRONG_USAGE)
                 await start_after_store(configuration, supervisor, installation)
                 await note.write()  # who waits for `up` finds all its parts
                 starting = partial(start_asked, supervisor, installation)
@@ -123,15 +129,17 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
         raise CommandFailed(str(error)) from error
 
 
-async def names_of_accounts(url: str, settings: Settings) -> Mapping[str, RawSetting]:
-    """Return the names of the accounts that the store has. A child reads them: `up` imports no client of the server."""
+async def names_of_accounts(url: str, settings: Settings) -> tuple[Mapping[str, RawSetting], str]:
+    """Return the names of the accounts that the store has, and a courier that works already. A child reads them: `up`
+    imports no client of the server.
+    """
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(1, mp_context=context) as child:
         words = url, settings.shards, settings.durability
         return await asyncio.get_running_loop().run_in_executor(child, _read_names, *words)
 
 
-def _read_names(url: str, shards: int, durability: Durability) -> Mapping[str, RawSetting]:
+def _read_names(url: str, shards: int, durability: Durability) -> tuple[Mapping[str, RawSetting], str]:
     from cli.services import accounts
 
     return asyncio.run(accounts.names_of_accounts(url, shards, durability))
