@@ -176,12 +176,16 @@ class Recorder:
 
     async def run(self) -> None:
         """Record until cancelled. While the server is away nothing is recorded."""
+        logged = ""
         while True:
             await asyncio.sleep(SampleStep.FINE - self._store.now_ms() / 1000 % SampleStep.FINE)
             try:
                 await self.record(self._store.now_ms())
+                logged = ""
             except StoreError as fault:
-                log.warning("no figures are recorded: %s", fault)
+                if str(fault) != logged:
+                    log.warning("no figures are recorded: %s", fault)
+                logged = str(fault)
 
     async def record(self, at: int) -> list[SampleStep]:
         """Take the samples of this moment, unless another process has. Returns the steps that were recorded."""

@@ -53,6 +53,7 @@ class PollerLease:
         self._name = name
         self._is_shared = bool(name)
         self._token = secrets.token_hex(8)
+        self._fault = ""
         self._is_wanted = asyncio.Event()
         self._held, self._lost, self._given_up = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -90,6 +91,7 @@ class PollerLease:
         self._given_up.clear()
         try:
             await self._get()
+            self._fault = ""
             self._lost.clear()
             self._held.set()
             if await self._is_given_up():
@@ -97,7 +99,9 @@ class PollerLease:
             else:
                 log.warning("the right to poll was lost; this process or another gets it")
         except StoreError as fault:
-            log.warning("polling pauses: %s", fault)
+            if str(fault) != self._fault:  # once, not every second while a disk is full
+                log.warning("polling pauses: %s", fault)
+            self._fault = str(fault)
         finally:
             self._held.clear()
             self._lost.set()

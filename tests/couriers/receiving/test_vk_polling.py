@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from couriers import vk as vk_provider
 from couriers.inbound import events_ingress
+from couriers.receiving import poller
 from couriers.receiving.poller import Page, PollerLease
 from couriers.vk.client import TokenRefused, VkClient, VkLongPoll, VkUnavailable, find_community
 from couriers.vk.receive import VkCalls
@@ -327,6 +329,30 @@ async def test_a_process_that_ends_leaves_the_right_to_poll_to_the_one_that_has_
     await cancel_and_wait(holding)
     assert await stack.redis.exists(key)
     await cancel_and_wait(holding_now)
+
+
+async def test_a_server_that_refuses_writes_is_logged_once_and_again_after_it_took_some(
+    stack: Stack, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a full disk each bot wrote a line to it every second."""
+    monkeypatch.setattr(poller, "_PAUSE", 0.01)
+    lease = PollerLease(stack.store)
+    lease.want("vk.1")
+
+    async def refused(least: int = 0) -> int:
+        count = int((await stack.redis.info("errorstats")).get("errorstat_OOM", {}).get("count", 0))
+        return count if count >= least else 0
+
+    for lines in (1, 2):
+        await stack.redis.config_set("maxmemory", "1")
+        before, holding = await refused(), asyncio.create_task(lease.run())
+        await until(partial(refused, before + 3))
+        await stack.redis.config_set("maxmemory", "0")
+        await lease.acquire()
+        await cancel_and_wait(holding)
+        assert [one.getMessage()[:15] for one in caplog.records if "polling" in one.getMessage()] == lines * [
+            "polling pauses:"
+        ]
 
 
 class OnePage:
