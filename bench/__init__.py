@@ -11,12 +11,13 @@ Every benchmark starts its own Valkey and its own processes in a temporary direc
 
 `peer_program` runs other queues in a virtual environment of their own, so it stands in no package that imports Ada.
 
-A benchmark is a module with `declare(parser)` and `async measure(arguments, rows)`.
+Benchmark NAME is `declare_NAME(parser)` and `async measure_NAME(arguments, rows)` of its module.
 """
 
-from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
 
 from bench.harness.report import Rows
 
@@ -24,13 +25,13 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "lag": ("bench.delivery.lag", "how late first attempts are, with up to a million others pending"),
     "enqueue": ("bench.delivery.enqueue", "POSTs per second of one API process, beside a bare handler"),
     "deliver": ("bench.delivery.deliver", "messages per second and commands per message, by channel"),
-    "durability": ("bench.delivery.durability", "POSTs per second with durability replica, beside local"),
-    "idle": ("bench.delivery.idle", "what a fleet without work costs"),
+    "durability": ("bench.delivery.enqueue", "POSTs per second with durability replica, beside local"),
+    "idle": ("bench.delivery.footprint", "what a fleet without work costs"),
     "footprint": (
         "bench.delivery.footprint",
         "memory and start of ./ada up and of commands, beside an earlier commit",
     ),
-    "memory": ("bench.delivery.memory", "bytes of a scheduled delivery"),
+    "memory": ("bench.delivery.footprint", "bytes of a scheduled delivery"),
     "console": ("bench.delivery.console", "what open consoles cost beside a million pending tasks"),
     "queue": ("bench.queue", "complexity, rates, latency and memory of the queue"),
     "cluster": ("bench.queue.cluster", "CPU of each primary for a task, with one primary and with three"),
@@ -39,6 +40,14 @@ BENCHMARKS: Mapping[str, tuple[str, str]] = {
     "jobs": ("bench.jobs", "lateness of long-running jobs, takeover after a kill, bytes and CPU of idle ones"),
 }
 """By the name that `./ada bench` takes: its module, and its help."""
+
+
+def functions_of(
+    name: str,
+) -> tuple[Callable[[ArgumentParser], None], Callable[[Namespace, Rows], Coroutine[Any, Any, None]]]:
+    """Return `declare` and `measure` of a benchmark, whose modules are imported by this."""
+    module = import_module(BENCHMARKS[name][0])
+    return getattr(module, f"declare_{name}"), getattr(module, f"measure_{name}")
 
 
 S = TypeVar("S")

@@ -211,7 +211,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "run the tests; further options go to pytest; --rows lists what each test shows",
     ),
     "check": ("development.checks", "run everything that CI runs: format, lint, types, layers, tests"),
-    "bench": ("development.bench", "measure speed, delay, cost and memory, each on its own server"),
+    "bench": ("development.checks", "measure speed, delay, cost and memory, each on its own server"),
     "prove": ("development.prove", "run the long forms of the tests; names of parts select some"),
     "soak": ("development.checks", "run the queue for minutes, kill its processes, and count lost tasks"),
     "docs": ("development.docs", "write the pages of docs/ that come from the code"),

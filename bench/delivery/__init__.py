@@ -7,5 +7,5 @@ idle     what an idle fleet costs
 memory   bytes of a scheduled delivery
 console  what open consoles cost beside a million pending tasks
 
-http_programs and lag_programs are the processes that these start.
+programs are the processes that these start.
 """

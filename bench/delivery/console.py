@@ -32,7 +32,7 @@ PUTS_PER_S = 5
 _SHAPE = "far"
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_console(parser: ArgumentParser) -> None:
     parser.add_argument("--tasks", type=int, help="pending meanwhile (1000000)")
     parser.add_argument("--seconds", type=float, help="how long to measure, without consoles and with them (60)")
     parser.add_argument("--short", action="store_true", help="50,000 tasks, 5 seconds")
@@ -58,7 +58,7 @@ class PageCost:
         }
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_console(arguments: Namespace, rows: Rows) -> None:
     tasks = arguments.tasks or (50_000 if arguments.short else 1_000_000)
     seconds = arguments.seconds or (5.0 if arguments.short else 60.0)
     async with queue_environment() as env:

@@ -38,7 +38,7 @@ T = TypeVar("T", "DeliveryRun", "LoopRun")
 _POLL_INTERVAL = 0.02
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_deliver(parser: ArgumentParser) -> None:
     parser.add_argument("--recipients", type=int, default=10_000, help="of each delivery (10000)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"for Telegram, with the bare loop ({ROUNDS})")
     parser.add_argument("--channel", action="append", choices=CHANNELS, help="only this one; may be repeated")
@@ -68,7 +68,7 @@ def median_run(runs: Sequence[T]) -> T:
     return sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_deliver(arguments: Namespace, rows: Rows) -> None:
     for channel in arguments.channel or CHANNELS:
         async with environment() as env:
             benchmark = ChannelBenchmark(env, channel, arguments.recipients, rows)

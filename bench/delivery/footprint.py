@@ -1,27 +1,44 @@
-"""bench footprint: memory and start of `./ada up`, with everything simulated (also with ADA_PROCESSES=few) and with one
-channel, and of two commands.
+"""bench footprint, idle and memory: what an installation and its deliveries occupy.
+
+`footprint`: memory and start of `./ada up`, with everything simulated (also with ADA_PROCESSES=few) and with one
+channel, and of two commands. `idle`: what an idle fleet costs. `memory`: bytes of a scheduled delivery.
 
 Memory is PSS: what a process has alone and its share of what it has with others. `--beside COMMIT` measures an earlier
 commit, too, in turn with this one, with the libraries that are installed here.
 """
 
 import asyncio
+import json
 import re
 import subprocess
 import tarfile
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 
-from bench.delivery.idle import parse_ready, process_name
-from bench.harness.environment import ROOT, START_TIMEOUT, ChildProcess, clean_environment, python
-from bench.harness.measurements import process_tree, process_usage
+from bench.harness.delivery_samples import order, recipient_of
+from bench.harness.environment import (
+    ROOT,
+    START_TIMEOUT,
+    ChildProcess,
+    Environment,
+    clean_environment,
+    environment,
+    python,
+)
+from bench.harness.measurements import ProcessUsage, commands_within, process_tree, process_usage, server_size
 from bench.harness.report import Rows, log_progress, median, report_target
 from cli.command import CommandFailed
+from cli.processes.supervisor import Announcement
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.model.delivery import NewDelivery
+from core.redis.store import Store
 
 THIS = "this"
 EVERYTHING, FEW, ONE_CHANNEL = "everything", "everything in few processes", "one channel"
@@ -34,11 +51,11 @@ _SETTLE = 3.0
 _PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_footprint(parser: ArgumentParser) -> None:
     parser.add_argument("--beside", metavar="COMMIT", help="also measure this earlier commit of the repository")
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_footprint(arguments: Namespace, rows: Rows) -> None:
     with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
         systems = {THIS: ROOT}
         if arguments.beside:
@@ -140,3 +157,120 @@ def measure_command(command: str, system: str, code: Path, rows: Rows) -> None:
     rows.show({"command": command, "system": system, "p50_ms": round(milliseconds), "least_ms": round(min(times))})
     if system == THIS:
         report_target(f"./ada {command}, ms", milliseconds, f"≤ {COMMAND_TARGET:g}", milliseconds <= COMMAND_TARGET)
+
+
+CPU_TARGET, COMMANDS_TARGET = 1.0, 1.0
+_SETTLE_IDLE = 5.0
+"""Seconds after the start in which the processes open connections and go to sleep."""
+
+
+def declare_idle(parser: ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to measure (60)")
+    parser.add_argument("--shards", type=int, default=1, help="ADA_SHARDS (1)")
+
+
+async def measure_idle(arguments: Namespace, rows: Rows) -> None:
+    """Show what an idle fleet costs: `./ada up` with the sandbox and every courier, and nothing to do."""
+    async with environment(shards=arguments.shards) as env:
+        fleet = await start_fleet(env)
+        await asyncio.sleep(min(_SETTLE_IDLE, arguments.seconds))
+        before, began = process_usage(), time.monotonic()
+        commands = await commands_within(env.redis, arguments.seconds)
+        seconds, after = time.monotonic() - began, process_usage()
+        shares = cpu_percentages(before, after, process_tree(fleet.pid, after), seconds)
+    show_idle(rows, shares, commands / seconds)
+
+
+async def start_fleet(env: Environment) -> ChildProcess:
+    log_progress("starting ./ada up")
+    fleet = await env.start("up", "cli", "up", "--json", parse_line=parse_ready)
+    facts = await fleet.facts(2 * START_TIMEOUT)
+    log_progress(f"up, with the couriers {facts['ready']['couriers']}")
+    return fleet
+
+
+def parse_ready(line: str) -> Announcement | None:
+    """Return the facts of the line that `./ada up --json` prints when all processes are ready; else None."""
+    try:
+        facts: Announcement = json.loads(line)
+    except ValueError:
+        return None
+    return facts if "ready" in facts else None
+
+
+def cpu_percentages(
+    before: Mapping[int, ProcessUsage], after: Mapping[int, ProcessUsage], members: set[int], seconds: float
+) -> Mapping[str, float]:
+    """Return percent of one core by process name; processes of one name are added."""
+    shares: dict[str, float] = {}
+    for pid in sorted(members):
+        name = process_name(after[pid].command)
+        share = 100 * (after[pid].seconds - (before[pid].seconds if pid in before else 0.0)) / seconds
+        shares[name] = shares.get(name, 0.0) + share
+    return shares
+
+
+def process_name(command: str) -> str:
+    """Return the CLI command, or what else the process is; the rest are shells that end a child with its parent."""
+    if verbs := command.partition(" -m cli.shared_process ")[2]:
+        return f"all {verbs.split()[0]}s"
+    others = (name for name in ("valkey-server", "forkserver", "resource_tracker") if name in command)
+    return command.partition(" -m cli ")[2].partition(" --")[0] or next(others, "parent watchers")
+
+
+def show_idle(rows: Rows, shares: Mapping[str, float], commands_per_s: float) -> None:
+    for name, share in shares.items():
+        rows.show({"process": name, "cpu_percent": round(share, 3)})
+    clients = sum(name.split()[0] in ("serve", "courier", "bot", "scenarios", "jobs") for name in shares)
+    total, each = sum(shares.values()), commands_per_s / max(1, clients)
+    rows.show({"process": "all", "cpu_percent": round(total, 3), "commands_per_s_each": round(each, 3)})
+    report_target("CPU of all processes, % of a core", total, f"< {CPU_TARGET:g}", total < CPU_TARGET)
+    report_target("commands per second and process", each, f"< {COMMANDS_TARGET:g}", each < COMMANDS_TARGET)
+
+
+PHRASES = {"ascii": "There is no class with me today. ", "cyrillic": "Моей пары сегодня не будет. "}
+LENGTH = 200
+CHANNELS = (("telegram",), ("telegram", "vk", "sms"))
+PAGE = 500
+BYTES_TARGET = 1200
+
+
+def declare_memory(parser: ArgumentParser) -> None:
+    parser.add_argument("--count", type=int, default=20_000, help="deliveries of each kind (20000)")
+
+
+async def measure_memory(arguments: Namespace, rows: Rows) -> None:
+    """Show the bytes of a scheduled delivery in the server, its indexes included."""
+    for letters, phrase in PHRASES.items():
+        text = (phrase * LENGTH)[:LENGTH]
+        for channels in CHANNELS:
+            each = await bytes_of_each(text, channels, arguments.count)
+            rows.show({"text": letters, "channels": len(channels), "n": arguments.count, "bytes": round(each)})
+            report_target(
+                f"bytes, {letters}, {len(channels)} channels", each, f"≤ {BYTES_TARGET}", each <= BYTES_TARGET
+            )
+
+
+async def bytes_of_each(text: str, channels: Sequence[str], count: int) -> float:
+    """Subtracts what is there before the first delivery (scripts, connections)."""
+    async with environment() as env:
+        store = await Store.open(env.url)
+        deliveries = Deliveries(store, Channels(store))
+        await enqueue(deliveries, text, channels, 0, PAGE)
+        before = (await server_size(env.redis)).bytes
+        await enqueue(deliveries, text, channels, PAGE, PAGE + count)
+        after = (await server_size(env.redis)).bytes
+        await store.close()
+        log_progress(f"{count:,} deliveries: {(after - before) / 2**20:.1f} MiB")
+        return (after - before) / count
+
+
+async def enqueue(deliveries: Deliveries, text: str, channels: Sequence[str], first: int, end: int) -> None:
+    for start in range(first, end, PAGE):
+        numbers = range(start, min(start + PAGE, end))
+        await deliveries.enqueue_many([(scheduled(text, channels, number), None) for number in numbers])
+
+
+def scheduled(text: str, channels: Sequence[str], number: int) -> NewDelivery:
+    at = datetime.now(UTC) + timedelta(days=30, milliseconds=number)
+    return order(text, [recipient_of(number, channels)], channels, at)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
-from bench.delivery.lag_programs import CHANNEL, PARCEL
+from bench.delivery.programs import CHANNEL, PARCEL
 from bench.harness.delivery_samples import TEXT, order
 from bench.harness.environment import Environment, environment, wait_for_aof_rewrite
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
@@ -26,7 +26,7 @@ from core.deliveries.deliveries import Deliveries
 from core.model.delivery import NewDelivery, Recipient
 from core.redis.store import Store
 
-PROGRAMS = "bench.delivery.lag_programs"
+PROGRAMS = "bench.delivery.programs"
 PENDING = (0, 100_000, 1_000_000)
 SPACING_MS = 20
 HEAD_START_MS = 1500
@@ -43,7 +43,7 @@ _MONTH_MS = 30 * 86_400_000
 _PERCENTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_lag(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--pending",
         type=integers,
@@ -60,7 +60,7 @@ def integers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_lag(arguments: Namespace, rows: Rows) -> None:
     for pending in arguments.pending:
         if arguments.only != "expired":
             await measure_ada(arguments, pending, rows)

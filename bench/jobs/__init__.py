@@ -20,12 +20,12 @@ PARTS: Parts[JobSizes] = {
 }
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_jobs(parser: ArgumentParser) -> None:
     declare_parts(parser, PARTS, "everything in a minute")
     parser.add_argument("--jobs", type=int, metavar="N", help=f"how many jobs ({FULL.jobs})")
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_jobs(arguments: Namespace, rows: Rows) -> None:
     sizes = SHORT if arguments.short else FULL
     sizes = replace(sizes, jobs=arguments.jobs or sizes.jobs)
     await measure_parts(PARTS, arguments.parts, sizes, rows)

@@ -15,18 +15,18 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
 from bench.harness.report import Rows
-from bench.queue import memory, peers
+from bench.queue import peers
 from bench.queue.bullmq import comparison
 from bench.queue.bullmq.systems import BULLMQ
 from bench.queue.queue_environment import FULL, SHORT, QueueSizes
-from bench.queue.server_cost import measure_cancel, measure_claim, measure_due
+from bench.queue.server_cost import measure_cancel, measure_claim, measure_due, measure_memory
 from bench.queue.speed import measure_audit, measure_latency, measure_rates
 
 PARTS: Mapping[str, Callable[[QueueSizes, Rows], Awaitable[None]]] = {
     "claim": measure_claim,
     "due": measure_due,
     "cancel": measure_cancel,
-    "memory": memory.measure,
+    "memory": measure_memory,
     "rates": measure_rates,
     "latency": measure_latency,
     "audit": measure_audit,
@@ -34,7 +34,7 @@ PARTS: Mapping[str, Callable[[QueueSizes, Rows], Awaitable[None]]] = {
 PEERS = "peers"
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_queue(parser: ArgumentParser) -> None:
     parser.add_argument(
         "parts", nargs="*", type=part, metavar="PART", help=f"{', '.join(PARTS)} (all of these), {PEERS}"
     )
@@ -63,7 +63,7 @@ def names(word: str) -> tuple[str, ...]:
     return found
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_queue(arguments: Namespace, rows: Rows) -> None:
     sizes = SHORT if arguments.short else FULL
     chosen = arguments.parts or ([] if arguments.beside else list(PARTS))
     for name, measure_part in PARTS.items():

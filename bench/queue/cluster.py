@@ -31,12 +31,12 @@ PRIMARIES = (1, 3)
 TARGET = 2.5
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_cluster(parser: ArgumentParser) -> None:
     parser.add_argument("--tasks", type=int, default=30_000, help="tasks in a round (30,000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each cluster is measured (3)")
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_cluster(arguments: Namespace, rows: Rows) -> None:
     costs: dict[int, list[list[float]]] = {primaries: [] for primaries in PRIMARIES}
     for number in range(arguments.rounds):
         for primaries, measured in costs.items():

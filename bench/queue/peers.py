@@ -16,9 +16,9 @@ from pathlib import Path
 from bench.harness.environment import START_TIMEOUT, ChildProcess, Environment, environment
 from bench.harness.measurements import latency_columns, server_size
 from bench.harness.report import Row, Rows, log_progress
-from bench.queue.memory import bytes_of_each
 from bench.queue.programs import GO
 from bench.queue.queue_environment import QueueSizes, queue_environment
+from bench.queue.server_cost import bytes_of_each
 from bench.queue.speed import CALLERS, RATE, measure_done, measure_lags
 from cli.command import CommandFailed
 from cli.processes.supervisor import Announcement

@@ -24,10 +24,10 @@ PARTS: Parts[BotSizes] = {
 }
 
 
-def declare(parser: ArgumentParser) -> None:
+def declare_scenarios(parser: ArgumentParser) -> None:
     declare_parts(parser, PARTS, "everything in a minute")
 
 
-async def measure(arguments: Namespace, rows: Rows) -> None:
+async def measure_scenarios(arguments: Namespace, rows: Rows) -> None:
     sizes = SHORT if arguments.short else FULL
     await measure_parts(PARTS, arguments.parts, sizes, rows)

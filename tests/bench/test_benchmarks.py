@@ -8,12 +8,11 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser
-from importlib import import_module
 from typing import Any
 
 import pytest
 
-from bench import BENCHMARKS
+from bench import BENCHMARKS, functions_of
 from bench.harness.measurements import cpu_seconds, process_tree, process_usage
 from bench.harness.report import Rows, percentile
 from cli.command import WRONG_USAGE
@@ -25,9 +24,9 @@ Row = dict[str, Any]
 
 async def rows_of(capsys: pytest.CaptureFixture[str], name: str, *args: str) -> list[Row]:
     """Returns what `./ada bench NAME --json …` prints."""
-    module, parser = import_module(BENCHMARKS[name][0]), ArgumentParser()
-    module.declare(parser)
-    await module.measure(parser.parse_args(args), Rows(as_json=True))
+    (declare, measure), parser = functions_of(name), ArgumentParser()
+    declare(parser)
+    await measure(parser.parse_args(args), Rows(as_json=True))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 

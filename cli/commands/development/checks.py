@@ -1,6 +1,7 @@
-"""The verbs of development: test, check, soak, lock (`prove` is in `cli.commands.development.prove`). They need a
-clone."""
+"""The verbs of development: test, check, soak, lock, bench (`prove` is in `cli.commands.development.prove`). They need
+a clone, `bench` excepted."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -8,13 +9,15 @@ import sys
 import tempfile
 import time
 import tomllib
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
+from bench import BENCHMARKS, functions_of
+from bench.harness.report import Rows
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
 from tools.python_versions import environment_of, further_pythons
 
@@ -225,11 +228,31 @@ def need_clone() -> None:
         raise CommandFailed(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
 
 
+def declare_bench(parser: ArgumentParser) -> None:
+    """Import every benchmark, so that `bench --help` shows the options of each."""
+    names = parser.add_subparsers(dest="benchmark", required=True, metavar="NAME", title="benchmarks")
+    for name, (path, text) in BENCHMARKS.items():
+        declare, measure = functions_of(name)
+        description = measure.__doc__ or sys.modules[path].__doc__
+        subparser = names.add_parser(
+            name, help=text, description=description, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+        )
+        declare(subparser)
+
+
+def run_bench(arguments: Namespace) -> int:
+    """Measure the figures of docs/performance.md. Each benchmark starts its own server and processes."""
+    _, measure = functions_of(arguments.benchmark)
+    asyncio.run(measure(arguments, Rows(arguments.json)))
+    return SUCCESS
+
+
 COMMANDS = {
     "test": Command(declare_test, test, takes_rest=True),
     "check": Command(no_arguments, check),
     "soak": Command(declare_soak, soak),
     "lock": Command(no_arguments, lock),
+    "bench": Command(declare_bench, run_bench),
 }
 
 
