@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import pytest
 
-from cli.client.format_jobs import format_job, format_job_line
 from cli.commands.installation.jobs import declare
+from cli.commands.installation.jobs_mending import format_job, format_job_line
 from core.errors import Invalid, SetupError
 from core.jobs.signals import check_data, schemas_of
 from jobs import Iteration, Job, Schedule

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli.client.format_jobs import format_job_line, format_log_line
 from cli.client.local_times import TIMES, read_moment
 from cli.client.verbs import print_all, print_result
 from cli.command import FAILURE, SUCCESS, Command
@@ -25,6 +24,8 @@ from cli.commands.installation.jobs_mending import (
     declare_mending,
     declare_positional,
     decoded,
+    format_job_line,
+    format_log_line,
     job_of,
     many,
     query,

@@ -1,4 +1,5 @@
-"""The actions of `jobs` that look into jobs and mend them; and what all its actions have in common.
+"""The actions of `jobs` that look into jobs and mend them; and what all its actions have in common: the
+filter, and jobs as text for people.
 
 `many` counts the jobs of a filter, and changes as many as were counted.
 """
@@ -7,11 +8,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import tzinfo
 from typing import Any
 
 import msgspec
 
-from cli.client.format_jobs import format_job, format_plan, format_step, format_unit
+from cli.client.local_times import shown_moment
 from cli.client.verbs import print_result, print_stream
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.installation.api_keys import user_action
@@ -20,8 +22,8 @@ from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
 from core.jobs.bulk import BulkJobs, Change, JobChanges
 from core.jobs.queries import ask
-from core.jobs.steps import UnitOutcome, UnitStatus, UnitView, point_of
-from core.jobs.views import Wanted, view_of
+from core.jobs.steps import ResetPlan, StepView, UnitOutcome, UnitStatus, UnitView, point_of
+from core.jobs.views import JobView, LogLine, Wanted, view_of
 from core.model.json_form import compact_json
 from core.model.text.characters import counted
 from core.queue import QueueClient
@@ -258,3 +260,72 @@ _VERBS: Mapping[str, Callable[[Jobs, Namespace], Change]] = {
     "reset": _reset,
     "resolve": _resolve,
 }
+
+
+def format_job(job: StoredJob, zone: tzinfo) -> str:
+    """Return all facts, one per line."""
+    view = view_of(job)
+    facts = {
+        "job": view.id,
+        "state": _state(view),
+        "iterations": view.iterations,
+        "created": shown_moment(view.created_at, zone),
+        "last run": shown_moment(view.last_run, zone),
+        "next run": shown_moment(view.next_run or view.resumes_at, zone),
+        "waits for": view.waits_for,
+        "time zone": view.timezone,
+        "schedule": compact_json(view.schedule) if view.schedule else "",
+        "parameters": compact_json(view.parameters) if view.parameters else "",
+        "own state": compact_json(view.own_state) if view.own_state is not None else "",
+        "result": _result(view),
+        "parent": view.parent,
+        "children": ", ".join(view.children),
+    }
+    return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
+
+
+def format_job_line(job: StoredJob, zone: tzinfo) -> str:
+    view = view_of(job)
+    following = shown_moment(view.next_run or view.resumes_at, zone) or "-"
+    runs = counted(view.iterations, "run")
+    return f"{view.id:<30} {_by(view):<20} {runs:>11}, next {following:<25}  {view.reason or _result(view)}".rstrip()
+
+
+def format_log_line(line: LogLine, zone: tzinfo) -> str:
+    return f"{shown_moment(line.at, zone)}  {line.text}"
+
+
+def format_unit(unit: UnitView, zone: tzinfo) -> str:
+    facts = [unit.reason, f"result {compact_json(unit.result)}" if unit.result is not None else None]
+    details = "; ".join(fact for fact in facts if fact)
+    at = shown_moment(unit.at, zone) or "-"
+    return f"{unit.id:<30} {unit.status:<8} {at:<25}  iteration {unit.iteration}  {details}".rstrip()
+
+
+def format_step(step: StepView, zone: tzinfo) -> str:
+    facts = [step.reason, f"result {compact_json(step.result)}" if step.result is not None else None]
+    details = "; ".join(fact for fact in facts if fact)
+    return f"{step.id:<30} {step.status:<9} {shown_moment(step.at, zone):<25}  {details}".rstrip()
+
+
+def format_plan(plan: ResetPlan, *, is_dry: bool) -> str:
+    """Return what a reset drops and what stays, one per line."""
+    dropped, kept = ("would be dropped", "would stay") if is_dry else ("dropped", "stays")
+    lines = [f"{dropped}: {step.id}" for step in plan.dropped] + [
+        f"{kept}: {step.id} ({step.status})" for step in plan.kept
+    ]
+    return "\n".join(lines)
+
+
+def _state(view: JobView) -> str:
+    return _by(view) + (f": {view.reason}" if view.reason else "")
+
+
+def _result(view: JobView) -> str:
+    return compact_json(view.result) if view.result is not None else ""
+
+
+def _by(view: JobView) -> str:
+    if view.state is JobState.PAUSED:
+        return f"paused by {view.paused_by}"
+    return f"{view.state}, paused by {view.paused_by}" if view.paused_by else str(view.state)
