@@ -29,7 +29,7 @@ from delivery.http.responses.middleware import (
     refuse_method,
     respond_to_errors,
 )
-from delivery.http.responses.scim import respond_as_scim
+from delivery.http.responses.problems import respond_as_scim
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.routes import EVERY_ROUTE
 

@@ -12,8 +12,7 @@ from delivery.api.deliveries.tracking import AnswerChanged, ClosingChanged, Outc
 from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
 from delivery.http.responses import ndjson, problem_types, problems, sse
-from delivery.http.responses.problems import ProblemDocument
-from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE
+from delivery.http.responses.problems import SCIM_BASE, SCIM_TYPE, ProblemDocument
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
 

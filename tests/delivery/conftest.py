@@ -29,7 +29,7 @@ from couriers.sending.runtime import Runtime
 from delivery.app import build
 from delivery.http.context import ApiServices
 from delivery.http.options import Options
-from delivery.http.responses.scim import SCIM_TYPE
+from delivery.http.responses.problems import SCIM_TYPE
 from delivery.http.server import listening
 from tests.support.outbox import Outbox
 from tests.support.servers import Server

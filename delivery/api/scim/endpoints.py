@@ -17,7 +17,7 @@ from core.model.people import User, id_text
 from delivery.http.context import ApiRequest, Request, Response, no_content
 from delivery.http.decoding import check_content_type, parse
 from delivery.http.receiving import read_body
-from delivery.http.responses.scim import SCIM_BASE, SCIM_TYPE, SCIM_TYPES, scim_refusal
+from delivery.http.responses.problems import SCIM_BASE, SCIM_TYPE, SCIM_TYPES, scim_refusal
 from delivery.http.route import NoParameters, Route, Routes
 
 if TYPE_CHECKING:  # needs a library that need not be installed

@@ -15,7 +15,7 @@ from core.model.json_form import Json, JsonObject
 from core.model.people import Group, GroupChange, User, faults_of_id, id_text
 from delivery.api.scim.people import ScimSource
 from delivery.api.scim.resources import ScimGroup, ScimMember, ScimSearch, operations_of, patched, read, search_of
-from delivery.http.responses.scim import scim_refusal
+from delivery.http.responses.problems import scim_refusal
 
 _MEMBERS = re.compile(
     r"(?:urn:ietf:params:scim:schemas:core:2\.0:Group:)?members"

@@ -34,7 +34,7 @@ from delivery.api.scim.resources import (
     read,
     search_of,
 )
-from delivery.http.responses.scim import scim_refusal
+from delivery.http.responses.problems import scim_refusal
 
 _FIELDS = ("department", "timezone")
 _MAILS = channel_of_form(EMAIL_ADDRESS)

@@ -47,7 +47,7 @@ from scim2_models.resources.service_provider_config import (
 from scim2_models.resources.service_provider_config import Patch as PatchSupport
 
 from core.model.json_form import Json, JsonObject
-from delivery.http.responses.scim import scim_refusal
+from delivery.http.responses.problems import scim_refusal
 
 MOST_RESULTS = 200
 """Resources of one page."""
