@@ -1,18 +1,22 @@
 """One HTTP request without a redirect, of bounded time and size: to an address that others have chosen, which must not
 be private, or to an outside service of the settings, to which a redirect would take what is secret along.
 
-A fault says whether the request may have arrived: then its repetition is not safe for every method.
+A fault says whether the request may have arrived: then its repetition is not safe for every method. `tls_context`
+has the certificates that every client of an outside service trusts.
 """
 
+import ssl
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import msgspec
 from msgspec import Struct
 
-from core.errors import AdaError
+from core.errors import AdaError, SetupError
 from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
 from core.sentence import Sentence, SentenceError, sentence
 
@@ -145,3 +149,17 @@ async def _read(response: aiohttp.ClientResponse) -> str:
         if len(received) > _LARGEST:
             raise ServiceUnavailable("the answer of the service is too large")
     return received.decode(errors="replace")
+
+
+@cache
+def tls_context(ca: Path | None, setting: str) -> ssl.SSLContext:
+    """Return the system's certificates and those of the file `ca`, which `setting` names. Raises SetupError if that
+    file cannot be read. All clients of a process share one context: reading the system's certificates takes 50 ms.
+    """
+    context = ssl.create_default_context()
+    try:
+        if ca is not None:
+            context.load_verify_locations(cafile=ca)
+    except OSError as error:
+        raise SetupError(f"{setting} is {ca}, not a file with certificates ({error.strerror})") from None
+    return context

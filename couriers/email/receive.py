@@ -29,7 +29,7 @@ from core.deliveries.received import tokens_in
 from core.errors import AdaError, Refused, SetupError, StoreError
 from couriers.email.server import Encryption, encryption_of, parameters_of, split_url
 from couriers.receiving.poller import Page
-from providers.certificates import tls_context
+from providers.web_request import tls_context
 
 log = logging.getLogger(__name__)
 

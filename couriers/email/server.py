@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from core.errors import Invalid, SetupError
 from couriers.email.message import sender_address
-from providers.certificates import tls_context
+from providers.web_request import tls_context
 
 _EXAMPLE = "for example smtp://user:password@mail.example.org:587"
 _SETTING = "ADA_SMTP_URL"

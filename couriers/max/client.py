@@ -17,7 +17,7 @@ from core.errors import SetupError
 from core.sentence import sentence
 from couriers.max import API_URL
 from couriers.provider_calls import AnnouncingConnector, http_url, noted_call
-from providers.certificates import tls_context
+from providers.web_request import tls_context
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ CHANNEL = Channel(
         ReportCallback("A delivery report of an SMS gateway", "couriers.sms.reports"),
         ReportCallback(
             title="A delivery report of an SMS provider",
-            module="couriers.sms.profile_reports",
+            module="couriers.sms.profile",
             secret="ADA_INBOUND_SMS_SECRET",
             profile="ADA_SMS_PROFILE",
             default_profile="kannel",

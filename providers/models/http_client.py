@@ -16,8 +16,8 @@ import aiohttp
 import msgspec
 
 from core.model.clock import Backoff
-from providers.certificates import tls_context
 from providers.models.interface import AiAnswerInvalid, AiError, AiRefused, AiUnavailable
+from providers.web_request import tls_context
 
 BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=8), attempts=4)
 LONGEST_WAIT = 30
