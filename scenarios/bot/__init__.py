@@ -1,5 +1,6 @@
 """A bot as its author wrote it, and the small parts of its language."""
 
+from scenarios.bot.data import Place
 from scenarios.bot.model import (
     ANY,
     NAMED,
@@ -17,7 +18,6 @@ from scenarios.bot.model import (
     Triggers,
     no_triggers,
 )
-from scenarios.bot.nodes import Place
 
 __all__ = [
     "ANY",

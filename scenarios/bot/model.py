@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from core.model.json_form import JsonObject, JsonValue
 from core.model.people import DEFAULT_LOCALE
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import Place
+from scenarios.bot.data import Data, Place
 from scenarios.bot.times import Schedule
 from scenarios.words import Text, sentence
 

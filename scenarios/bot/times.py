@@ -10,8 +10,7 @@ from core.errors import Invalid
 from core.model.clock import from_wall
 from core.model.cron import CronExpression, cron_of
 from core.model.json_form import JsonObject, JsonValue
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import Place
+from scenarios.bot.data import Data, Place
 from scenarios.words import SentenceError, sentence
 
 NAMES = ("expire", "unexpired", "duration")

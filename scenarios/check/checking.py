@@ -8,7 +8,6 @@ from msgspec import Struct
 from scenarios.action_files import faults
 from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot, Place
-from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.chains import (
     check_late_answers,
     check_loops,
@@ -19,7 +18,7 @@ from scenarios.check.chains import (
 )
 from scenarios.check.messages import MESSAGES, check_attachments, check_message, check_sending, tags_of
 from scenarios.check.names import check_compared, check_names, check_reserved, check_texts, check_variables
-from scenarios.check.references import References
+from scenarios.check.references import References, check_action, check_settings
 from scenarios.check.starts import check_event, check_starts, check_triggers, starts_of
 from scenarios.check.visible import CheckedStep, Visible
 from scenarios.loader import Loaded, Problem, load

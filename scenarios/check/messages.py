@@ -16,9 +16,8 @@ from core.orders.check import MAX_BUTTONS
 from core.orders.order import GROUPS
 from couriers.channel import channels
 from scenarios.bot import Bot
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, is_empty, plain
 from scenarios.bot.event_fields import FIELDS
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.references import is_address, names_in
 from scenarios.check.visible import CheckedStep

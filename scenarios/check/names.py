@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from scenarios.actions.variables import lists_of
 from scenarios.bot import Bot
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, plain
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.model import SCOPES, split_name
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.visible import FAILURE, CheckedStep, Names, VisibleNames, conditions_of
 from scenarios.loader.reading import Problems, Reader

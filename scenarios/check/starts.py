@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from scenarios.bot import SECTIONS, Bot, Place, Scenario, Target, Trigger, Triggers
 from scenarios.bot.button_data import scenario_of
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, Scalar
 from scenarios.bot.event_fields import FIELDS
-from scenarios.bot.nodes import Scalar
 from scenarios.bot.times import Schedule
 from scenarios.check.names import placed_texts
 from scenarios.check.visible import CheckedStep

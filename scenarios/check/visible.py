@@ -12,13 +12,12 @@ from msgspec import Struct
 
 from core.errors import Refused
 from scenarios.bot import Action, Bot, Scenario
+from scenarios.bot.data import ListNode, MapNode, Node
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.model import SCOPES, Variable
-from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.bot.times import NAMES, SECONDS
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
-from scenarios.engine.run import ITEM
-from scenarios.engine.states import OUTCOMES, State
+from scenarios.engine.run import ITEM, OUTCOMES, State
 from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType
 

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from scenarios.bot import Place
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain, text_of
-from scenarios.converter.actions import Action, ActionConverter, Names, stored_names
-from scenarios.converter.conditions import ConditionRefused, condition
+from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, plain, text_of
+from scenarios.converter.actions import Action, ActionConverter, ConditionRefused, Names, condition, stored_names
 from scenarios.loader.composer import compose
 from scenarios.loader.reading import Problem, Problems
 from scenarios.words import sentence

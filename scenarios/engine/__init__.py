@@ -10,12 +10,15 @@ from scenarios.engine.run import (
     ACTION_UNKNOWN,
     DEFAULT_LIMITS,
     NOT_ALLOWED,
+    OUTCOMES,
+    Cause,
     Effects,
     Ending,
     Path,
     Run,
     RunLimits,
     Splice,
+    State,
     Step,
     Values,
     completed,
@@ -24,7 +27,6 @@ from scenarios.engine.run import (
     skipped,
     unknown,
 )
-from scenarios.engine.states import OUTCOMES, Cause, State
 from scenarios.engine.transitions import IllegalMove, begin, end, handled
 
 __all__ = [

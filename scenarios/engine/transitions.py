@@ -15,17 +15,20 @@ from scenarios.bot.data import Data
 from scenarios.engine.run import (
     ACTION_FAILED,
     DEFAULT_LIMITS,
+    OUTCOMES,
+    Cause,
     Effects,
     Ending,
     Path,
     Run,
     RunLimits,
     Splice,
+    State,
     Step,
     Values,
     failed,
+    may_move,
 )
-from scenarios.engine.states import OUTCOMES, Cause, State, may_move
 from scenarios.words import Text, in_language, sentence, without_place
 
 _NO_VALUES = Values()

@@ -5,7 +5,7 @@ other versions of the dialect load unchanged. Neighbours: `scenarios.bot.model` 
 searches for more.
 """
 
-from scenarios.loader.loading import Loaded, load
+from scenarios.loader.files import Loaded, load
 from scenarios.loader.reading import Problem
 
 __all__ = ["Loaded", "Problem", "load"]

@@ -15,8 +15,8 @@ from zoneinfo import available_timezones
 from msgspec import Struct
 
 from scenarios.bot import BotCommand, Role
+from scenarios.bot.data import MapNode, Node, Scalar, is_empty, plain
 from scenarios.bot.model import SCOPES, TYPES, Variable
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.times import read_duration
 from scenarios.loader.reading import Reader, as_int

@@ -16,7 +16,7 @@ from yaml.resolver import Resolver
 
 from core.model.text.characters import nfc
 from scenarios.bot import Place
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, Value
+from scenarios.bot.data import ListNode, MapNode, Node, Scalar, Value
 from scenarios.loader.reading import Problems
 from scenarios.loader.syntax_faults import fault_in
 from scenarios.words import SentenceError, Text, sentence

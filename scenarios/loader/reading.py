@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from core.model.json_form import JsonObject
 from scenarios.bot import Place
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
+from scenarios.bot.data import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.words import Sentence, Text, Translations, sentence, translations
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from core.model.text.characters import nfc
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
 from scenarios.bot.button_data import scenario_of
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
+from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, is_empty, plain_mapping, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.reading import Problems, Reader
 from scenarios.words import sentence

@@ -9,9 +9,8 @@ does by itself (C-96). Scenarios that are not known and patterns that do not com
 from collections.abc import Sequence
 
 from scenarios.bot import SECTIONS, Bot, Scenario, Target, Trigger, Triggers
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, MapNode, Node, Scalar, is_empty, plain, plain_mapping, text_of
 from scenarios.bot.model import Variable
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, plain_mapping, text_of
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.times import PEOPLE, Schedule, ScheduleFault, read_clock, read_duration, read_time
 from scenarios.loader.reading import Problems, Reader, as_int

@@ -12,8 +12,7 @@ All entries of a condition must hold. `any`, `all` and `not` are no names of fie
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated
 
-from scenarios.bot.data import MISSING, Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.data import MISSING, Data, ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.placeholders.values import as_list, find
 from scenarios.schema.conversion import anything
 from scenarios.schema.rules import RULE_ENTRIES, RULES, Rule, complaint, rule_complaints

@@ -16,10 +16,9 @@ from core.model.contacts.addresses import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
 from scenarios.bot.button_data import normalise, option_data
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, MapNode, Node, Scalar, describe
 from scenarios.bot.event_fields import Event
 from scenarios.bot.model import Variable
-from scenarios.bot.nodes import MapNode, Node, Scalar, describe
 from scenarios.bot.times import ScheduleFault, read_clock, read_duration
 from scenarios.placeholders.values import as_moment, as_text, is_list, is_true
 from scenarios.schema.rules import Rule, complaint

@@ -12,8 +12,7 @@ from datetime import datetime, tzinfo
 
 from core.model.json_form import JsonSchema
 from core.model.text.characters import nfc
-from scenarios.bot.data import MISSING, Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.data import MISSING, Data, ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared

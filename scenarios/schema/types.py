@@ -11,8 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from core.model.json_form import JsonSchema
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
+from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.words import Sentence, Text, sentence
 

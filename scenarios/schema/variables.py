@@ -17,9 +17,8 @@ from msgspec import Struct, json
 
 from core.errors import Conflict, Invalid
 from core.model.text.characters import folded
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, MapNode, Node, Scalar, describe
 from scenarios.bot.model import SCOPES, Variable, split_name
-from scenarios.bot.nodes import MapNode, Node, Scalar, describe
 from scenarios.engine import Ending, completed
 from scenarios.placeholders.values import as_moment, as_number, as_text, from_number, is_list
 from scenarios.schema.types import Complaint, Type

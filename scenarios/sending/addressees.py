@@ -23,8 +23,7 @@ from core.orders import Addressee
 from core.orders.addressing import each_once
 from core.orders.order import AnyAddressee, read_recipient
 from core.orders.preparation import MAX_RECIPIENTS
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, plain
+from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, describe, is_empty, plain
 from scenarios.context import Context
 from scenarios.engine.triggers import SCHEDULED
 from scenarios.placeholders.values import as_list, is_list

@@ -27,8 +27,7 @@ from core.queue import own_name
 from core.redis.store import Store
 from core.updates.rights import origin_of
 from couriers.channel import channels
-from scenarios.bot.data import Data
-from scenarios.bot.nodes import ListNode, Node, Scalar
+from scenarios.bot.data import Data, ListNode, Node, Scalar
 from scenarios.context import Context
 from scenarios.schema import Own, conversion, types
 from scenarios.sending.message import MessageAttributes, attachments_of, content_of, message

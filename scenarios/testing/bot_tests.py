@@ -21,9 +21,8 @@ from core.model.text.text_marks import plain_text
 from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.bot import Bot, Place
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, MapNode, Node, plain, plain_mapping
 from scenarios.bot.model import split_name
-from scenarios.bot.nodes import MapNode, Node, plain, plain_mapping
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.times import read_duration
 from scenarios.check import Checked

@@ -9,7 +9,7 @@ import yaml
 
 from cli.main import main
 from scenarios.converter import convert
-from scenarios.converter.conditions import ConditionRefused, condition
+from scenarios.converter.actions import ConditionRefused, condition
 from tests.scenarios.loader.folder import with_russian, write
 
 MENU = """

@@ -21,7 +21,7 @@ from couriers.channel import channels
 from couriers.sending import Deferred, Halted, Outcome, Rejected, Scope, Sent, Split
 from scenarios.actions import own_actions
 from scenarios.bot.event_fields import FIELDS, OF_ADA
-from scenarios.engine import states as actions
+from scenarios.engine import run as actions
 from scenarios.placeholders import MODIFIERS
 from scenarios.schema.reference import reference
 
@@ -106,7 +106,7 @@ def scenario_states_page() -> str:
     ]
     causes = [(str(cause), meaning) for cause, meaning in actions.CAUSE_MEANINGS.items()]
     return (
-        _MADE.format(source="scenarios/engine/states.py")
+        _MADE.format(source="scenarios/engine/run.py")
         + "# States of an action\n\n"
         + _diagram(actions.NEXT, sorted(actions.OUTCOMES))
         + "\n"

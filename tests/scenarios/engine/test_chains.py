@@ -4,7 +4,7 @@ import pytest
 
 from scenarios.bot.event_fields import Event
 from scenarios.engine import Cause, Ending, RunLimits, State, Values, begin, end
-from scenarios.engine.states import OUTCOMES
+from scenarios.engine.run import OUTCOMES
 from tests.scenarios.engine.play import action, by_type, ending, outcomes, path_of, play, scenario, splice
 from tests.support.work import calls_of
 

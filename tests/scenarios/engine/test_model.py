@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scenarios.bot import Action, Scenario
 from scenarios.engine import Ending, Run, Splice, State, Values, begin, end
-from scenarios.engine.states import NEXT, may_move
+from scenarios.engine.run import NEXT, may_move
 from tests.scenarios.engine.play import action, scenario
 from tests.scenarios.engine.reference import Expected, Planned, read
 from tests.support.hypothesis_settings import SETTINGS

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from scenarios.engine import IllegalMove, State, begin, end
-from scenarios.engine.states import CAUSE_MEANINGS, NEXT, OUTCOMES, VERB_MEANINGS, Cause, may_move
+from scenarios.engine.run import CAUSE_MEANINGS, NEXT, OUTCOMES, VERB_MEANINGS, Cause, may_move
 from tests.scenarios.engine.play import action, ending, scenario
 
 STATES = [None, *State]

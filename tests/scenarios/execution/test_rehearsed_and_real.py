@@ -10,7 +10,7 @@ import pytest
 
 from core.model.people import Group, User
 from couriers.telegram_bot import CHANNEL
-from scenarios.bot.nodes import MapNode, plain_mapping
+from scenarios.bot.data import MapNode, plain_mapping
 from scenarios.execution.active_bot import ActiveBot
 from scenarios.loader.composer import compose
 from scenarios.loader.reading import Problems
