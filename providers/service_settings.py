@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from core.errors import SetupError
-from core.model.yaml_faults import fault_of
+from core.model.user_files import fault_of
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 _LIBRARY_PERMITS_HTTP = "OAUTHLIB_INSECURE_TRANSPORT"

@@ -12,7 +12,7 @@ from string import Formatter
 
 from cli.command import closest
 from core.errors import SetupError
-from core.model.yaml_faults import fault_of
+from core.model.user_files import fault_of
 from core.sentence import LANGUAGES, Languages, texts_for_people
 
 _LONGEST = 1000

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SetupError
-from core.model.yaml_faults import fault_of
+from core.model.user_files import fault_of
 
 PREFIX = "ADA_"
 _LINE = re.compile(r"(?:export\s+)?([\w.-]+)\s*=(.*)")

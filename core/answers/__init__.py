@@ -10,10 +10,10 @@ Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core
 """
 
 from core.answers.answers import NUMBER, PRESS, TEXT, AnsweredMessage, Answers
+from core.answers.buttons import AnswerTokens, is_anonymous_token, is_token
 from core.answers.links import LINK, AnswerLinks
 from core.answers.numbers import AnswerNumbers
 from core.answers.open_questions import OpenQuestions
-from core.answers.tokens import AnswerTokens, is_anonymous_token, is_token
 
 __all__ = [
     "LINK",

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace as with_fields
 
-from core.answers.buttons import Rows, answered_rows
+from core.answers.buttons import AnswerTokens, Rows, answered_rows
 from core.answers.current_people import CurrentPeople, is_barred_by
-from core.answers.tokens import AnswerTokens
 from core.answers.values import in_language, read_value
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_plan, load_recipients
 from core.deliveries.histories.parcels import Entry

@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from typing import NamedTuple
 
 from core.answers.answers import Answers, AskedRecipient
-from core.answers.buttons import Rows, answered_rows, asking, counting_rows
-from core.answers.tokens import AnswerTokens
+from core.answers.buttons import AnswerTokens, Rows, answered_rows, asking, counting_rows
 from core.deliveries.channels import Channels
 from core.deliveries.histories.encoding import ChannelPlan, load_plan
 from core.deliveries.histories.parcels import Entry, load_parcel

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.answers.answers import AnsweredMessage, Answers, AskedRecipient, chosen_keys, no_question
-from core.answers.tokens import AnswerTokens
+from core.answers.buttons import AnswerTokens
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden

@@ -16,8 +16,7 @@ from core.audit.invariants.invariant import Repair, Violation
 from core.audit.invariants.jobs import JOB_KINDS, JobStanding, Standings, count_violations, job_implications, record_of
 from core.audit.invariants.threads import ThreadSnapshot, thread_violations, twice_violation
 from core.redis.keys import KEYS, Key
-from core.redis.score_pages import BEGIN, page_by_score
-from core.redis.store import Store
+from core.redis.store import BEGIN, Store, page_by_score
 
 T = TypeVar("T")
 PAGE = 100

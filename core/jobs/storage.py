@@ -17,8 +17,7 @@ from core.model.json_form import compact_json
 from core.queue import NewTask
 from core.queue.task_ids import TaskIds
 from core.redis.keys import KEYS
-from core.redis.score_pages import page_by_score
-from core.redis.store import Store
+from core.redis.store import Store, page_by_score
 
 _LATE = "late:"
 """A holder whose job was stopped, and perhaps started again (lua/jobs/functions/save_job.lua)."""

@@ -25,7 +25,7 @@ from core.model.json_form import compact_json
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
-from core.redis.score_pages import BEGIN as FIRST
+from core.redis.store import BEGIN as FIRST
 from core.redis.store import Store
 
 BEGIN = "0"

@@ -1,10 +1,13 @@
-"""Files of users: their names, as headers, forms and folders may have them, and their paths.
+"""Files of users: their names, as headers, forms and folders may have them, their paths, and the faults of those in
+YAML.
 
 A symbolic link may lead to another file of the folder, never out of it. Only links are read.
 """
 
+import re
 from contextlib import suppress
 from pathlib import Path, PurePath
+from typing import Any
 
 from core.model.text.characters import nfc
 
@@ -42,3 +45,18 @@ def has_no_link(path: Path) -> bool:
     with suppress(OSError, ValueError, RuntimeError):
         return path.resolve() == path
     return False
+
+
+_QUOTED = re.compile(r"'[^']{2,}'")
+"""A name of the file; a single character may be shown."""
+
+
+def fault_of(error: Exception) -> str:
+    """Return the problem and its place, of an error of PyYAML. Its own text also quotes the lines, which may contain
+    secrets.
+    """
+    mark: Any = getattr(error, "problem_mark", None)
+    if mark is None:
+        return "it has characters that YAML does not allow"
+    problem = _QUOTED.sub("'…'", getattr(error, "problem", None) or "it cannot be read")
+    return f"{problem} in line {mark.line + 1}, column {mark.column + 1}"

@@ -340,3 +340,20 @@ class Store:
     def _fault_of(self, refusal: ResponseError) -> StoreError:
         """Return the error of core for an error reply of the server."""
         return refused_write(refusal) or FunctionFault(self.library.where(str(refusal)))
+
+
+BEGIN = -1
+"""Before the first member; scores are whole numbers from 0."""
+
+
+async def page_by_score(store: Store, key: str, after: int, most: int) -> list[tuple[str, int]]:
+    """Return the members with a score over `after`, each with its score: at most `most`, and those besides whose score
+    is that of the last one. Fewer than `most` are the last page. No member is passed over when earlier ones vanish
+    while the set is read, as by rank. Raises StoreError.
+    """
+    page = await store.command("ZRANGEBYSCORE", key, f"({after}", "+inf", "WITHSCORES", "LIMIT", 0, most)
+    if len(page) == most:
+        last = page[-1][1]
+        alike = await store.command("ZRANGEBYSCORE", key, last, last, "WITHSCORES")
+        page = [*(one for one in page if one[1] != last), *alike]
+    return [(member, int(score)) for member, score in page]

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from core.answers import LINK, NUMBER, PRESS, TEXT
-from core.answers.buttons import asking
-from core.answers.tokens import LINK_LENGTH
+from core.answers.buttons import LINK_LENGTH, asking
 from core.deliveries.received import MOST_CHOICES, choice_lines, choices_of
 from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature, ParseMode

@@ -33,7 +33,7 @@ from core.directory.preferences import PreferenceTokens, Subscriptions
 from core.errors import StoreError
 from core.model.history_key import HistoryKey
 from core.model.states import Reason
-from core.orders.sender_rights import SenderRights
+from core.orders.sending_policy import SenderRights
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store

@@ -16,7 +16,7 @@ from core.directory.preferences import PreferenceTokens, Subscriptions
 from core.model.clock import Backoff
 from core.model.history_key import DEFAULT_TENANT, HistoryKey
 from core.model.states import Reason
-from core.orders.sender_rights import SenderRights
+from core.orders.sending_policy import SenderRights
 from core.queue import Queue, Task
 from core.sentence import Text
 from core.uploads import MiB

@@ -16,8 +16,7 @@ from core.errors import Invalid, cursor_number
 from core.model.clock import from_ms, in_ms, write_time
 from core.model.json_form import JsonObject, JsonValue
 from core.redis.keys import KEYS
-from core.redis.score_pages import BEGIN, page_by_score
-from core.redis.store import Store
+from core.redis.store import BEGIN, Store, page_by_score
 from scenarios.stores.people import KEPT
 from scenarios.stores.step_results import KEPT_MS
 from scenarios.stores.variables import read_fields

@@ -11,7 +11,7 @@ import pytest
 
 from cli.client.format_history import answer_totals, format_answers
 from core.answers import AnswerLinks, Answers
-from core.answers.tokens import AnswerTokens
+from core.answers.buttons import AnswerTokens
 from core.deliveries.channels import ChannelFacts
 from core.deliveries.histories.encoding import StoredRecipient
 from core.model.clock import write_time

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.answers import AnswerLinks, Answers, AnswerTokens, OpenQuestions
+from core.answers.buttons import is_anonymous_token
 from core.answers.copies import Copies
-from core.answers.tokens import is_anonymous_token
 from core.errors import Conflict
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerState, AnswerVisibility, LinkPlace, Option, Question

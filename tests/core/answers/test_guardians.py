@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from core.answers import AnswerLinks, Answers, OpenQuestions
+from core.answers.buttons import AnswerTokens
 from core.answers.copies import Copies
-from core.answers.tokens import AnswerTokens
 from core.answers.values import answer_text
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientFilter
