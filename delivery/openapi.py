@@ -240,7 +240,6 @@ def _content(route: AnyRoute, schemas: Mapping[type, JsonSchema]) -> JsonSchema:
 
 
 def _event(schemas: Mapping[type, JsonSchema]) -> JsonSchema:
-    """Return one event of a stream."""
     kinds = (OutcomeChanged, StateChanged, AnswerChanged, ClosingChanged)
     data = {"anyOf": [schemas[kind] for kind in kinds]}
     properties = {

@@ -247,7 +247,6 @@ class JobTest:
 
     @staticmethod
     def id_of(job: str) -> JobId:
-        """Return the id of a job of the tenant of tests."""
         return JobId.parse(TENANT, job)
 
 

@@ -55,7 +55,6 @@ class PartTracker:
         self.part = UpPart(name=name, at=now, since=now)
 
     def starts(self) -> None:
-        """Note that it is started."""
         self._enters(PartState.STARTING)
 
     def is_ready(self) -> None:

@@ -167,7 +167,6 @@ async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
 
 @asynccontextmanager
 async def recording_figures(core: Services) -> AsyncIterator[None]:
-    """Record figures beside the API."""
     recording = asyncio.create_task(Recorder(core.store, core.queue).run(), name="figures")
     try:
         yield

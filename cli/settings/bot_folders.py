@@ -60,7 +60,6 @@ def folder_of_bots(settings: Settings) -> Path | None:
 
 
 def is_bot(folder: Path) -> bool:
-    """Return whether a folder has files of a bot."""
     return (folder / "scenarios").is_dir() or any(folder.glob("*.yaml"))
 
 

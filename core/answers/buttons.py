@@ -103,7 +103,6 @@ _LINK_BYTES = _PLACE.size + 16
 
 
 def is_token(data: object) -> bool:
-    """Return whether the data of a button have the form of a token."""
     return isinstance(data, str) and TOKEN.fullmatch(data) is not None
 
 

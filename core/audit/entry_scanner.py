@@ -65,7 +65,6 @@ class DirectoryScanner:
         self._shard = shard
 
     async def scan(self, name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
-        """Check all entries of one key."""
         found: list[Violation] = []
         async for entries in entries_of(self._store, name, key):
             found += await self._check(implications(key.name, self._shard, parts, entries))
@@ -122,7 +121,6 @@ class JobsScanner:
         self._shard = shard
 
     async def scan(self, name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
-        """Check all entries of one key."""
         found: list[Violation] = []
         async for entries in entries_of(self._store, name, key):
             implied = job_implications(key.name, self._shard, parts, entries)

@@ -150,7 +150,6 @@ class StoredAccounts:
         self._store = store
 
     async def all(self) -> Mapping[str, StoredAccount]:
-        """Return the accounts by channel."""
         stored = (await self._store.command("HGETALL", _KEY)).items()
         return {
             channel: msgspec.json.decode(text, type=StoredAccount)

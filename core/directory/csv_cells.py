@@ -71,7 +71,6 @@ def listed(cell: str) -> list[str]:
 
 
 def joined(items: Iterable[Id]) -> str:
-    """Return the cell of several items."""
     cell = io.StringIO()
     csv.writer(cell, delimiter=_SEPARATOR, lineterminator="").writerow(items)
     return cell.getvalue()

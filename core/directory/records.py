@@ -65,12 +65,10 @@ def version_of(record: str) -> str:
 
 
 def decode_record(record: str, shape: type[T]) -> T:
-    """Return the value of a record."""
     return msgspec.json.decode(record, type=shape)
 
 
 def given_fields(change: Struct) -> dict[str, Any]:
-    """Return the fields of a change that were given."""
     return {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not UNSET}
 
 

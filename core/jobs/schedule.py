@@ -95,7 +95,6 @@ class StoredSchedule(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, schedule: Schedule) -> "StoredSchedule":
-        """Return the stored form of a schedule."""
         window, period = schedule.window, schedule.period
         begin, end = (window.begin, window.end) if window else (None, None)
         return cls(period.total_seconds() if period else 0, begin, end, schedule.cron)

@@ -208,7 +208,6 @@ class JobStorage:
         return int(await self._store.run("count_loss", shard, name, job.holder, line_of(log)))
 
     async def drop_log(self, job_id: JobId) -> None:
-        """Delete the log of a job."""
         shard, name = self._place(job_id)
         await self._store.command("DEL", KEYS["job_log"].at(shard, name))
 

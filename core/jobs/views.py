@@ -47,7 +47,6 @@ class Wanted:
     reason: str = ""
 
     def includes(self, job: StoredJob) -> bool:
-        """Return whether a job is listed."""
         if (self.state and job.record.state is not self.state) or (self.kind and job.id.kind != self.kind):
             return False
         if self.reason.casefold() not in job.record.reason.casefold():
@@ -189,7 +188,6 @@ class JobLog:
         return [line for line in lines if is_other or int(line.id) > seen]
 
     async def _from(self, job_id: JobId, start: int) -> list[LogLine]:
-        """Return the lines from this place on."""
         found = await self._store.command("LRANGE", self._key("job_log", job_id), start, -1)
         return [_line(entry) for entry in found]
 

@@ -336,7 +336,6 @@ _COUNTED = ("answered", "late", "unreached", "conflict")
 
 
 def counter_fields(question: Question | None) -> list[str]:
-    """Return the fields that count answers."""
     if question is None:
         return []
     options = [f"answers:option:{one.key}" for one in question.options]

@@ -202,7 +202,6 @@ def check_content(delivery: NewDelivery) -> None:
 
 
 def faults_of_content(delivery: NewDelivery) -> Iterator[Invalid]:
-    """Emit the faults of the content of a delivery."""
     content = delivery.content or _NO_CONTENT
     if delivery.content:
         yield from _button_errors(content)

@@ -55,7 +55,6 @@ class Choice(Struct, frozen=True):
 
 
 def addressee(ref: str) -> Addressee:
-    """Return the addressee of an order."""
     kind, _, object_id = ref.partition(":")
     if kind == PERSON:
         return Addressee(object_id)

@@ -179,7 +179,6 @@ class SeriesStore:
         return int(await self._store.run("save_series", shard, series.tenant, series.id, before, after, MOST, *row))
 
     async def delete_all(self, tenant: str, person: Id) -> None:
-        """Remove the series of a person that is deleted."""
         for one in await self.list(tenant, person):
             await self.change(tenant, one.id, lambda _: None)
 

@@ -62,7 +62,6 @@ class MessageTemplates:
         await self._store.write("HDEL", key, template)
 
     async def delete_all(self, tenant: str, person: Id) -> None:
-        """Delete the templates of a person that is deleted."""
         await self._store.write("DEL", self._key(tenant, person))
 
     def _key(self, tenant: str, person: Id | None) -> str:

@@ -41,7 +41,6 @@ class Sealing:
         self._cipher: AESSIV | None = None
 
     async def seal(self, plain: bytes) -> bytes:
-        """Return the sealed text."""
         return (await self._opened()).encrypt(plain, None)
 
     async def open(self, sealed: bytes) -> bytes:

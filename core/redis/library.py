@@ -173,7 +173,6 @@ def is_loaded(refusal: BaseException) -> bool:
 
 
 def names() -> list[str]:
-    """Return the names of all functions."""
     return sorted(path.stem for path in _LUA.glob("*/functions/*.lua"))
 
 

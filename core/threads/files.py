@@ -122,7 +122,6 @@ class ThreadFiles:
         return msgspec.json.decode(stored, type=list[ThreadFile]) if stored else None
 
     async def note(self, tenant: str, event: Event, reply: str, files: Sequence[ThreadFile]) -> None:
-        """Note which files of a reply are stored."""
         await note_newest(self._store, self._key(tenant, event), f"{reply} {compact_json(files)}")
 
     async def store(self, tenant: str, file: ReceivedFile, reply: str) -> ThreadFile | None:

@@ -114,7 +114,6 @@ class IncomingReplies:
         self._numbers = AnswerNumbers(store)
 
     async def read(self, tenant: str, event: Event, attempt: Attempt) -> Incoming:
-        """Return what was written."""
         way, reference = way_of(event), str(event.get("reply_message_id") or "")
         if is_for_topic(event):
             place = way.channel, str(event["chat_id"]), str(event["topic_id"])

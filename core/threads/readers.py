@@ -31,7 +31,6 @@ class InboxReaders:
         return (await readers_of_office(self._directory, tenant, inbox.id) if group else None) or []
 
     async def reads(self, tenant: str, inbox: Inbox, user: User) -> bool:
-        """Return whether a person reads an inbox."""
         if not _may_read(inbox, user):
             return False
         if inbox.kind == OFFICE:

@@ -153,7 +153,6 @@ class Threads:
         self._uploads = Uploads(store)
 
     def id_of(self, tenant: str, inbox: Inbox, person: Id) -> str:
-        """Return the id of the thread of an inbox with a person."""
         shard = self._store.shard_of(f"{tenant}:{inbox}")
         code = blake2b("\0".join((tenant, str(inbox), str(person))).encode(), digest_size=10).hexdigest()
         return f"{shard}.{code}"
@@ -256,7 +255,6 @@ class Threads:
         return any(wanted in one.text.casefold() for one in newest)
 
     async def has_any(self, tenant: str, inbox: Inbox) -> bool:
-        """Return whether an inbox has a thread."""
         key = KEYS["inbox"].at(self._store.shard_of(f"{tenant}:{inbox}"), tenant, str(inbox))
         return bool(await self._store.command("EXISTS", key))
 
@@ -302,7 +300,6 @@ class Threads:
             raise NotFound("THREAD_NOT_FOUND", "There is no such thread.")
 
     async def of_person(self, tenant: str, person: Id) -> list[str]:
-        """Return the ids of the threads of a person."""
         return [one.partition(" ")[0] for one in await self._members(tenant, person)]
 
     async def all_of(self, tenant: str, person: Id) -> set[str]:

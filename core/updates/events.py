@@ -264,7 +264,6 @@ def identity(tenant: str, event: Event) -> str:
 
 
 def person_of(event: Event) -> str:
-    """Return the person who caused an event."""
     return f"{event['channel']}:{event['user_id']}"
 
 

@@ -299,7 +299,6 @@ def answer_message(webhook: Webhook, key: HistoryKey, change: HistoryChange) -> 
 
 
 def closed_message(webhook: Webhook, history: History, version: int) -> WebhookMessage:
-    """Return the message of the closing of a question."""
     answers = history.answers
     assert answers is not None
     closed_at = from_ms(answers.closed_at)

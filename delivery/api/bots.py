@@ -157,7 +157,6 @@ async def show_run(request: PlainRequest) -> Response:
 
 
 async def list_runs(request: Request[None, RunQuery]) -> Response:
-    """Return one page of runs."""
     query, reader = request.query, _runs(request)
     since, until = request.time(query.since, "since"), request.time(query.until, "until")
     wanted = RunFilter(query.person or "", query.scenario or "", query.state or "", since, until)
@@ -269,7 +268,6 @@ async def _form_page(request: ApiRequest, name: str, cursor: str, limit: int) ->
 
 
 async def show_remembered(request: Request[None, RememberedQuery]) -> Response:
-    """Return what the bot remembers of a person."""
     return Response(await _forms(request).of_person(request.tenant, request.query.person))
 
 

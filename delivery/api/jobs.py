@@ -168,14 +168,12 @@ async def change(request: Request[JobParameters, NoParameters]) -> Response:
 
 
 async def signal(request: Request[JobSignal, NoParameters]) -> Response:
-    """Send a signal to a job."""
     body, by = request.body, actor(request, request.body.by)
     await request.services.core.jobs.signal(job_id(request), body.name, body.data, signal_id=body.id, by=by)
     return Response(None, 204)
 
 
 async def list_page(request: Request[None, JobQuery]) -> Response:
-    """Return one page of jobs."""
     query, jobs = request.query, request.services.core.jobs
     wanted, cursor = wanted_by(query), optional(query.cursor) or ""
     found, cursor = await jobs.list(request.tenant, wanted, cursor, query.limit or _PAGE)
@@ -185,7 +183,6 @@ async def list_page(request: Request[None, JobQuery]) -> Response:
 
 
 async def show(request: PlainRequest) -> Response:
-    """Show one job."""
     return Response(view_of(await request.services.core.jobs.find(job_id(request))))
 
 

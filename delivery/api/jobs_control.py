@@ -68,12 +68,10 @@ class JobsSignal(JobsChange, frozen=True, kw_only=True):
 
 
 async def count_jobs(request: Request[None, JobFilter]) -> Response:
-    """Count the jobs of a filter."""
     return Response(await BulkJobs(request.services.core.jobs, request.tenant, wanted_by(request.query)).count())
 
 
 async def pause_jobs(request: Request[JobsPause, NoParameters]) -> Response:
-    """Pause jobs."""
     jobs, by, reason = request.services.core.jobs, actor(request, request.body.by), request.body.reason
     return await _change(request, request.body, lambda job: jobs.pause(job, by, reason))
 
@@ -85,13 +83,11 @@ async def resume_jobs(request: Request[JobsChange, NoParameters]) -> Response:
 
 
 async def stop_jobs(request: Request[JobsStop, NoParameters]) -> Response:
-    """End jobs."""
     body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
     return await _change(request, request.body, lambda job: jobs.stop(job, by, body.reason, abandon=body.abandon))
 
 
 async def signal_jobs(request: Request[JobsSignal, NoParameters]) -> Response:
-    """Send a signal to jobs."""
     body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
     return await _change(request, body, lambda job: jobs.signal(job, body.name, body.data, signal_id=body.id, by=by))
 

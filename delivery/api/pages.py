@@ -27,7 +27,6 @@ def openapi(context: ApiContext) -> Handler:
 
 
 def docs(context: ApiContext) -> Handler:
-    """Return the page about the API."""
     return _page("docs.html")
 
 

@@ -124,7 +124,6 @@ async def kick(request: PlainRequest) -> Response:
 
 
 async def cancel(request: PlainRequest) -> Response:
-    """Cancel a task."""
     return Response(await request.services.core.queue.cancel((await _task(request)).id))
 
 
@@ -153,7 +152,6 @@ async def bury_all(request: ChangeRequest) -> Response:
 
 
 async def cancel_all(request: ChangeRequest) -> Response:
-    """Cancel tasks."""
     return await _change("cancel", request)
 
 

@@ -118,7 +118,6 @@ _HEADERS = {
 
 
 async def begin(request: Request[SignInRequest, NoParameters]) -> Response:
-    """Begin a sign-in."""
     sign_in, service, user = _sign_in(request.services), request.body.service, str(request.body.user)
     (person,) = await request.services.core.directory.users.lookup(request.tenant, [user])
     url = await sign_in.begin(request.tenant, service, user, (person.name if person else None) or "")

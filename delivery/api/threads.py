@@ -222,7 +222,6 @@ class ThreadRead(Struct):
 
 
 async def list_page(request: Request[None, ThreadQuery]) -> Response:
-    """Return a page of the threads of an inbox."""
     query, person = request.query, request.identity.person
     if not query.inbox and person is None:
         raise Invalid("INBOX_MISSING", "A program has no inbox of its own: name one.", "inbox")
@@ -240,7 +239,6 @@ async def list_page(request: Request[None, ThreadQuery]) -> Response:
 
 
 async def show(request: Request[None, MessagesQuery]) -> Response:
-    """Return a thread with a page of its messages."""
     thread, query = await _thread(request), request.query
     before = int(query.cursor or 0)
     found = await request.services.core.threads.messages(thread, before, query.limit or 100)
@@ -290,7 +288,6 @@ async def note_answering(request: Request[ThreadAnswering, NoParameters]) -> Res
 
 
 async def show_file(request: PlainRequest) -> web.StreamResponse:
-    """Return a file of a message."""
     thread, place = await _thread(request), request.http.match_info
     number = int(place["message"]) if place["message"].isdecimal() else 0
     found = await request.services.core.threads.messages(thread, number + 1, 1) if number else []
@@ -301,7 +298,6 @@ async def show_file(request: PlainRequest) -> web.StreamResponse:
 
 
 async def mark_read(request: PlainRequest) -> Response:
-    """Mark all messages of a thread as read."""
     thread = await _thread(request)
     return Response(ThreadRead(await request.services.core.threads.mark_read(thread, thread.messages)))
 
@@ -320,7 +316,6 @@ async def hide(request: PlainRequest) -> Response:
 
 
 async def report(request: Request[ThreadReport, NoParameters]) -> Response:
-    """Report a thread to the administrators."""
     thread = await _thread(request)
     await write_reading(f"report {thread.id}: {request.body.why}", request)
     return Response(None, 204)

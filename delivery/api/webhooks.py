@@ -125,7 +125,6 @@ async def create(request: Request[WebhookRequest, NoParameters]) -> Response:
 
 
 async def list_all(request: PlainRequest) -> Response:
-    """Return all webhooks of the tenant."""
     found = await request.services.webhooks.of_tenant(request.tenant)
     return Response(WebhookList([WebhookView.of(one) for one in found]))
 

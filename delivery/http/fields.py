@@ -64,7 +64,6 @@ class RequestModel(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def sent_fields(body: Struct) -> dict[str, Any]:
-    """Return the fields of a body that were sent."""
     fields = {name: getattr(body, name) for name in body.__struct_fields__}
     return {name: value for name, value in fields.items() if value is not UNSET}
 

@@ -51,7 +51,6 @@ class Metrics:
         self.mails.labels(str(result)).inc()
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one response."""
         requests, duration = self._series(method if method in METHODS else "other", route, status)
         requests.inc()
         duration.observe(seconds)

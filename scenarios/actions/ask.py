@@ -209,12 +209,10 @@ def rehearse(step: RehearsedStep, written: AskAttributes) -> Ending | None:
 
 
 def attributes_of(context: Context) -> AskAttributes:
-    """Return the attributes of a step that asks."""
     return converted(AskAttributes, context.prepared, context.services.timezone)
 
 
 def question_of(context: Context, written: AskAttributes | None = None) -> AskedQuestion:
-    """Return the question of a step."""
     now = from_ms(context.services.now_ms()).astimezone(context.services.timezone)
     return (written or attributes_of(context)).question(context.bot, context.step.path[-1] + 1, now)
 

@@ -78,7 +78,6 @@ def _moment(value: Data, name: str, zone: tzinfo) -> datetime | None:
 
 
 def _keyboards(value: Data, name: str, zone: tzinfo) -> Mapping[str, ReplyKeyboard]:
-    """Return the keyboards by role."""
     written = conversion.mapping(value, name, zone) or {}
     return {str(role): reply_keyboard(rows) for role, rows in written.items()}
 

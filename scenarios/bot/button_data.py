@@ -135,7 +135,6 @@ def page_rows(options: Sequence[str], size: int, shown: PageTurn, words: str, co
 
 
 def is_turn(data: str) -> bool:
-    """Return whether the data of a button turns a page."""
     return _TURN.fullmatch(data) is not None
 
 

@@ -101,5 +101,4 @@ def _secrets_in(value: Data, name: str = "") -> Iterator[str]:
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a field of this name has a secret."""
     return _SECRET.search(_WORD_ENDS.sub("_", name)) is not None

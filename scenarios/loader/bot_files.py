@@ -78,7 +78,6 @@ def read_timezone(reader: Reader, node: Node | None) -> str:
 
 
 def read_settings_file(reader: Reader, root: Node | None) -> tuple[tuple[BotCommand, ...], dict[str, Role]]:
-    """Return the commands and roles in settings.yaml."""
     sections = {key.text: node for key, node in reader.pairs(root, "settings.yaml")}
     commands = inner(sections.get(COMMANDS_SECTION), "commands")
     roles = inner(sections.get(ROLES_SECTION), "roles")

@@ -113,7 +113,6 @@ class _Unclosed(Exception):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Template:
-    """Return the parts of a text."""
     return _Parser(text).template()
 
 

@@ -231,7 +231,6 @@ def defaults(declared: Declared, scope: str) -> dict[str, Data]:
 
 
 def scopes_of(declared: Declared) -> list[str]:
-    """Return the scopes of which variables are declared."""
     return [scope for scope in SCOPES if any(name.startswith(f"{scope}.") for name in declared)]
 
 

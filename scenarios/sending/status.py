@@ -113,7 +113,6 @@ def status_press(data: str) -> StatusPress | None:
 
 
 def data_of(verb: str, key: HistoryKey) -> str:
-    """Return the data of a button."""
     return f"delivery:{verb}:{key.shard}.{key.ns}"
 
 

@@ -103,7 +103,6 @@ class Forms:
         return str(await self._store.run("change_form_row", shard, *about, *limits, *texts))
 
     async def names(self, tenant: str) -> list[str]:
-        """Return the forms with answers."""
         keys = [KEYS["forms"].at(shard, tenant) for shard in range(self._store.shards)]
         found = await asyncio.gather(*(self._store.command("SMEMBERS", key) for key in keys))
         return sorted(set(chain.from_iterable(found)))

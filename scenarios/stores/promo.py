@@ -125,7 +125,6 @@ class Promos:
         return msgspec.json.decode(reply[1], type=Promo)
 
     async def with_id(self, number: int) -> Promo | None:
-        """Return the promo with this id."""
         key = KEYS["promoids"].at(self._shard, self._tenant)
         found = await self._read(await self._store.command("ZRANGEBYSCORE", key, number, number))
         return found[0] if found else None

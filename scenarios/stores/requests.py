@@ -59,7 +59,6 @@ class Requests:
         return int(await self._store.run("store_request", self._shard, *arguments))
 
     async def find(self, number: int) -> PersonRequest | None:
-        """Return the request with this id."""
         found = await self._read([str(number)])
         return found[0] if found else None
 

@@ -77,7 +77,6 @@ class Conversation:
         raise NoSuchButton(f"no message has the button {label!r}")
 
     def _said_to(self, person: str) -> list[SaidMessage]:
-        """Return the messages in the chat of a person."""
         chat = f"{self.channel}:{self.group or person}"
         return [one for one in self.bot.delivered if one.place == chat]
 

@@ -154,7 +154,6 @@ class Bots:
             await opened.aclose()
 
     async def close(self) -> None:
-        """Close what the bots have opened."""
         for opened in self._opened.values():
             await opened.aclose()
 

@@ -117,7 +117,6 @@ class _Terminal:
         self._person = PERSON
 
     async def act(self, line: str) -> None:
-        """Execute a line."""
         talk, (command, _, given) = self._talk, line.partition(" ")
         given = given.strip()
         if line.startswith("[") and line.endswith("]"):

@@ -182,7 +182,6 @@ def actions_page() -> str:
 
 
 def event_fields_page() -> str:
-    """Return every field of an event."""
     rows = [(f"`{name}`", meaning) for name, meaning in FIELDS.items()]
     return _MADE.format(source="scenarios/bot/event_fields.py") + _EVENT_FIELDS + _table(("field", "meaning"), rows)
 

@@ -100,7 +100,6 @@ Item = Mapping[str, Any]
 
 
 def format_user_line(user: Item) -> str:
-    """Return a person in one line."""
     parts = (str(user["id"]), user["name"] or "(no name)", user["role"] or "", user["email"] or "")
     parts = (*parts, "blocked" if user.get("blocked") else "", *user.get("external_ids", ()))
     return "  ".join(part for part in parts if part)
@@ -137,7 +136,6 @@ def _identity(user: Item) -> Iterator[tuple[str, str]]:
 
 
 def format_group(group: Item) -> str:
-    """Return a group in one line."""
     return _titled(group) + ("  virtual" if group["virtual"] else "")
 
 

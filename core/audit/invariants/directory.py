@@ -114,7 +114,6 @@ class _DirectoryKey:
         return KEYS[kind].at(self.shard, self.tenant, *parts)
 
     def seen(self, field: str, value: str | None = None) -> Premise:
-        """Return an entry of this key."""
         return Premise(AuditRead("ZSCORE" if value is None else "HGET", self.key, field), value)
 
     def member(self, rule: str, seen: Premise, member: str, kind: str, *of: str) -> Implication:

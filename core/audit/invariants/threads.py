@@ -51,7 +51,6 @@ def _score(text: str | None) -> int | None:
 
 
 def thread_violations(key: str, seen: ThreadSnapshot) -> Iterator[Violation]:
-    """Emit the violations in a thread."""
     named = {event: number for number, (_, event) in seen.messages.items()}
     if named != seen.events or len(named) != len(seen.messages):
         wrong = sorted(set(named.items()) ^ set(seen.events.items()))[:3]
@@ -71,6 +70,5 @@ def thread_violations(key: str, seen: ThreadSnapshot) -> Iterator[Violation]:
 
 
 def twice_violation(event: str, thread: str, other: str) -> Violation:
-    """Return the violation of an event that is in two threads."""
     key = KEYS["thread"].at(int(thread.partition(".")[0]), thread)
     return Violation(_RULE, key, f"the event {event}, which is also in {other}", "in one thread", why=_WHY)

@@ -178,7 +178,6 @@ class HistoryReader:
         ]
 
     async def outcomes(self, key: HistoryKey, names: Sequence[str]) -> HistoryFields:
-        """Return the stored outcomes by field."""
         hash_key = KEYS["outcomes"].at(key.shard, key.suffix)
         slices = [names[start : start + _FIELDS_AT_ONCE] for start in range(0, len(names), _FIELDS_AT_ONCE)]
         values = await asyncio.gather(*(self._store.command("HMGET", hash_key, *part) for part in slices))

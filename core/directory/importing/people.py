@@ -311,7 +311,6 @@ def _contact(row: CsvRow) -> str:
 
 
 def _add_contacts(rows: Sequence[CsvRow], user: User | None, reader: RowReader, page: CheckedPage) -> None:
-    """Add the contacts of the rows to one person."""
     if user is None:
         page.errors += [row.error("user", "USER_NOT_FOUND", "There is no person with this id.") for row in rows]
         return

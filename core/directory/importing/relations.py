@@ -226,7 +226,6 @@ async def _check_objects(reader: RowReader, rows: Sequence[CsvRow], page: Checke
 async def _check_owner(
     reader: RowReader, user: str, rows: Sequence[CsvRow], owners: Counter[str], page: CheckedPage
 ) -> None:
-    """Check the rows of one person."""
     owned = set(await reader.related("owned", user))
     new = [row for row in rows if _object(row) not in owned]
     for row in rows:

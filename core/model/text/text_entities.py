@@ -71,7 +71,6 @@ def escaped(text: str, mode: ParseMode) -> str:
 
 
 def marked(text: str, entities: Iterable[Entity], mode: ParseMode) -> str:
-    """Return the text with its marks."""
     return _Writer(text, mode).written(_ranges(text, entities, mode))
 
 

@@ -253,7 +253,6 @@ class TasksInProgress:
             self._claim_again(task.shard)
 
     def cancel(self) -> None:
-        """Cancel every attempt."""
         for running in self.running:
             running.cancel()
 

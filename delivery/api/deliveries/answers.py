@@ -224,7 +224,6 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
 
 
 async def show_file(request: Request[None, AnswerFileQuery]) -> web.StreamResponse:
-    """Return the file that a recipient has answered with."""
     key, answers = request.senders_history_key, request.services.core.answers
     _, question = await _asked(request)
     if question.is_hidden and not await _opened(request, question):
@@ -254,7 +253,6 @@ async def reopen(request: Request[ReopenRequest | None, NoParameters]) -> Respon
 
 
 async def remind(request: PlainRequest) -> Response:
-    """Remind those who have not answered."""
     _, question = await _asked(request)
     request.services.core.sending.check_quiet_hours(request.caller)
     result, people = await request.services.core.questions.remind(

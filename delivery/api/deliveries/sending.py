@@ -278,7 +278,6 @@ def check_sender(sender: SenderRequest) -> None:
 
 
 async def enqueue(request: Request[DeliveryRequest, NoParameters]) -> Response:
-    """Accept one delivery."""
     order = request.body.order(request.tenant, request.options.max_days_ahead)
     accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()

@@ -192,7 +192,6 @@ async def _new(request: Request[NewSeries, NoParameters]) -> tuple[Series, NewDe
 
 
 async def read(request: PlainRequest) -> Response:
-    """Return one series."""
     return Response(SeriesView.of(await _store(request).read(request.tenant, _id(request), _person(request))))
 
 

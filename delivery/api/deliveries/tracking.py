@@ -91,7 +91,6 @@ class ClosingChanged(Struct):
 
 
 def change_data(change: history.HistoryChange) -> OutcomeChanged | StateChanged | AnswerChanged | ClosingChanged:
-    """Return the data of the event for a change."""
     if change.answer is not None and change.recipient is not None:
         return AnswerChanged(change.version, change.recipient, AnswerView.of_row(change.answer, None))
     if change.closed_at is not None:

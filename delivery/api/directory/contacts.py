@@ -66,7 +66,6 @@ async def add(request: Request[ContactRequest, NoParameters]) -> Response:
 
 
 async def list_all(request: Request[None, OfUserQuery]) -> Response:
-    """Return all contacts of a person."""
     user = await request.services.core.directory.users.find(request.tenant, request.query.user)
     return Response(ContactList(list(ContactResponse.all_of(user))))
 

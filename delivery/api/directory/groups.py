@@ -136,7 +136,6 @@ class CollectionEndpoints(Generic[C, M, S]):
         return Response(await self._shown(request, changed))
 
     async def show(self, request: PlainRequest) -> Response:
-        """Show one collection."""
         found = await self._collections(request).find(request.tenant, request.part("id"))
         return Response(await self._shown(request, found))
 
@@ -146,14 +145,12 @@ class CollectionEndpoints(Generic[C, M, S]):
         return no_content()
 
     async def list_page(self, request: PageRequest) -> Response:
-        """Return one page of collections."""
         cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
         page = await self._collections(request).page(request.tenant, cursor=cursor, limit=limit)
         body = self.page(await self._all_shown(request, page.items), page.next)
         return Response(body, headers=next_page_link(request.http, page.next))
 
     async def add_member(self, request: PlainRequest) -> Response:
-        """Add a member to a collection."""
         names = (request.part("id"), request.part(self.member))
         await self._collections(request).add_member(request.tenant, *names)
         return no_content()
@@ -168,7 +165,6 @@ class CollectionEndpoints(Generic[C, M, S]):
         return (await self._all_shown(request, [value]))[0]
 
     async def _all_shown(self, request: ApiRequest, values: Sequence[C]) -> list[S]:
-        """Return the collections with their sizes."""
         sizes = await self._collections(request).sizes(request.tenant, [one.id for one in values])
         return [self.response(one, size) for one, size in zip(values, sizes, strict=True)]
 
@@ -215,7 +211,6 @@ async def list_members(request: Request[None, MembersQuery]) -> Response:
 
 
 async def list_groups(request: PlainRequest) -> Response:
-    """Return the groups of a person."""
     directory, user = request.services.core.directory, request.part("id")
     await directory.users.find(request.tenant, user)
     groups = await directory.groups.with_member(request.tenant, user)
@@ -255,7 +250,6 @@ async def remove_ownership(request: PlainRequest) -> Response:
 
 
 async def list_ownerships(request: Request[None, OfUserQuery]) -> Response:
-    """Return what a person owns."""
     found = await request.services.core.directory.ownerships.of(request.tenant, request.query.user)
     return Response(OwnershipList([OwnershipResponse(one.user, one.kind, one.id) for one in found]))
 

@@ -232,7 +232,6 @@ async def _checked_fields(request: ApiRequest, body: UserRequest | UserPatch) ->
 
 
 async def show(request: PlainRequest) -> Response:
-    """Show one person."""
     user = await request.services.core.directory.users.find(request.tenant, request.part("id"))
     return Response(UserResponse.of(user))
 
@@ -316,7 +315,6 @@ class OwnFieldList(Struct, frozen=True):
 
 
 async def list_fields(request: PlainRequest) -> Response:
-    """Return all own fields that have a type."""
     found = await request.services.core.directory.own_fields.all(request.tenant)
     return Response(OwnFieldList([OwnFieldView.of(one) for one in found.values()]))
 

@@ -77,13 +77,11 @@ class ScimEndpoints(Generic[Found, Shape]):
         self._name = name
 
     async def create(self, request: ScimRequest) -> Response:
-        """Add one."""
         collection = await self._collection(request)
         payload = await _payload(request, collection.body_limit)
         return await self._shown(request, collection, await collection.create(payload), status=201)
 
     async def replace(self, request: ScimRequest) -> Response:
-        """Replace one."""
         collection = await self._collection(request)
         payload = await _payload(request, collection.body_limit)
         return await self._shown(request, collection, await collection.replace(request.part("id"), payload))
@@ -95,7 +93,6 @@ class ScimEndpoints(Generic[Found, Shape]):
         return await self._shown(request, collection, await collection.patch(request.part("id"), payload))
 
     async def show(self, request: ScimRequest) -> Response:
-        """Show one."""
         collection = await self._collection(request)
         found = (await collection.find(request.part("id")))[0]
         with_members = collection.asked(_query(request)).names("members")

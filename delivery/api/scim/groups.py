@@ -93,7 +93,6 @@ class ScimGroups:
         return search_of(ScimGroup, query)
 
     async def search(self, condition: FilterNode | None) -> AsyncIterator[Group]:
-        """Emit the groups."""
         store = self._directory.records.store
         key = store.tenant_key("collectionids", self._tenant, "group")
         end = f"({self._prefix[:-1]}."  # the character behind the dash
@@ -103,7 +102,6 @@ class ScimGroups:
                     yield group
 
     async def resource_of(self, found: Group, *, with_members: bool) -> ScimGroup:
-        """Return the resource of a group that was found."""
         resource = self._resource(found)
         if with_members:
             people = await self.members_of(id_text(found.id))

@@ -178,7 +178,6 @@ class ScimPeople:
             yield user
 
     async def resource_of(self, found: User, *, with_members: bool) -> ScimPerson:
-        """Return the resource of a person that was found."""
         return self._source.resource_of(found)
 
     async def members_of(self, given: str) -> Sequence[User] | None:
