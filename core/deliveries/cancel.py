@@ -15,7 +15,7 @@ from core.deliveries.histories.parcels import Entry, parcel_task
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Invalid, NotFound, StoreError
-from core.model.delivery import DEFAULT_KIND, Cancelled
+from core.model.delivery import DEFAULT_KIND, DeliveryCancelled
 from core.model.history import RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.json_form import compact_json
@@ -41,7 +41,7 @@ class Canceller:
         self._store = store
         self._reader = reader
 
-    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
+    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> DeliveryCancelled:
         """Cancel for these recipients, or for all. A delivery that has ended stays as it is; the result has who was
         sent to. Raises NotFound HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
         """
@@ -57,7 +57,7 @@ class Canceller:
         if reply[0] == "missing":
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         if reply[0] == "over":
-            return Cancelled(0, _already_sent(before), _in_flight(before))
+            return DeliveryCancelled(0, _already_sent(before), _in_flight(before))
         if reply[1:]:
             await self._wait_for_attempts(key, fields)
         after = await self._reader.records(key, await self._reader.fields(key, tenant), chosen)
@@ -250,11 +250,11 @@ def _already_sent(records: Sequence[RecipientRecord]) -> list[Id]:
     return [record.id for record in records if any(outcome.status in REACHED for outcome in record.outcomes.values())]
 
 
-def _result(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord]) -> Cancelled:
+def _result(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord]) -> DeliveryCancelled:
     already_sent, in_flight = _already_sent(after), _in_flight(after)
     excluded = {*already_sent, *in_flight}
     cancelled = sum(new.id not in excluded and _was_cancelled(old, new) for old, new in zip(before, after, strict=True))
-    return Cancelled(cancelled, already_sent, in_flight)
+    return DeliveryCancelled(cancelled, already_sent, in_flight)
 
 
 def _in_flight(records: Sequence[RecipientRecord]) -> list[Id]:

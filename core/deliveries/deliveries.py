@@ -39,7 +39,7 @@ from core.errors import (
     malformed_cursor,
 )
 from core.model.clock import from_ms, in_ms, to_ms
-from core.model.delivery import Accepted, Cancelled, NewDelivery, Quota, QuotaState, Repeat
+from core.model.delivery import Accepted, DeliveryCancelled, NewDelivery, Quota, QuotaState, Repeat
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id, code_of
 from core.model.states import DeliveryState, Status, Verdict
@@ -287,7 +287,7 @@ class Deliveries:
             raise Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "deliver_at")
         return Accepted(key, DeliveryState(reply[1]), from_ms(reply[2]), _optional_time(reply[4]), int(reply[3]))
 
-    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
+    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> DeliveryCancelled:
         """Cancel a delivery, whole or for chosen recipients, as far as it has not been sent (D-42). Raises NotFound
         HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
         """

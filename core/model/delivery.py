@@ -242,12 +242,10 @@ class Accepted(Struct, frozen=True):
     empty_office: bool = False
 
 
-class Cancelled(Struct, frozen=True):
-    """The result of a cancellation. `cancelled`: how many recipients will not receive the message. `already_sent`:
-    recipients it was sent to before, in any channel. `in_flight`: recipients that may have been sent to: their
-    attempt is still under way, or what became of it is unknown.
-    """
+class DeliveryCancelled(Struct, frozen=True):
+    """`cancelled`: the number of cancelled recipients; `already_sent`: recipients it had been sent to before."""
 
     cancelled: int
     already_sent: Sequence[Id]
-    in_flight: Sequence[Id] = ()
+    # their attempt is still under way, or what became of it is unknown
+    in_flight: Sequence[Id]

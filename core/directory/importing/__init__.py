@@ -9,14 +9,14 @@ Neighbours: `core.directory` (records, pages of ids), `core.model.people` (the r
 
 from core.directory.csv_cells import ImportRefused, RowError, WrongRow
 from core.directory.importing.importer import Imported, Importing
-from core.directory.importing.journal import ImportProgress
+from core.directory.importing.journal import ImportState
 from core.directory.importing.reader import RowChange
 from core.directory.records import ImportRunning
 
 __all__ = [
-    "ImportProgress",
     "ImportRefused",
     "ImportRunning",
+    "ImportState",
     "Imported",
     "Importing",
     "RowChange",

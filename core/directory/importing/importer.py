@@ -130,7 +130,7 @@ class Importing:
         await journal.roll_forward(self._store, tenant)
         return checking.result
 
-    async def progress(self, tenant: str) -> journal.ImportProgress:
+    async def progress(self, tenant: str) -> journal.ImportState:
         """Return how far the import of the tenant is."""
         return await journal.progress(self._store, tenant)
 

@@ -12,9 +12,10 @@ in one step, so a page is written exactly once.
 import asyncio
 import secrets
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from core.directory.records import ImportRunning
 from core.redis.keys import KEYS
@@ -31,13 +32,13 @@ Step = tuple[str, ...]
 _pack = msgspec.msgpack.Encoder().encode
 
 
-class ImportProgress(Struct, frozen=True):
-    """The progress of an import. `state`: idle, checking or writing; `done`: of its rows, in this state."""
+class ImportState(Struct, frozen=True):
+    """The import of the tenant that is under way. `rows`: of the file; `done`: of them, in this state."""
 
-    state: str = "idle"
-    kind: str = ""
-    rows: int = 0
-    done: int = 0
+    state: Annotated[str, Meta(description="idle, checking or writing")]
+    kind: str
+    rows: int
+    done: int
 
 
 class ImportLost(Exception):
@@ -109,11 +110,11 @@ async def _roll_forward_shard(store: Store, shard: int) -> int:
     return sum([await roll_forward(store, tenant, IDLE_MS) for tenant in tenants])
 
 
-async def progress(store: Store, tenant: str) -> ImportProgress:
+async def progress(store: Store, tenant: str) -> ImportState:
     """Return how far the import of a tenant is."""
     fields = ("state", "kind", "rows", "done", "pages", "next")
     state, kind, *numbers = await store.read_hash(store.tenant_key("import", tenant), *fields)
     rows, done, pages, written = (int(number or 0) for number in numbers)
     if state is None:
-        return ImportProgress()
-    return ImportProgress(state, kind or "", rows, rows * written // pages if pages else done)
+        return ImportState("idle", "", 0, 0)
+    return ImportState(state, kind or "", rows, rows * written // pages if pages else done)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.model import delivery
+from core.model.delivery import DeliveryCancelled
 from core.model.field_types import IdField, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import id_text
@@ -50,18 +50,6 @@ class CancelQuery(RequestModel, frozen=True):
     recipient: Annotated[list[Name], Meta(max_length=10_000)] | UnsetType = UNSET
 
 
-class DeliveryCancelled(Struct):
-    """`cancelled`: the number of cancelled recipients; `already_sent`: recipients it had been sent to before."""
-
-    cancelled: int
-    already_sent: list[Id]
-    in_flight: list[Id]
-
-    @classmethod
-    def of(cls, cancelled: delivery.Cancelled) -> "DeliveryCancelled":
-        return cls(cancelled.cancelled, list(cancelled.already_sent), list(cancelled.in_flight))
-
-
 class CancelledMany(Struct):
     """The number of deliveries that this request cancelled. If a request was cut off, a repeat cancels the rest and
     counts only that.
@@ -93,7 +81,7 @@ async def cancel(request: Request[None, CancelQuery]) -> Response:
     """Cancel a delivery, for all recipients or the given ones."""
     recipients = await _own_ids(request, request.query.recipient or ())
     cancelled = await request.services.core.deliveries.cancel(request.history_key, request.tenant, recipients)
-    return Response(DeliveryCancelled.of(cancelled))
+    return Response(cancelled)
 
 
 async def _own_ids(request: AnyRequest, given: Sequence[Id]) -> Sequence[str]:

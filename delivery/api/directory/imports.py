@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from core.directory.csv_cells import CONTACTS, FIELDS, MOST_ERRORS, FileKind
 from core.directory.exporting import EXPORTED, Exporting
-from core.directory.importing import Imported, ImportRefused, RowChange, WrongRow
+from core.directory.importing import Imported, ImportRefused, ImportState, RowChange, WrongRow
 from core.directory.importing.csv_rows import read_beginning, written_records
 from core.directory.importing.headers import in_russian
 from core.directory.importing.kinds import columns_with
@@ -132,15 +132,6 @@ class FileColumns(Struct):
     names: Sequence[str]
 
 
-class ImportState(Struct):
-    """The import of the tenant that is under way. `rows`: of the file; `done`: of them, in this state."""
-
-    state: Annotated[str, Meta(description="idle, checking or writing")]
-    kind: str
-    rows: int
-    done: int
-
-
 CSV = "text/csv"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 CSV_TYPES = frozenset({CSV, XLSX, "application/csv", "application/vnd.ms-excel", "application/octet-stream"})
@@ -230,8 +221,7 @@ async def _as_csv(file: IO[bytes], sheet: str) -> IO[bytes]:
 
 async def show_progress(request: PlainRequest) -> Response:
     """Return how far the running import of the tenant is."""
-    found = await request.services.importing.progress(request.tenant)
-    return Response(ImportState(found.state, found.kind, found.rows, found.done))
+    return Response(await request.services.importing.progress(request.tenant))
 
 
 class DirectoryExportQuery(ExportQuery, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from core.model.clock import Backoff
-from core.model.delivery import Cancelled
+from core.model.delivery import DeliveryCancelled
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Reason, Status
@@ -157,7 +157,7 @@ class TestAfterACrash:
     ) -> None:
         key = await self.lose(stack, 2)
         result = await stack.deliveries.cancel(key, TENANT, chosen)
-        assert result == Cancelled(0, [], [1, 2])
+        assert result == DeliveryCancelled(0, [], [1, 2])
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown"}
         assert (outcome(history).reason, history.state) == (Reason.CRASHED, state)
@@ -168,7 +168,7 @@ class TestAfterACrash:
         runtime = await stack.courier(stuck)
         key = (await stack.deliver(*people(2))).key
         await self.crash(stack, key, stuck, runtime, 2)
-        assert await stack.deliveries.cancel(key, TENANT) == Cancelled(0, [], [1, 2])
+        assert await stack.deliveries.cancel(key, TENANT) == DeliveryCancelled(0, [], [1, 2])
         assert statuses(await stack.history(key)) == {1: "queued", 2: "queued"}
         await end_lease(stack)
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "unknown"}
@@ -221,9 +221,9 @@ class TestAfterACrash:
         await self.crash(stack, key, stuck, runtime, 1)
         await end_lease(stack)
         if ends == "cancelled":
-            assert await stack.deliveries.cancel(key, TENANT) == Cancelled(1, [], [2])
+            assert await stack.deliveries.cancel(key, TENANT) == DeliveryCancelled(1, [], [2])
         elif ends == "chosen":
-            assert await stack.deliveries.cancel(key, TENANT, ["1"]) == Cancelled(1, [], [])
+            assert await stack.deliveries.cancel(key, TENANT, ["1"]) == DeliveryCancelled(1, [], [])
             await stack.courier(FakeCourier())
         elif ends == "expired":
             stack.advance_clock(5 * HOUR)
@@ -256,7 +256,7 @@ class TestAfterACrash:
         await end_lease(stack)
         recorder, now = Recorder(stack.store, stack.queue), int(stack.now().timestamp() * 1000)
         await recorder.record(now)
-        assert await stack.deliveries.cancel(key, TENANT) == Cancelled(3, [], [1, 2])
+        assert await stack.deliveries.cancel(key, TENANT) == DeliveryCancelled(3, [], [1, 2])
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown", 3: "cancelled", 4: "cancelled", 5: "cancelled"}
         for seconds in (10, 20):
