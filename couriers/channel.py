@@ -228,7 +228,6 @@ class Channel:
 
     @property
     def report_path(self) -> str:
-        """Return the path of the API for delivery reports."""
         return f"/v1/receipts/{self.name}"
 
 

@@ -73,7 +73,6 @@ def query(function: Callable[..., Any]) -> Query:
 
 
 def queries_of(kind: type) -> dict[str, Query]:
-    """Return the queries of a class by their names."""
     members = ((name, getattr(kind, name, None)) for name in dir(kind))
     return {name: member for name, member in members if isinstance(member, Query)}
 
@@ -88,7 +87,6 @@ class QueryAnswers:
         self._threads: list[Thread] = []
 
     async def handle(self, attempt: Attempt) -> Result:
-        """Answer a question."""
         question = msgspec.json.decode(attempt.body, type=AskedQuery)
         return msgspec.json.encode(await self.answer(question)).decode()
 

@@ -102,7 +102,6 @@ def loads_of(bare: str, api: str, arguments: Namespace) -> Sequence[EnqueueLoad]
 
 
 def to_many(arguments: Namespace, *, is_personal: bool) -> bytes:
-    """Return a delivery to many people."""
     numbers = range(arguments.people)
     people = [{"id": number, "contacts": {"sms": address("sms", number)}} for number in numbers]
     values = [{"mark": number % 5 + 1, "n": number} if is_personal else {} for number in numbers]

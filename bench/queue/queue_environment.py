@@ -133,7 +133,6 @@ class QueueEnvironment:
         return await self.start("worker", str(CONCURRENCY), "wait" if wait_for_go else "now")
 
     async def go(self, workers: int) -> None:
-        """Releases the workers that wait."""
         await self.redis.rpush(GO, *(["go"] * workers))
 
     async def stop(self, child: ChildProcess) -> Any:

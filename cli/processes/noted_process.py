@@ -84,11 +84,9 @@ class NotedProcess:
         self._changed.set()
 
     def runs(self, **changes: Any) -> None:
-        """Note that the process is ready for its work."""
         self.note(state=ProcessState.RUNNING, since=self._store.now_ms(), **changes)
 
     def ends(self, state: ProcessState, reason: str) -> None:
-        """Note that the process ends because of a fault."""
         self.note(state=state, since=self._store.now_ms(), reason=reason[:_REASON])
 
     async def begin(self) -> None:

@@ -68,7 +68,6 @@ class PartTracker:
         return RESTART_DELAYS[min(self.part.ends, len(RESTART_DELAYS)) - 1]
 
     def stops(self, reason: str) -> None:
-        """Note that it has ended for good."""
         self._counts(reason)
         self._enters(PartState.STOPPED)
         self.part = replace(self.part, since=self.part.at)

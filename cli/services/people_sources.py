@@ -105,7 +105,6 @@ class _LineParser(ArgumentParser):
 
 
 def declare_source(parser: ArgumentParser) -> None:
-    """Declare what a source is and how it is read."""
     parser.add_argument("source", help="a name for the source in small letters, such as 1c or isu")
     parser.add_argument(
         "place",

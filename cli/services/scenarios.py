@@ -27,7 +27,6 @@ def known_secrets(configuration: Configuration) -> Mapping[str, str]:
 
 
 def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mapping[str, Ingress]:
-    """Return the ways in by channel."""
     return events_ingress(store, client, settings.bot_tenant, max_age(settings))
 
 

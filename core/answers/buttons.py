@@ -107,7 +107,6 @@ def is_token(data: object) -> bool:
 
 
 def is_anonymous_token(data: object) -> bool:
-    """Return whether the data of a button answer an anonymous question."""
     return isinstance(data, str) and data.startswith(_ANONYMOUS) and is_token(data)
 
 

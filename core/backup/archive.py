@@ -182,7 +182,6 @@ async def check_unused(connection: StoreConnection, database: int) -> None:
 
 
 def _fields(client: str) -> dict[str, str]:
-    """Return the fields of a line of CLIENT LIST."""
     return dict(re.findall(r"(\S+?)=(\S*)", client))
 
 

@@ -134,7 +134,6 @@ class EventStream:
 
 
 def history_event(fields: Mapping[str, str]) -> HistoryEvent:
-    """Return the event in an entry of the stream."""
     numbers = int(fields["version"]), int(fields["reported"])
     is_finished, whose = (
         fields["finished"] == "1",

@@ -180,7 +180,6 @@ class Linking:
 
 
 def is_code(written: str) -> bool:
-    """Return whether a text has the form of a code."""
     code = as_typed(written)
     return len(code) == LENGTH and all(letter in ALPHABET for letter in code)
 

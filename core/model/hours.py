@@ -39,7 +39,6 @@ class QuietHours:
     timezone: tzinfo = UTC
 
     def contain(self, at: datetime) -> bool:
-        """Return whether a moment lies in the quiet hours."""
         wall = at.astimezone(self.timezone).time()
         if self.begin <= self.end:
             return self.begin <= wall < self.end
@@ -153,7 +152,6 @@ def read_hours(text: str) -> ReceivingHours | None:
 
 
 def faults_of_hours(text: str) -> Iterator[Invalid]:
-    """Emit the fault of the hours of a person."""
     try:
         read_hours(text)
     except Invalid as fault:

@@ -197,7 +197,6 @@ class SeriesSender:
         self._read_order = read_order
 
     async def open(self) -> None:
-        """Create the tube."""
         await self._client.tubes.create(Tube(TUBE, attempts=1000, backoff=_BACKOFF))
 
     def worker(self) -> Worker:

@@ -66,7 +66,6 @@ CONSTANTS: Mapping[str, Constant] = {
 
 
 def lua_constant(name: str) -> str:
-    """Return the Lua line that defines a constant."""
     return f"local {name} = {_literal(CONSTANTS[name])}"
 
 

@@ -50,7 +50,6 @@ Argument = Word | Sequence[Word]
 
 
 def shard_of_name(name: str, shards: int) -> int:
-    """Return the shard of a name among so many."""
     return crc32(name.encode()) % shards
 
 

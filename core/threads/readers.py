@@ -85,7 +85,6 @@ class InboxReaders:
         return (user.name if user else None) or str(reader)
 
     async def title_of(self, tenant: str, inbox: Inbox, locale: str) -> str:
-        """Return the name of an inbox for people."""
         if inbox.kind == OFFICE:
             (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
             return (group.title if group else None) or say("reply_office", locale)

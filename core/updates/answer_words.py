@@ -47,7 +47,6 @@ def result_text(given: GivenAnswer, answer: str = "") -> str:
 
 
 def anonymous_text(result: str, locale: str) -> str:
-    """Return what an answer to an anonymous question has led to."""
     return say(f"anonymous_{result}", locale)
 
 
@@ -81,7 +80,6 @@ def refusal_text(code: str, locale: str) -> str:
 
 
 def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:
-    """Return the result of a question for its sender."""
     language = question.locale
     shown = [state for state in totals.states if state != "answered" or not question.has_options]
     head = say("totals_head", language, text=_shortened(text))

@@ -88,7 +88,6 @@ class BotCalls:
         self._tube = calls_tube(channel)
 
     async def open(self) -> None:
-        """Create the tube."""
         await self._client.tubes.create(Tube(self._tube, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
     async def answer_press(self, event: Event, text: str = "", *, alert: bool = False, names_bot: bool = False) -> bool:

@@ -120,7 +120,6 @@ class Events:
         self._answers = Answers(client.store)
 
     async def open(self) -> None:
-        """Create the tube."""
         await self._client.tubes.create(self._tube)
 
     async def put(self, source: str, event: Event) -> bool:
@@ -254,7 +253,6 @@ def encode(event: "Event | msgspec.Struct") -> str:
 
 
 def decode(body: str) -> Event:
-    """Return the event of a task of the tube."""
     return msgspec.json.decode(body, type=dict[str, Any])
 
 

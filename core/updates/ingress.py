@@ -81,7 +81,6 @@ class Gathering:
         self._merge = merge
 
     async def open(self) -> None:
-        """Create the tube."""
         await self._client.tubes.create(Tube(TUBE, expires=_EXPIRES, backoff=_BACKOFF))
 
     async def add(self, source: str, name: str, part: Event) -> bool:
@@ -200,7 +199,6 @@ class Ingress:
         self._oldest = None if max_age is None else datetime.now(UTC) - max_age
 
     async def open(self) -> None:
-        """Create the tubes."""
         for part in (self._events, self._gathering):
             if part is not None:
                 await part.open()

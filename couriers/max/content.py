@@ -76,7 +76,6 @@ def link_button(text: str, url: str) -> Json:
 
 
 def text_button(text: str) -> Json:
-    """Return a button that writes its text as the person."""
     return {"type": "message", "text": text}
 
 

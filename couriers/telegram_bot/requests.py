@@ -181,7 +181,6 @@ def keyboard(content: Content) -> Keyboard | None:
 
 
 def inline_keyboard(rows: Sequence[Sequence[Button]]) -> types.InlineKeyboardMarkup:
-    """Return the buttons below a message."""
     return types.InlineKeyboardMarkup(inline_keyboard=[list(map(_button, row)) for row in rows])
 
 

@@ -291,7 +291,6 @@ class Contents:
 
 
 def _reply(peer: int, number: str) -> Parameters:
-    """Return the parameter that makes a message a reply."""
     if not number.isdecimal():
         return ()
     replied = {"peer_id": peer, "conversation_message_ids": [int(number)], "is_reply": True}

@@ -219,7 +219,6 @@ _PAGE = 1000
 
 
 async def list_forms(request: PlainRequest) -> Response:
-    """Return the names of the forms with answers."""
     return Response(FormList(await _forms(request).names(request.tenant)))
 
 

@@ -220,7 +220,6 @@ async def reset_job(request: Request[JobReset, NoParameters]) -> Response:
 
 
 async def ask_job(request: Request[JobQuestion | None, NoParameters]) -> Response:
-    """Return what a job answers to a query."""
     core, name = request.services.core, request.part("name")
     parameters = (optional(request.body.parameters) if request.body else None) or {}
     return Response(JobAnswer(await ask(core.client, core.jobs, job_id(request), name, parameters)))

@@ -18,7 +18,6 @@ HTML = "text/html; charset=utf-8"
 
 
 def openapi(context: ApiContext) -> Handler:
-    """Return the OpenAPI document."""
 
     async def handle(request: web.Request) -> web.Response:
         return web.Response(body=context.openapi(), headers=JSON_HEADERS)

@@ -118,7 +118,6 @@ class ProcessList(Struct, frozen=True):
 
 
 async def list_processes(request: PlainRequest) -> Response:
-    """Return all processes by kind and name."""
     core = request.services.core
     found = await overview(core.store, core.queue, core.channels)
     now = from_ms(core.store.now_ms())

@@ -69,7 +69,6 @@ Selection = TaskCountQuery
 
 
 async def stats(request: PlainRequest) -> Response:
-    """Return the numbers of tasks by tube and state."""
     return Response(await request.services.core.queue.inspector.stats())
 
 
@@ -134,7 +133,6 @@ async def cancel_by(request: Request[TaskCancellationRequest, NoParameters]) -> 
 
 
 async def count(request: Request[None, TaskCountQuery]) -> Response:
-    """Count the tasks that a filter selects."""
     check_selection(_chosen(request.query, request.query.tenant or ""))
     store = request.services.core.store
     now = store.now_ms()

@@ -125,7 +125,6 @@ async def begin(request: Request[SignInRequest, NoParameters]) -> Response:
 
 
 async def list_all(request: PlainRequest) -> Response:
-    """List the services that a user has signed in to."""
     found = await services_of(request.services.core.store, request.tenant, request.part("user"))
     return Response(SignedInList(found))
 

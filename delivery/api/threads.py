@@ -249,7 +249,6 @@ async def show(request: Request[None, MessagesQuery]) -> Response:
 
 
 async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
-    """Send an answer to the person of a thread."""
     thread, person, body = await _thread(request), request.identity.person, request.body
     if not body.text and not body.files:
         raise Invalid("TEXT_EMPTY", "An answer has a text, files, or both.", "text")

@@ -258,7 +258,6 @@ class Response(Struct):
 
 
 def no_content() -> Response:
-    """Return the response to a write that returns nothing."""
     return Response(None, NO_CONTENT)
 
 

@@ -64,7 +64,6 @@ class Metrics:
         return self._known[labels]
 
     def render(self) -> bytes:
-        """Return all metrics in the text format."""
         if self._directory is None:
             return generate_latest(self._registry)
         _remove_gauges_of_dead_processes(self._directory)

@@ -219,7 +219,6 @@ class Models:
         return self._sounds.folder
 
     async def complete(self, prompt: Prompt, max_age: timedelta | None = None) -> Completion:
-        """Return the answer of the language model."""
 
         async def ask() -> bytes:
             async with self._language_calls:

@@ -261,7 +261,6 @@ def report(reader: Reader, node: Scalar, path: str, seen: VisibleNames, known: N
 
 
 def fields_of_conditions(step: CheckedStep) -> list[Scalar]:
-    """Return the fields that the conditions of an action are about."""
     return [key for one in conditions_of(step) for key in fields_of(one)]
 
 

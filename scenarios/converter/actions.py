@@ -315,7 +315,6 @@ class ActionConverter:
         return {name: self._converted(one) for name, one in value.items()} if isinstance(value, dict) else value
 
     def _renamed(self, text: str) -> str:
-        """Return a text with the placeholders of Ada."""
         for name, variable in self._names.stored.items():
             text = re.sub(rf"\b_cache\.{re.escape(name)}\b", variable, text)
         return _NESTED.sub("", _CACHE.sub("{", text))

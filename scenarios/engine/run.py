@@ -70,7 +70,6 @@ CAUSE_MEANINGS = {
 
 
 def may_move(verb: str, before: State | None, after: State) -> bool:
-    """Return whether the table has this transition."""
     return after in NEXT[verb].get(before, ())
 
 

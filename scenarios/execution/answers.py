@@ -120,7 +120,6 @@ class QuestionAnswers:
         return await self._release(stored, by.task, task)
 
     def _is_for(self, context: Context, event: Event) -> bool:
-        """Return whether an event is for the step that asks."""
         interaction = self._executor.interaction_of(context.step)
         return interaction.is_for(context, event) if interaction else not interrupts(ask.question_of(context), event)
 

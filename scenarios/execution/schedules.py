@@ -90,7 +90,6 @@ class Due(Struct, frozen=True):
 
 
 def schedules_tube() -> Tube:
-    """Return the tube of the moments of all bots' schedules."""
     return Tube(TUBE, attempts=1000, backoff=_BACKOFF)
 
 

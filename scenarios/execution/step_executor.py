@@ -161,7 +161,6 @@ class SlowStep(Struct, frozen=True):
 
 
 def slow_tubes(types: Mapping[str, ActionType]) -> list[Tube]:
-    """Return the tubes of the slow actions among these types."""
     names = sorted({kind.tube for kind in types.values() if kind.tube})
     return [Tube(name, attempts=_ATTEMPTS, backoff=_BACKOFF) for name in names]
 

@@ -106,7 +106,6 @@ def _verb(value: Data, variable: Variable) -> tuple[str, Data]:
 
 
 def is_change(names: Collection[str]) -> bool:
-    """Return whether a mapping with these names is a change of a variable."""
     verbs = [name for name in names if name in _CHANGES]
     return len(verbs) == 1 and set(names) - {*verbs} <= ({_TIMES} if verbs == [APPEND] else set())
 

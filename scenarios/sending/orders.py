@@ -291,7 +291,6 @@ def needed(content: Content, text: str) -> Content | None:
 
 
 def _now(context: Context) -> datetime:
-    """Return the time of the server."""
     return from_ms(context.services.now_ms())
 
 

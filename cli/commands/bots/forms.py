@@ -39,7 +39,6 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def read(api: HttpClient, form: str) -> JsonObject:
-    """Return all pages of a form as one table."""
     path = f"{_PATH}/{quoted(form)}"
     table = page = await api.call("GET", path)
     while page["next"]:

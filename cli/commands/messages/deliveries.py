@@ -285,7 +285,6 @@ def declare_answers(parser: ArgumentParser) -> None:
 
 
 async def answers(api: HttpClient, arguments: Namespace) -> int:
-    """Print the answers to the question of a delivery."""
     await read_times(api, arguments, "until")
     path, query = f"{delivery_path(arguments.key)}/answers", {"state": arguments.state} if arguments.state else {}
     if arguments.close:

@@ -96,7 +96,6 @@ async def _print_other_inboxes(api: HttpClient) -> None:
 
 
 async def reply(api: HttpClient, arguments: Namespace) -> int:
-    """Answer the person of a thread."""
     path = f"{_PATH}/{quoted(arguments.thread)}/messages"
     key, reason = arguments.repeat_key, arguments.reason
     files = [await upload_file(api, path) for path in arguments.file]

@@ -222,7 +222,6 @@ def status(outcome: Mapping[str, Any], language: str) -> str:
 
 
 async def inbox(sandbox: HttpClient) -> list[JsonObject]:
-    """Return the messages that the sandbox has received."""
     messages: list[JsonObject] = (await sandbox.call("GET", "/inbox.json"))["messages"]
     return messages
 

@@ -143,5 +143,4 @@ def sample_channels() -> Sequence[str]:
 
 
 def has_inbox(channel: str) -> bool:
-    """Return whether the inbox of the sandbox has the messages of the channel."""
     return channels()[channel].is_simulated

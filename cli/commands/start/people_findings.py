@@ -81,7 +81,6 @@ async def check_named_groups(store: Store, settings: Settings) -> AsyncIterator[
 
 
 async def check_office(directory: Directory, settings: Settings, tenant: str) -> Finding:
-    """Return whether somebody reads the office of a tenant."""
     is_main, group = tenant == settings.bot_tenant, settings.office or ""
     what = "office" if is_main else f"office of {tenant}"
     state = await state_of_office(directory, tenant, group)

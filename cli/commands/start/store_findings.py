@@ -114,7 +114,6 @@ async def _library(store: Store, home: int) -> Finding:
 
 
 def facts_of(text: str) -> Mapping[str, str]:
-    """Return the lines of INFO as a mapping."""
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 

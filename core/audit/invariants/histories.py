@@ -140,7 +140,6 @@ def _versions(key: str, facts: Mapping[str, str | None], content: DeliverySnapsh
 
 
 def version_of(text: str) -> int:
-    """Return the version in a stored outcome."""
     return int(text.split("|", 4)[3])
 
 

@@ -142,5 +142,4 @@ def _without_ttl(name: str, key: Key) -> Violation:
 
 
 def score_of(priority: str, order: str) -> int:
-    """Return the score at which a task of this priority and order is offered."""
     return int(float(priority)) * PRIORITY_STEP + int(float(order))

@@ -186,7 +186,6 @@ class HistoryReader:
     async def records(
         self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]
     ) -> list[RecipientRecord]:
-        """Return what became of these recipients."""
         names = projection.outcome_fields(recipients, projection.labels_of(fields))
         under_way = await self._under_way(key, fields)
         answers = await self.answers(key, fields, recipients)

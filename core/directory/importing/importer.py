@@ -131,7 +131,6 @@ class Importing:
         return checking.result
 
     async def progress(self, tenant: str) -> journal.ImportState:
-        """Return how far the import of the tenant is."""
         return await journal.progress(self._store, tenant)
 
     async def recover(self) -> int:

@@ -111,7 +111,6 @@ async def _roll_forward_shard(store: Store, shard: int) -> int:
 
 
 async def progress(store: Store, tenant: str) -> ImportState:
-    """Return how far the import of a tenant is."""
     fields = ("state", "kind", "rows", "done", "pages", "next")
     state, kind, *numbers = await store.read_hash(store.tenant_key("import", tenant), *fields)
     rows, done, pages, written = (int(number or 0) for number in numbers)

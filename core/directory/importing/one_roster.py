@@ -49,7 +49,6 @@ class Roster(Struct, frozen=True):
 
 
 def is_one_roster(content: bytes) -> bool:
-    """Return whether a file is an archive of OneRoster."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _USERS in archive.namelist()

@@ -205,7 +205,6 @@ async def export(request: Request[None, AnswerExportQuery]) -> web.StreamRespons
 
 
 async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
-    """Enter an answer on behalf of a recipient."""
     body, sees_hidden = request.body, _sees_hidden(request)
     given = await request.services.core.answers.enter(
         request.senders_history_key,

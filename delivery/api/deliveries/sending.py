@@ -262,7 +262,6 @@ class DeliveryAccepted(Struct):
 
 
 async def reserve(request: Request[HistoryKeyRequest, NoParameters]) -> Response:
-    """Return a history key for a later delivery."""
     check_sender(request.body.sender)
     request.check_own(request.body.sender.id, "sender.id")
     key = await request.services.core.deliveries.reserve(

@@ -149,7 +149,6 @@ def order_of(series: Series, options: Options) -> Order:
 
 
 async def list_all(request: Request[None, SeriesQuery]) -> Response:
-    """Return a page of the series of the caller."""
     start, limit = int(request.query.cursor or 0), request.query.limit or 100
     found = await _store(request).list(request.tenant, _person(request))
     cursor = str(start + limit) if start + limit < len(found) else None

@@ -156,7 +156,6 @@ class CollectionEndpoints(Generic[C, M, S]):
         return no_content()
 
     async def remove_member(self, request: PlainRequest) -> Response:
-        """Take a member out of a collection."""
         names = (request.part("id"), request.part(self.member))
         await self._collections(request).remove_member(request.tenant, *names)
         return no_content()
@@ -200,7 +199,6 @@ class MembersQuery(PageQuery, frozen=True):
 
 
 async def list_members(request: Request[None, MembersQuery]) -> Response:
-    """Return one page of the people of a group."""
     query, groups = request.query, request.services.core.directory.groups
     given, cursor, limit = request.part("id"), optional(query.cursor), query.limit or PAGE
     if query.sort == "name" or query.name:
@@ -234,7 +232,6 @@ class OwnershipList(Struct):
 
 
 async def add_ownership(request: PlainRequest) -> Response:
-    """Make a person an owner of a group or supergroup."""
     await request.services.core.directory.ownerships.own(
         request.tenant, request.part("user"), _kind(request), request.part("id")
     )

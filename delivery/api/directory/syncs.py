@@ -104,7 +104,6 @@ async def list_all(request: PlainRequest) -> Response:
 
 
 async def report(request: Request[SyncReport, NoParameters]) -> Response:
-    """Note the result of a run."""
     given = structs.asdict(request.body)
     dry_run = given.pop("dry_run")
     result = SyncResult(**given)

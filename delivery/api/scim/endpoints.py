@@ -87,7 +87,6 @@ class ScimEndpoints(Generic[Found, Shape]):
         return await self._shown(request, collection, await collection.replace(request.part("id"), payload))
 
     async def patch(self, request: ScimRequest) -> Response:
-        """Apply operations to one."""
         collection = await self._collection(request)
         payload = await _payload(request, collection.body_limit)
         return await self._shown(request, collection, await collection.patch(request.part("id"), payload))

@@ -60,7 +60,6 @@ class ScimGroups:
         return await self._write(before, after, members, named)
 
     async def patch(self, given: str, payload: Json) -> ScimGroup:
-        """Apply operations to a group."""
         before = (await self.find(given))[1]
         others: list[JsonObject] = []
         members = await self._own_members(given)

@@ -136,7 +136,6 @@ class ScimPeople:
         return await self._write(given, lambda before: before.model_copy(update=said))
 
     async def patch(self, given: str, payload: Json) -> ScimPerson:
-        """Apply operations to a person."""
         operations = list(operations_of(payload))
         return await self._write(given, lambda before: patched(ScimPerson, before, operations))
 

@@ -92,7 +92,6 @@ def problem(code: str, detail: str) -> ProblemDocument:
 
 
 def problem_of_refusal(refused: Refused) -> ProblemDocument:
-    """Return the problem for a refusal of core or of validation."""
     kind = CODES.get(refused.code) or _type_of_class(refused)
     if kind.status == 404 and isinstance(refused, Invalid):  # a field of the body names what does not exist
         kind = ProblemType(400, kind.title)
