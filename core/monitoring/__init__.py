@@ -2,9 +2,8 @@
 tasks at once.
 """
 
-from core.monitoring.bulk_changes import BulkChanges, TaskChanges, TaskCount, check_selection
+from core.monitoring.bulk_changes import BulkChanges, TaskChanges, TaskCount, check_selection, check_tube
 from core.monitoring.figures import FigureReader, Figures, Recorder, SampleStep
-from core.monitoring.known_tubes import check_tube
 from core.monitoring.lanes import LanePage, Lanes, LongestLanes
 from core.monitoring.overview import Overview, Overviews
 

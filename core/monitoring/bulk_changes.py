@@ -2,7 +2,8 @@
 
 As many tasks are changed as the operator has seen, and no later ones. A call changes a bounded number and returns where
 it has stopped, or how many are left; each task is a step of its own, so other commands run in between. Groups of buried
-tasks with one tube, kind and error are kept by `lua/queue/modules/dead_letters.lua`.
+tasks with one tube, kind and error are kept by `lua/queue/modules/dead_letters.lua`. `check_tube`: which names
+of tubes an operator may use.
 """
 
 import asyncio
@@ -13,13 +14,19 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from core.deliveries.channels import Channels
 from core.errors import Conflict, Invalid, NotFound
+from core.jobs.notices import TUBE as NOTICES
 from core.model.states import TaskState
-from core.queue import Queue, TaskFilter, TaskPage, TaskView
+from core.orders.series import TUBE as SERIES
+from core.queue import Queue, TaskFilter, TaskPage, TaskView, Tubes
 from core.queue.task_ids import put_ms, split_id
 from core.queue.tubes import JOBS
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.updates.events import ANSWERS_TUBE, REPLIES_TUBE
+from core.updates.events import TUBE as EVENTS
+from core.webhooks.webhook import TUBE as WEBHOOKS
 
 # Tasks that one call changes, and pages that it reads for that.
 _STEP, _PAGES = 500, 100
@@ -197,3 +204,14 @@ class DeadLetters:
 def _group(name: str, size: int, since: int) -> DeadLetterGroup:
     tube, kind, error = name.split("\t", 2)
     return DeadLetterGroup(tube, kind, error, size, since)
+
+
+_OWN = frozenset({EVENTS, ANSWERS_TUBE, REPLIES_TUBE, WEBHOOKS, SERIES, NOTICES})
+
+
+async def check_tube(store: Store, name: str) -> None:
+    """Check that a tube is Ada's own or that of a channel, has had a task, was created, or is paused. Raises NotFound
+    TUBE_UNKNOWN.
+    """
+    names = {*_OWN, *await Queue(store).inspector.tubes(), *(await Channels(store).read()).names}
+    await Tubes(store).check_name(name, names)
