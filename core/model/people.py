@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.errors import Invalid
-from core.model.contacts.addresses import EMAIL_ADDRESS, ascii_email, malformed, without_duplicates
+from core.model.contacts.addresses import EMAIL_ADDRESS, ascii_email, channel_records, malformed, without_duplicates
 from core.model.contacts.addresses import canonical as canonical_address
 from core.model.history_key import Id
 from core.model.hours import faults_of_hours
@@ -359,7 +359,10 @@ def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None
 def unknown_channel(channel: str, path: str, known: Collection[str]) -> Invalid:
     """Return the refusal of a channel, which names the `known` ones."""
     others = f" There are {', '.join(sorted(known))}." if known else ""
-    return Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.{others}", path, channel)
+    fault = f"The channel {channel!r} is unknown."
+    if channel in channel_records():  # a wrong token, for example, has kept it from its first start
+        fault = f"No courier of the channel {channel!r} has started here yet: ./ada doctor says why."
+    return Invalid("UNKNOWN_CHANNEL", f"{fault}{others}", path, channel)
 
 
 def faults_of_group(group: Group | Supergroup) -> Iterator[Invalid]:

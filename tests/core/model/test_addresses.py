@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.contacts.addresses import ascii_email, canonical, e164, is_phone_number, malformed
-from core.model.people import Group, User, canonical_group, canonical_user, faults_of_group, faults_of_user
+from core.model.people import (
+    Group,
+    User,
+    canonical_group,
+    canonical_user,
+    faults_of_group,
+    faults_of_user,
+    unknown_channel,
+)
 from core.model.text.characters import refusal, with_plain_spaces
 from core.model.user_files import safe_name
 from tests.support.paths import ROOT
@@ -169,3 +177,10 @@ def test_the_forms_are_those_of_the_records_in_a_process_that_has_read_no_regist
     code = "from core.model.contacts.addresses import malformed; print(malformed('vk', 'anna'))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert ran.stdout == "An address of vk is a peer id, such as 200001.\n", ran.stderr
+
+
+def test_a_channel_whose_courier_has_not_started_is_not_called_unknown() -> None:
+    """With a wrong token from the beginning, `max` was "unknown", though its settings were there."""
+    max_, pigeon = (str(unknown_channel(name, "", ["sms", "vk"])) for name in ("max", "pigeon"))
+    assert max_ == "No courier of the channel 'max' has started here yet: ./ada doctor says why. There are sms, vk."
+    assert pigeon == "The channel 'pigeon' is unknown. There are sms, vk."
