@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.commands.installation.processes import describe
 from cli.commands.parts.courier import deliver
-from cli.commands.start.doctor import check_accounts, check_bots
+from cli.commands.start.doctor import check_accounts, check_bots, check_parts
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.parts import UpNote, now_ms, start_verb, take_requests, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
@@ -145,6 +145,13 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
     assert await entries(stack) == []
     assert await stack.redis.hlen("processes:{0}:entries") == 0
     await stack.queue.cancel(task)
+
+
+def test_an_up_that_was_killed_is_bad(tmp_path: Path) -> None:
+    """Nothing ran any more, and doctor ended with 0."""
+    (tmp_path / "up.json").write_bytes(encode(UpNote(1000, ())))
+    (finding,) = check_parts(tmp_path, UTC)
+    assert (finding.is_good, finding.repair) == (False, "./ada up")
 
 
 async def test_a_second_ada_on_one_server_is_named(stack: Stack) -> None:

@@ -152,7 +152,7 @@ def check_parts(data: Path, zone: tzinfo) -> Iterator[Finding]:
     if note is None:
         yield Finding("up", None, "does not run with this ADA_DATA")
     elif not note.is_up:
-        yield Finding("up", None, f"was killed, or hangs, since {shown_moment(from_ms(note.beat), zone)}", "./ada up")
+        yield Finding("up", False, f"was killed, or hangs, since {shown_moment(from_ms(note.beat), zone)}", "./ada up")
     elif found := faulty(note.parts, now_ms()):
         for part in found:
             again = "then stop `./ada up` and start it again" if part.state is PartState.STOPPED else "it starts again"
