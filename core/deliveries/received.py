@@ -2,7 +2,7 @@
 
     ReceivedMessages   the messages that an address has received and may reply to
     ReplyAddresses     `reply+TOKEN@school.example`, one for each mail of a delivery
-    Choices            the numbered choices of the last message to an address
+    Choices            the choices of the last message to an address: its numbers, and the words of its buttons
 
 `couriers.sending` notes what was sent, `core.updates.events` recognises replies, `core.threads` places them.
 
@@ -15,7 +15,8 @@ The token of a reply address names delivery, recipient and contact. It is encryp
 reads and makes one. It is in lower case and the local part has at most 64 characters, as mail servers expect it.
 
 A channel without buttons shows choices in their place, which a number answers. A later message without choices removes
-them: a number then answers that message.
+them: a number then answers that message. The words of a button are a press in every channel. Where buttons are shown, a
+message without any leaves those above it, which people still see.
 
     Which day?
     1. Today                        Button("Today", data="today")
@@ -44,6 +45,7 @@ from core.model.contacts.addresses import canonical
 from core.model.content import Button, Content
 from core.model.history_key import HistoryKey, code_of
 from core.model.json_form import compact_json
+from core.model.text.characters import folded
 from core.redis.installation_secrets import Sealing
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -56,6 +58,8 @@ _MOST_NOTED = 1000
 _PLACE = struct.Struct(">H8sHHB")
 _TOKEN = re.compile("[a-z2-7]{50}")
 MOST_CHOICES = 99
+_LONGEST_WORDS = 100
+_WORD = re.compile(r"\w+")
 _ANSWER = re.compile(r"\s*([1-9][0-9]?)\s*[.)]?\s*")
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[Button])
@@ -301,6 +305,19 @@ def chosen(encoded: str, text: str) -> Button | None:
     return choices[int(found[1]) - 1] if found and int(found[1]) <= len(choices) else None
 
 
+def named(buttons: Sequence[Button], text: str) -> Button | None:
+    """Return the one button with these words, without regard to capitals, signs and emoji around them."""
+    for read in (folded, _words):
+        found = {one.data: one for one in buttons if one.data and read(one.text) and read(one.text) == read(text)}
+        if found:
+            return next(iter(found.values())) if len(found) == 1 else None
+    return None
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(folded(text)))
+
+
 class Choices:
     """One per process. Methods raise StoreError."""
 
@@ -323,7 +340,23 @@ class Choices:
         encoded = await self._store.command("GET", self._key(tenant, channel, address))
         return chosen(encoded, text) if encoded else None
 
-    def _key(self, tenant: str, channel: str, address: str) -> str:
+    async def remember_buttons(
+        self, tenant: str, channel: str, addresses: Iterable[str], buttons: Sequence[Button]
+    ) -> None:
+        """Replace the buttons that these addresses see below a message."""
+        encoded, seconds = encode_choices(buttons), LIFETIME // timedelta(seconds=1)
+        keys = [self._key(tenant, channel, address, "buttons") for address in addresses]
+        await asyncio.gather(*(self._store.command("SET", key, encoded, "EX", seconds) for key in keys))
+
+    async def worded(self, tenant: str, channel: str, address: str, text: str) -> Button | None:
+        """Return the button whose words a text is; None if there is none, or several."""
+        if not 0 < len(text.strip()) <= _LONGEST_WORDS:
+            return None
+        keys = [self._key(tenant, channel, address, name) for name in ("buttons", "choices")]
+        stored = await asyncio.gather(*(self._store.command("GET", key) for key in keys))
+        return named([button for encoded in stored if encoded for button in _decoder.decode(encoded)], text)
+
+    def _key(self, tenant: str, channel: str, address: str, name: str = "choices") -> str:
         """Return the Redis key. An address may be written in several ways."""
         known = canonical(channel, address)
-        return KEYS["choices"].at(self._store.shard_of_person(tenant, channel, known), tenant, channel, known)
+        return KEYS[name].at(self._store.shard_of_person(tenant, channel, known), tenant, channel, known)

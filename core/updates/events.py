@@ -45,6 +45,10 @@ CONFIRMED = "confirmed_questions"
 """The field of a held reply that names the questions which its author has answered by sending it."""
 ANSWER_TO = "answer_to"
 """The field of an event whose text answers the question of a delivery."""
+PRESS_MEANT = "press_meant"
+"""The field of a text that is the words of a button: what the button sends. A trigger or an open question that takes
+the text has precedence.
+"""
 NO_ANSWER_TO = "no_answer_to"
 """The field of a reply whose words are no answer to the question of a delivery: that delivery, and the recipient."""
 KINDS = (
@@ -127,7 +131,7 @@ class Events:
         it.
         """
         stored = checked({**event, "source": source})
-        for name in (ANSWER_TO, ANSWER_RESULT, CONFIRMED, NO_ANSWER_TO):
+        for name in (ANSWER_TO, ANSWER_RESULT, CONFIRMED, NO_ANSWER_TO, PRESS_MEANT):
             stored.pop(name, None)
         if is_anonymous_token(stored.get("callback_data")):
             stored = await self._without_answer(stored)
@@ -149,11 +153,20 @@ class Events:
         reply is sent answers that.
         """
         pressed = event if self._choices is None else await answered(event, self._choices, self._tenant)
-        if sends_reply(pressed):
-            return pressed
+        worded = await self._worded(pressed)
+        if sends_reply(press := as_press(worded)):
+            return press
         if self._numbers is not None and (meant := await self._answer_in_text(event, self._numbers, quoted)):
             return {**event, ANSWER_TO: msgspec.to_builtins(meant)}
-        return pressed
+        return worded
+
+    async def _worded(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return a text with what the button sends whose words it is."""
+        if self._choices is None or not is_free_text(event):
+            return event
+        place = str(event["channel"]), str(event.get("chat_id") or event["user_id"]), str(event.get("event_text") or "")
+        button = await self._choices.worded(self._tenant, *place)
+        return {**event, PRESS_MEANT: button.data} if button else event
 
     async def put_reply(self, event: Event) -> bool:
         """Hand an event that no bot has answered to the threads, or to the question that it answers; returns False for
@@ -382,8 +395,15 @@ async def answered(event: Mapping[str, Any], choices: Choices, tenant: str) -> d
         return dict(event)
     if not button.data:
         return {**event, "event_text": button.text}
-    kept = {name: value for name, value in event.items() if name != "message_id"}
-    return {**kept, "kind": "callback", "callback_data": button.data}
+    return as_press({**event, PRESS_MEANT: button.data})
+
+
+def as_press(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a text that means a press as that press; any other event as it is."""
+    if PRESS_MEANT not in event:
+        return dict(event)
+    kept = {name: value for name, value in event.items() if name not in ("message_id", PRESS_MEANT)}
+    return {**kept, "kind": "callback", "callback_data": event[PRESS_MEANT]}
 
 
 class Arrival(Struct, frozen=True):

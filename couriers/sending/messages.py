@@ -4,7 +4,7 @@ Called by `couriers.sending.parcel_executor`.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -44,6 +44,8 @@ class Messages:
         self._seed = f"{parcel.history_key.id}:{parcel.label}:{parcel.group}"
         # The checks of the courier's protocols take longer than making a message: once for all of a parcel.
         self._has_choices = bool(parcel.content or parcel.question) and isinstance(services.courier, WritesAsText)
+        has_own = parcel.question is None and bool(parcel.content and parcel.content.inline)
+        self._has_buttons = has_own and Feature.INLINE in services.courier.shows
         self._uses_subscriptions = isinstance(services.courier, UsesSubscriptions)
         self._links_preferences = isinstance(services.courier, LinksPreferences)
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
@@ -137,11 +139,12 @@ class Messages:
             await self._reserve_numbers(entries)
         presented = [self.presented(entry) for entry in entries]
         if self._has_choices:
-            by_choices: dict[tuple[Button, ...], list[str]] = {}
-            for entry, one in zip(entries, presented, strict=True):
-                by_choices.setdefault(tuple(one.choices), []).append(entry.address)
-            for choices, addresses in by_choices.items():
+            for choices, addresses in _addresses_by(entries, [one.choices for one in presented]):
                 await self._services.choices.remember(self._tenant, self._channel, addresses, choices)
+        if self._has_buttons:
+            for buttons, addresses in _addresses_by(entries, [_buttons_of(one.content) for one in presented]):
+                if buttons:
+                    await self._services.choices.remember_buttons(self._tenant, self._channel, addresses, buttons)
         return [await self._message(entry, one) for entry, one in zip(entries, presented, strict=True)]
 
     async def _reserve_numbers(self, entries: Sequence[Entry]) -> None:
@@ -234,3 +237,18 @@ class Messages:
             self._parcel.history_key, self._parcel.label, self._parcel.number, entry
         )
         return f"{base_url}{'&' if '?' in base_url else '?'}token={token}"
+
+
+def _addresses_by(
+    entries: Sequence[Entry], shown: Sequence[Sequence[Button]]
+) -> Iterable[tuple[Sequence[Button], Sequence[str]]]:
+    """Return the addresses that see the same buttons."""
+    found: dict[tuple[Button, ...], list[str]] = {}
+    for entry, buttons in zip(entries, shown, strict=True):
+        found.setdefault(tuple(buttons), []).append(entry.address)
+    return found.items()
+
+
+def _buttons_of(content: Content | None) -> Sequence[Button]:
+    """Return the buttons below a message that send something."""
+    return [button for row in (content.inline if content else ()) for button in row if button.data]

@@ -1,6 +1,6 @@
 """Asks the person of the event, and goes on when it has answered (C-95)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -115,7 +115,13 @@ class AskAttributes(MessageAttributes, frozen=True):
         conversion.text,
         Seen("How marks in the text are written.", default="HTML"),
     ] = ""
-    inline: Annotated[Inline, Seen("Buttons of one's own instead of one for each option.", may_be_empty=True)] = ()
+    inline: Annotated[
+        Inline,
+        Seen(
+            "Buttons of one's own instead of one for each option. One that is only a text answers like these words.",
+            may_be_empty=True,
+        ),
+    ] = ()
     reply: Annotated[
         Reply,
         Seen(
@@ -153,7 +159,15 @@ class AskAttributes(MessageAttributes, frozen=True):
             TIME_COLUMNS if at.options else 1,
             at.values,
             at.over,
+            () if options else tuple(self._answering(bot)),
         )
+
+    def _answering(self, bot: Bot) -> Iterator[str]:
+        """Yield the texts of the buttons that lead nowhere and that no trigger of `callback` names: their answers."""
+        for button in (one for row in self.inline for one in row):
+            text = button["text"]
+            if button.get("data") == normalise(text) and not bot.names_button(text):
+                yield text
 
     def _choices(self, now: datetime) -> TimeChoices:
         if self.dates:

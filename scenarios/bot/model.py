@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from core.model.json_form import JsonObject, JsonValue
 from core.model.people import DEFAULT_LOCALE
+from scenarios.bot.button_data import normalise
 from scenarios.bot.data import Data, Place
 from scenarios.bot.times import Schedule
 from scenarios.words import Text, sentence
@@ -218,6 +219,14 @@ class Bot(Struct, frozen=True):
         found = self.translations.get(language, {}).get(scenario)
         actions = found.actions if found else ()
         return actions[number] if number < len(actions) and actions[number].type == written.type else written
+
+    def names_button(self, text: str) -> bool:
+        """Return whether a trigger of `callback` is about this button, by its text or a part of it."""
+        data = normalise(text)
+        kinds = [file.callback for file in (self.triggers, self.group_triggers)]
+        exact = (one for kind in kinds for one in kind.get("exact", ()))
+        parts = (normalise(one.key) for kind in kinds for one in kind.get("contains", ()))
+        return any(normalise(one.key) == data for one in exact) or any(part in data for part in filter(None, parts))
 
     def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
         """Return the scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare

@@ -40,11 +40,9 @@ class References:
         triggers = (bot.triggers, bot.group_triggers)
         by_state = [file.section(name).get("state", ()) for file in triggers for name in SECTIONS]
         self._states = {trigger.key for kind in by_state for trigger in kind}
-        self._buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["exact"]}
         self._answers_any_button = any(file.callback.get("state") or file.callback.get("*") for file in triggers)
         self._knows_triggers = not problems.has_error_in(TRIGGERS, GROUP_TRIGGERS)
         self._knows_roles = not problems.has_error_in(BOT, SETTINGS)
-        self._parts_of_buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["contains"]}
 
     def check(self, step: CheckedStep) -> None:
         reader = Reader(step.action.place.file, self._problems)
@@ -88,11 +86,7 @@ class References:
                 reader.warning(button, "UNANSWERED_BUTTON", message)
 
     def _is_answered(self, button: str) -> bool:
-        return (
-            self._answers_any_button
-            or button in self._buttons
-            or any(part in button for part in self._parts_of_buttons)
-        )
+        return self._answers_any_button or self._bot.names_button(button)
 
 
 def spliced(reader: Reader, step: CheckedStep) -> Iterator[Node]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from core.errors import Invalid
 from core.model.text.characters import folded
 from core.redis.store import Store
-from core.updates.events import person_of
+from core.updates.events import PRESS_MEANT, as_press, person_of
 from scenarios import engine
 from scenarios.actions import ask
 from scenarios.actions.variables import change
@@ -79,6 +79,23 @@ class QuestionAnswers:
         await self._questions.note_answer(event, event_run, AskedBy(by.run, by.path, stored.task))
         answered = await self._answer(stored, context, event, event_run, task)
         return await self._release(answered, stored.task, task)
+
+    async def as_meant(self, event: Event) -> Event:
+        """Return a text that is the words of a button of the question which is open, as the press of that button; any
+        other event as it is. Raises StoreError.
+        """
+        press = as_press(event)
+        if (
+            PRESS_MEANT not in event
+            or not (by := await self._questions.of(event))
+            or not (found := await self._asking(by))
+        ):
+            return event
+        context, pressed = self._executor.context(*found), press["callback_data"]
+        if interaction := self._executor.interaction_of(context.step):
+            return press if interaction.is_for(context, press) else event
+        own = {button.get("data") or button["text"] for row in ask.attributes_of(context).inline for button in row}
+        return press if pressed in own or turn_of(press) else event
 
     async def elsewhere(self, event: Event, contacts: Mapping[str, Sequence[str]]) -> Event | None:
         """Return a text as an event of the one other private chat of its person in which it is a right answer to an

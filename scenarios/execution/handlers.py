@@ -88,9 +88,10 @@ class Handlers:
         stored = await self._known(event, task) if is_repeat else None
         if stored is None:
             own = await self._versions.current(self._bot.version, self._bot.bot)
+            event = await self._answers.as_meant(event)
             if answered := await self._answers.take(event, self._run_of(event), task):
                 return await self._driver.drive(answered, attempt) if answered.task == task else None
-            version, names, is_specific = await self._select(event, own)
+            event, version, names, is_specific = await self._select(event, own)
             if own.asks and not is_specific and await self._answers_elsewhere(event):
                 return None
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
@@ -122,19 +123,26 @@ class Handlers:
             await self._put.put(f"{event['channel']}.{event['source']}", moved)
         return moved is not None
 
-    async def _select(self, event: Event, own: Version) -> tuple[Version, Sequence[str], bool]:
-        """Return the bot that answers the event, the full names of the scenarios that this starts, and whether more
-        than `*` has found them. A name without a scenario is a warning (C-35).
+    async def _select(self, event: Event, own: Version) -> tuple[Event, Version, Sequence[str], bool]:
+        """Return the event, as the press that it means if nothing but `*` takes the text; the bot that answers it, the
+        full names of the scenarios that this starts, and whether more than `*` has found them. A name without a
+        scenario is a warning (C-35).
         """
         if event.get("kind") == SCHEDULED:
-            return own, scheduled(own.bot, event), True
+            return event, own, scheduled(own.bot, event), True
         state = await self._people.met(event) or str(event.get("user_state") or "")
         version, selection = await self._selected(event, state, own)
+        if events.PRESS_MEANT in event and not selection.is_specific:
+            press = events.as_press(event)
+            presser, by_press = await self._selected(press, state, own)
+            if by_press.is_specific:
+                event, version, selection = press, presser, by_press
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]
         for warning in (*selection.warnings, *(unknown_scenario(version.bot, name) for name in missing)):
             log.warning("event %s: %s", events.identity(self._tenant, event), warning)
         found = (version.bot.find(name) for name in selection.scenarios)
-        return version, [scenario.name for scenario in found if scenario is not None], selection.is_specific
+        names = [scenario.name for scenario in found if scenario is not None]
+        return event, version, names, selection.is_specific
 
     async def _selected(self, event: Event, state: str, own: Version) -> tuple[Version, Selection]:
         """Return which of the two bots answers, and by which scenarios."""

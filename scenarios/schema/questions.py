@@ -45,7 +45,7 @@ class AskedQuestion(Struct, frozen=True):
     the name `field`, in the person's row `row`. `remind`: after how long without an answer it is asked again, None for
     never. `page`: how many options a page has, 0 for all; `columns`: how many stand in a row of buttons. `values`: what
     the options stand for, in their order; empty if for themselves. `over`: options that a question asked before may
-    have had, and that are past.
+    have had, and that are past. `buttons`: the texts of its own buttons that answer as if they were written.
     """
 
     answer: str
@@ -63,6 +63,7 @@ class AskedQuestion(Struct, frozen=True):
     columns: int = 1
     values: tuple[str, ...] = ()
     over: tuple[str, ...] = ()
+    buttons: tuple[str, ...] = ()
 
 
 class TimeChoices(Struct, frozen=True):
@@ -202,13 +203,13 @@ def interrupts(question: AskedQuestion, event: Event) -> bool:
     """
     if event.get("kind") == "callback" or event.get("callback_data") is not None:
         pressed = as_text(event.get("callback_data"))
-        return not (_option(question, pressed) or _labelled(question.over, pressed))
+        return not (_option(question, pressed) or _labelled((*question.over, *question.buttons), pressed))
     return as_text(event.get("event_text")).strip().startswith("/")
 
 
 def _of_text(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:
     pressed = as_text(event.get("callback_data"))
-    text = (_option(question, pressed) if pressed else "") or _written(event)
+    text = (pressed and (_option(question, pressed) or _labelled(question.buttons, pressed))) or _written(event)
     if not text:
         raise NoAnswer(sentence("no_text"))
     return fitted(text, Variable(question.answer, question.options), zone)

@@ -86,6 +86,7 @@ async def people_writes(api: Api) -> None:
     rows = compact_json([[CHAT, 1, "reference"]])
     await store.run("note_references", store.shard_of(f"telegram-bot:{CHAT}"), "telegram-bot", "bot", 1000_000, rows)
     await Choices(store).remember(TENANT, "telegram-bot", [CHAT], [Button("Zaphoda", "x")])
+    await Choices(store).remember_buttons(TENANT, "telegram-bot", [CHAT], [Button("Zaphoda", "x")])
     await store.run("join_day", shard, TENANT, "telegram-bot", CHAT, "part", '["Zaphoda"]', "join", 1000, 1000)
     await Choices(store).remember(TENANT, "sms", [PHONE], [Button("Zaphoda", "x")])
     await HeldReplies(store).hold(TENANT, ReplyRoute("sms", PHONE), "addresses.x", {"event_text": f"Call {PHONE}"})

@@ -86,6 +86,10 @@ taken: {actions: [{type: send, text: Taken}]}
 in_group: {actions: [{type: send, text: "{chat_id} {reply_message_text|fallback:-}"}]}
 later: {actions: [{type: send, text: Later, delay: 1d, tag: later}, {type: send, text: Much later, delay: 2d}]}
 off: {actions: [{type: cancel, tag: later}]}
+marks:
+  actions:
+    - {type: ask, text: Mark?, answer: number, inline: [["5", "4"], [{"Skip ✅": help}, {"Stop": start}]]}
+    - {type: send, text: "Got {answer}", chain: completed}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -247,6 +251,19 @@ a person keeps its name and language:
     - {user: {event_text: /hello, first_name: Boris, language: en}, bot: Boris en}
     - {user: /hello, bot: Boris en}
     - {user: /hello, as: 8, bot: Anna ru}
+the words of a button press it:
+  steps:
+    - {user: /marks, bot: {text: Mark?, buttons: ["5", "4", "Skip ✅", Stop]}}
+    - {press: "4", bot: Got 4}
+    - {user: /marks, as: 8, channel: sms, bot: {contains: "2. 4\n3. Skip"}}
+    - {user: "2", as: 8, channel: sms, bot: Got 4}
+    - {user: /marks, bot: Mark?}
+    - {user: "skip!", bot: Help}
+    - {user: Go, bot: Your name?}
+    - {user: Skip, bot: "Room, Skip?"}                # an answer: its button is of an older message
+    - {user: /marks, bot: Mark?}
+    - {press: "5", bot: Got 5}
+    - {user: stop, bot: Help}                         # a trigger takes what it names
 a contact is shared:
   steps:
     - user: /phone
@@ -269,7 +286,7 @@ def folder(tmp_path: Path) -> BotFolder:
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken, /later: s.later,"
         " /off: s.off, /web: s.web,"
-        " /boss: s.boss, /team: s.team, /hello: s.hello},"
+        " /boss: s.boss, /team: s.team, /marks: s.marks, stop: s.help, /hello: s.hello},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
@@ -277,7 +294,7 @@ def folder(tmp_path: Path) -> BotFolder:
 async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = await run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (16, [])
+    assert (len(verdicts), problems) == (17, [])
 
 
 @pytest.mark.parametrize(

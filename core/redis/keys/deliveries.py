@@ -63,6 +63,14 @@ DELIVERIES = (
         "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",
     ),
     Key(
+        "buttons",
+        "buttons:{s}:<tenant>:<channel>:<address>",
+        "string",
+        Lifetime.TTL,
+        "the buttons below the newest message of an address that has some, whose words press them, too: "
+        "`[{text, data}, …]`",
+    ),
+    Key(
         "day_message",
         "daily:{s}:<tenant>:<channel>:<address>",
         "hash",

@@ -13,7 +13,7 @@ return function(tenant, channel, address)
     redis_call('DEL', Key.question(tenant, channel, address, chat))
   end
   redis_call('DEL', person, Key.chat_variables(tenant, channel, address), Key.choices(tenant, channel, address))
-  redis_call('DEL', Key.replies(tenant, channel, address))
+  redis_call('DEL', Key.buttons(tenant, channel, address), Key.replies(tenant, channel, address))
   redis_call('DEL', Key.answer_numbers(tenant, channel, address))
   redis_call('ZREM', Key.people(tenant), channel .. ':' .. address)
   return Runs.forget_person(tenant, channel .. ':' .. address)
