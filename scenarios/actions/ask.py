@@ -159,7 +159,7 @@ class AskAttributes(MessageAttributes, frozen=True):
             TIME_COLUMNS if at.options else 1,
             at.values,
             at.over,
-            () if options else tuple(self._answering(bot)),
+            () if options or self.answer in ("contact", "photo") else tuple(self._answering(bot)),
         )
 
     def _answering(self, bot: Bot) -> Iterator[str]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from core.errors import Forbidden
 from core.model.clock import in_ms
 from core.model.content import ParseMode
+from core.model.json_form import JsonObject
 from core.model.people import User, id_text
 from core.model.text.text_entities import escaped
 from core.orders import Caller
@@ -24,7 +25,7 @@ from scenarios.engine import Ending, State, Values, completed, failed
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
-from scenarios.schema.attributes import Duration, Fields, StaysOpenFor, Texts, Verbatim, converted
+from scenarios.schema.attributes import Duration, StaysOpenFor, Verbatim, converted
 from scenarios.schema.declaration import Interaction
 from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press, titles_of
 from scenarios.sending.message import MessageAttributes, message
@@ -52,7 +53,10 @@ Event = Mapping[str, Data]
 class ChooseAddresseesAttributes(Attributes, frozen=True):
     text: Annotated[Verbatim, Own("The question above the list; what is selected stands below it.")] = ""
     kinds: Annotated[
-        Texts, Own("The tabs: `group`, `supergroup`, `person`. People are found by a text that the person writes.")
+        tuple[str, ...],
+        types.choices(*KINDS),
+        conversion.texts,
+        Own("The tabs: `group`, `supergroup`, `person`. People are found by a text that the person writes."),
     ] = _DEFAULT_KINDS
     begins: Annotated[
         Verbatim,
@@ -60,7 +64,9 @@ class ChooseAddresseesAttributes(Attributes, frozen=True):
             "A message that begins with the addressee, `ИВТ-101 No classes`: nothing is asked, and `rest` is the rest."
         ),
     ] = ""
-    words: Annotated[Fields, Own(f"Other words, by name: {', '.join(WORDS)}.")] = {}
+    words: Annotated[
+        JsonObject, types.named(*WORDS), conversion.mapping, Own(f"Other words, by name: {', '.join(WORDS)}.")
+    ] = {}
     language: Annotated[
         str, types.choice("ru", "en"), conversion.text, Own("The language of the list, instead of the person's.")
     ] = ""

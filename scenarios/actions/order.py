@@ -1,7 +1,7 @@
 """Orders a delivery in the name of the person who writes: its groups, its quota, its history (C-115)."""
 
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Annotated
 
 from core.deliveries.channels import ChannelView
@@ -19,13 +19,13 @@ from core.orders.question_rules import check_question
 from core.updates.rights import origin_of
 from couriers.channel import channels_in_sms
 from couriers.sending.shown import people_who_cannot_answer, shown_in
-from scenarios.bot.data import Data
+from scenarios.bot.data import Data, Scalar
 from scenarios.context import Context
 from scenarios.engine import Ending, completed
 from scenarios.placeholders.values import as_moment, in_utc
 from scenarios.rehearsal import NUMBER, RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
-from scenarios.schema.attributes import Elements, Flag, Text, Verbatim
+from scenarios.schema.attributes import Elements, Flag, Verbatim
 from scenarios.sending import orders
 from scenarios.sending.addressees import ADDRESSEES, nobody_addressed, read_addressees
 from scenarios.sending.message import BotMessage, Files, MessageAttributes, attachments_of, content_of, message
@@ -34,6 +34,19 @@ from scenarios.words import sentence
 
 _NOW = ("", "now", "сейчас")
 _NEVER = "never"
+
+
+def _is_time(node: Scalar) -> bool:
+    """Return whether people may write a time so, perhaps one that is over."""
+    if node.text.strip().casefold() in (*_NOW, _NEVER):
+        return True
+    try:
+        return bool(read_time(node.text, datetime.now(UTC), UTC)) or as_moment(node.text, UTC) is not None
+    except TimePassed:
+        return True
+
+
+_TIME = types.scalar_type(sentence("time_of_people"), types.TEXT.schema, _is_time)
 
 
 class OrderAttributes(Attributes, frozen=True):
@@ -60,12 +73,17 @@ class OrderAttributes(Attributes, frozen=True):
         orders.WrittenChannels()
     )
     deliver_at: Annotated[
-        Text,
+        str,
+        _TIME,
+        conversion.text,
         Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
     ] = ""
     answer: Annotated[orders.Asked, Own("Asks with the message: " + orders.ASKED_HELP)] = ()
     until: Annotated[
-        Text, Own("With `answer`: when the question closes, written as `deliver_at`. `never`, or without it, by hand.")
+        str,
+        _TIME,
+        conversion.text,
+        Own("With `answer`: when the question closes, written as `deliver_at`. `never`, or without it, by hand."),
     ] = ""
     audience: orders.WrittenAudience = None
     preview: Annotated[

@@ -18,6 +18,7 @@ from scenarios.check.chains import (
 )
 from scenarios.check.messages import MESSAGES, check_attachments, check_message, check_sending, tags_of
 from scenarios.check.names import check_compared, check_names, check_reserved, check_texts, check_variables
+from scenarios.check.readers import Readers
 from scenarios.check.references import References, check_action, check_settings
 from scenarios.check.starts import check_event, check_starts, check_triggers, starts_of
 from scenarios.check.visible import CheckedStep, Visible
@@ -54,11 +55,13 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
         problems.error(Place(file), "ACTION_FILE", sentence("action_file_unreadable", file=Path(file).name, why=why))
     references = References(loaded.bot, problems)
     visible = Visible(loaded.bot, actions.types)
+    readers = Readers(loaded.bot, actions.types, visible, problems)
     starts, tags = starts_of(loaded.bot, actions.types), tags_of(loaded.bot)
     for step in steps_of(loaded, visible):
         check_action(step, actions, problems)
         references.check(step)
         if kind := actions.types.get(step.action.type):
+            readers.check(step, kind)
             check_attachments(step, kind, folder, problems)
             check_texts(step, kind, loaded.bot.settings, problems)
             check_names(step, kind, loaded.bot.settings, problems)
@@ -69,6 +72,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_event(step, kind, loaded.bot, starts, problems)
         if step.action.type in MESSAGES:
             check_message(step, loaded.bot.settings, problems)
+    readers.check_bot()
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
     check_triggers(loaded.bot, problems)
     check_reachability(loaded.bot, actions.types, problems)

@@ -147,8 +147,8 @@ _LAST_ZONE = timedelta(hours=12)
 def check_sending(step: CheckedStep, bot: Bot, problems: Problems, tags: Collection[str] | None) -> None:
     """`tags`: those under which the bot schedules messages; None if a placeholder makes one."""
     reader = Reader(step.action.place.file, problems)
-    if step.action.type in ("send", "copy"):
-        _check_channels(reader, step.node)
+    if step.action.type in ("send", "copy", "order"):
+        _check_channels(reader, step)
         _check_people(reader, step.node, bot)
         _check_times(reader, step.node)
     elif step.action.type == "ask":
@@ -167,8 +167,8 @@ def tags_of(bot: Bot) -> Collection[str] | None:
     return None if any("{" in tag for tag in tags) or "send" in bot.settings else tags
 
 
-def _check_channels(reader: Reader, node: MapNode) -> None:
-    known = [*channels(), *Strategy]
+def _check_channels(reader: Reader, step: CheckedStep) -> None:
+    known, node = [*channels(), *Strategy], step.node
     listed = node.get("to")
     contacts = [one.get("contacts") for one in reader.one_or_many(listed) if isinstance(one, MapNode)]
     named = [key for one in contacts if isinstance(one, MapNode) for key, _ in one.pairs]
@@ -182,7 +182,7 @@ def _check_channels(reader: Reader, node: MapNode) -> None:
             said = did_you_mean(sentence("no_channel", name=channel), channel, (*channels(), *GROUPS))
             reader.warning(one, "UNKNOWN_CHANNEL", said)
     given = node.get("channels")
-    if not is_empty(given) and is_empty(listed) and given is not None:
+    if not is_empty(given) and is_empty(listed) and given is not None and step.action.type != "order":
         reader.warning(given, "CHANNELS_WITHOUT_TO", sentence("channels_count_only"))
 
 

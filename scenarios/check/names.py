@@ -7,8 +7,15 @@ name is a warning: braces may be meant as they are written.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 
+from core.jobs.states import JobState
+from core.model.people import LOCALES, ROLES
+from core.model.question import AnswerState
+from core.model.states import Reason, Verdict
+from core.sentence import sentences
+from couriers.channel import channels
 from scenarios.actions.variables import lists_of
 from scenarios.bot import Bot
 from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, plain
@@ -99,8 +106,52 @@ def texts_in(node: Node) -> Iterator[Scalar]:
             yield from texts_in(value)
 
 
+_PROBLEM = "problem."
+_OWN = """
+ACTION_FAILED ACTION_OFF ACTION_RAISED ACTION_UNKNOWN ADDRESSEE_SEVERAL ADDRESSEE_UNCLEAR ADDRESS_INVALID
+AI_NOT_SET_UP ANSWER_INVALID ANSWER_MISSING AUDIO_FILE_NOT_FOUND AUDIO_FILE_OUTSIDE AUDIO_MISSING AUDIO_NOT_FETCHABLE
+AUDIO_TOO_LARGE AUDIO_UNAVAILABLE BUTTON_TOO_LONG CERTIFICATE_REFUSED CODE_MALFORMED DELAY_MALFORMED FIELD_EMPTY
+FIELD_INVALID FORM_FULL KEY_REFUSED MESSAGE_NOT_SENT NOBODY_NAMED NOTHING_OWNED NOTHING_TO_SEND NOT_ALLOWED NOT_A_GROUP
+NOT_TELEGRAM NOT_VALID NO_ANSWER NO_ANSWER_IN_CHANNEL NO_BOT NO_CHAT NO_INVITE_LINK NO_MESSAGE NO_PRESS NO_QUERY
+NO_RESPONSE NO_RIGHT_ANSWER NO_ROW OUTCOME_UNKNOWN PERSON_BLOCKED PERSON_UNKNOWN PLACES_FULL PLACE_NOT_HELD PLACE_TAKEN
+PROGRAM_FAILED PROGRAM_MISSING PROGRAM_TIMEOUT PROMO_CHANGED PROMO_EXPIRED PROMO_NOT_FOUND PROMO_NOT_YET_VALID
+PROMO_OF_OTHER_NAME PROMO_OF_OTHER_PERSON PROMO_TAKEN PUBLIC_URL_NOT_SET REPLIES_USED_UP REQUEST_NOT_FOUND
+REQUEST_REFUSED RESULT_TOO_LARGE RUN_TOO_LONG SCENARIO_UNKNOWN SERVICE_FAILED SERVICE_THROTTLED SERVICE_TIMEOUT
+SERVICE_UNREACHABLE SIGN_IN_NEEDED SOUND_INVALID SOUND_TOO_LONG SSML_UNSUPPORTED STATUS_REFUSED TELEGRAM_REFUSED
+TOO_MANY_ITEMS TOO_MANY_PROMOS VALUE_INVALID VARIABLE_TAKEN VARIABLE_TOO_LARGE
+"""
+"""Of failures that only actions have. A test finds them in the source."""
+
+
+@cache
+def codes() -> Collection[str]:
+    """Return all codes that `{code}` can be."""
+    refusals = {code.removeprefix(_PROBLEM) for code in sentences() if code.startswith(_PROBLEM)}
+    return sorted({*_OWN.split(), *refusals, *(one.name for one in Reason)})
+
+
+def values_of_fields() -> Mapping[str, Collection[str]]:
+    """Return what the fields of events and results can be that have one of few values."""
+    return {
+        "code": codes(),
+        "job_refusal": codes(),
+        "channel": tuple(channels()),
+        "language": LOCALES,
+        "directory_role": ROLES,
+        "chat_type": ("private", "group", "supergroup", "channel"),
+        "entity_type": ("user", "chat", "channel"),
+        "member_status": ("creator", "administrator", "member", "restricted"),
+        "answer_state": tuple(AnswerState),
+        "answer_by": ("press", "number", "text", "mail", "link", "on_behalf"),
+        "verdict": tuple(Verdict),
+        "job_state": tuple(JobState),
+    }
+
+
 UNKNOWN = "UNKNOWN_VARIABLE"
 
+_MOST_LISTED = 20
+"""Values that a message lists; of more it names the most similar one."""
 _COMPARING = ("equals", "not_equals", "in_list", "not_in_list")
 
 
@@ -129,27 +180,45 @@ def check_reserved(step: CheckedStep, bot: Bot, problems: Problems) -> None:
 
 
 def check_compared(step: CheckedStep, bot: Bot, problems: Problems) -> None:
-    """Report conditions that compare a choice with what it never is, or the words of a failure, which depend on the
-    language of the person.
+    """Report conditions that compare a choice, a code or the like with what it never is, or the words of a failure,
+    which depend on the language of the person. A code that is no slip of one may be that of another package.
     """
     reader = Reader(step.action.place.file, problems)
     for key in (one for one in fields_of_conditions(step) if one.text == "error"):
         reader.warning(key, "ERROR_COMPARED", sentence("error_compared"))
-    for key, rules in (pair for condition in conditions_of(step) for pair in rules_of(condition)):
-        for value, said in no_options(key.text, rules, bot.declared):
-            reader.warning(value, "NOT_AN_OPTION", placed(key.text, said))
+    conditions = [*conditions_of(step), *([step.node.get("rules")] if step.action.type == "validator" else [])]
+    own = step.seen.own | given_names(bot)
+    for key, rules in (pair for condition in conditions if condition for pair in rules_of(condition)):
+        is_value = key.text not in own and key.text in values_of_fields()
+        options = values_of_fields()[key.text] if is_value else options_of(key.text, bot.declared)
+        for value in not_among(options, rules):
+            report = reader.error if is_value and slip_of(value.text, tuple(options)) else reader.warning
+            none = sentence("value_is_none_of", value=value.text, words=", ".join(options))
+            said = sentence("is_no_code", value=value.text) if len(options) > _MOST_LISTED else none
+            report(value, "NOT_AN_OPTION", placed(key.text, did_you_mean(said, value.text, options)))
 
 
-def no_options(name: str, rules: Node, declared: Declared) -> Iterator[tuple[Scalar, Text]]:
-    """Yield the values with which a condition compares a choice, and which it never has."""
-    options = declared[name].options if name in declared else ()
+def given_names(bot: Bot) -> Names:
+    """Return the names that actions hand to scenarios with `with` or `as`."""
+    actions = [action for scenario in bot.scenarios.values() for action in scenario.actions]
+    given = [one for action in actions if isinstance(one := action.fields.get("with"), Mapping)]
+    named = [str(action.fields["as"]) for action in actions if action.fields.get("as")]
+    return frozenset((*named, *(str(name) for one in given for name in one)))
+
+
+def options_of(name: str, declared: Declared) -> Sequence[str]:
+    return declared[name].options if name in declared else ()
+
+
+def not_among(options: Collection[str], rules: Node) -> Iterator[Scalar]:
+    """Yield the values with which rules compare a field that has one of these options, and which it never has."""
     for rule in rules.items if isinstance(rules, ListNode) else (rules,):
         kind, wanted = (rule.get("rule"), rule.get("value")) if isinstance(rule, MapNode) else (None, None)
         if not options or not isinstance(kind, Scalar) or kind.text not in _COMPARING:
             continue
         for value in wanted.items if isinstance(wanted, ListNode) else (wanted,):
             if isinstance(value, Scalar) and value.text not in ("", *options) and not has_placeholder(value):
-                yield value, sentence("value_is_none_of", value=value.text, words=", ".join(options))
+                yield value
 
 
 def _is_known(value: Node) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scenarios.actions import Actions
 from scenarios.bot import SECTIONS, Action, Bot, Place
-from scenarios.bot.button_data import LONGEST_DATA, jump_data, normalise, scenario_of
+from scenarios.bot.button_data import LONGEST_DATA, jump_data, scenario_of
 from scenarios.bot.data import Data, ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.model import FOREIGN
 from scenarios.bot.suggestion import did_you_mean, slip_of
@@ -40,7 +40,6 @@ class References:
         triggers = (bot.triggers, bot.group_triggers)
         by_state = [file.section(name).get("state", ()) for file in triggers for name in SECTIONS]
         self._states = {trigger.key for kind in by_state for trigger in kind}
-        self._answers_any_button = any(file.callback.get("state") or file.callback.get("*") for file in triggers)
         self._knows_triggers = not problems.has_error_in(TRIGGERS, GROUP_TRIGGERS)
         self._knows_roles = not problems.has_error_in(BOT, SETTINGS)
 
@@ -54,8 +53,7 @@ class References:
             self.splices.setdefault(step.scenario.name, []).append((name, step.action.place))
         if step.action.type in SPLICING:
             self._check_splices(reader, step)
-        if step.action.type == "send":
-            self._check_buttons(reader, step)
+        self._check_buttons(reader, step)
         if step.action.type == "user" and self._knows_triggers:
             state = step.node.get("user_state")
             warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "no_trigger_state")
@@ -80,13 +78,6 @@ class References:
             data = jump_data(found.name + target.text[len(name) :]) if found else ""
             if len(data.encode()) > LONGEST_DATA:
                 reader.error(target, "BUTTON_TOO_LONG", sentence("button_value_too_long", most=LONGEST_DATA))
-        for button in names_in(text_buttons(keyboard)) if self._knows_triggers else ():
-            if not self._is_answered(normalise(button.text)):
-                message = sentence("no_trigger_callback_answers", name=button.text)
-                reader.warning(button, "UNANSWERED_BUTTON", message)
-
-    def _is_answered(self, button: str) -> bool:
-        return self._answers_any_button or self._bot.names_button(button)
 
 
 def spliced(reader: Reader, step: CheckedStep) -> Iterator[Node]:
@@ -145,8 +136,8 @@ _DEFAULTS = tuple(one for one in COMMON_FIELDS if one.name not in ("step", "afte
 _NOT_REPLACED = ("required_role", "required_permission", "group_admin", "step")
 """The common fields that are read before placeholders are replaced, and whose types allow braces."""
 
-_OF_A_FORM = ("field", "row")
-"""The fields of a question that do nothing without `form`."""
+_NEEDED = {"ask": {"field": "form", "row": "form"}, "order": {"until": "answer"}}
+"""Action → the fields that do nothing without another one."""
 
 _BAD_PATTERN = "pattern_cannot_used"
 
@@ -164,9 +155,9 @@ def check_action(step: CheckedStep, actions: Actions, problems: Problems) -> Non
             check_unknown_field(reader, key, step.action, kind)
     if kind.one_of and all(is_empty(step.node.get(name)) for name in kind.one_of):
         reader.error(step.node, "MISSING_FIELD", _needs(kind))
-    for name in _OF_A_FORM if kind.name == "ask" and "form" not in step.seen.own else ():
-        if (node := step.node.get(name)) is not None:
-            reader.error(node, "NEEDS_FIELD", sentence("only_with_field", name=name, other="form"))
+    for name, other in _NEEDED.get(kind.name, {}).items():
+        if other not in step.seen.own and (node := step.node.get(name)) is not None:
+            reader.error(node, "NEEDS_FIELD", sentence("only_with_field", name=name, other=other))
 
 
 def _needs(kind: ActionType) -> Sentence:

@@ -175,6 +175,19 @@ class Visible:
         returned = frozenset(name for name in kind.returns if name.isidentifier()) - missing
         return own | returned | {*FAILURE} | self._left_by(action, scenario)
 
+    def returned_in(self, scenario: Scenario) -> Names:
+        """Return what the actions of a scenario return, and of those that it splices in."""
+        found, waiting, known = _NOTHING, [scenario], {scenario.name}
+        while waiting:
+            one = waiting.pop()
+            for action in one.actions:
+                found |= self._given_by(action, one)
+                handlers = [self._bot.scenarios[name] for name in action.handlers]
+                more = [target for target in (*self._targets(action, one), *handlers) if target.name not in known]
+                known |= {target.name for target in more}
+                waiting += more
+        return found
+
     def _left_by(self, action: Action, scenario: Scenario) -> Names:
         """Return what the scenarios leave that an action splices in; nothing of those that run side by side (C-34)."""
         if action.type not in SPLICING or is_parallel(action):

@@ -8,6 +8,7 @@ does by itself (C-96). Scenarios that are not known and patterns that do not com
 
 from collections.abc import Sequence
 
+from couriers.channel import channels
 from scenarios.bot import SECTIONS, Bot, Scenario, Target, Trigger, Triggers
 from scenarios.bot.data import Data, MapNode, Node, Scalar, is_empty, plain, plain_mapping, text_of
 from scenarios.bot.model import Variable
@@ -225,6 +226,10 @@ def target_of(reader: Reader, name: Scalar, node: Node | None, default: str | No
     if not (value is None or value == PEOPLE or is_named) or (default and value != PEOPLE):
         reader.wrong(node or name, "for", sentence("people_group_name_chat") if not default else PEOPLE)
         return default
+    channel = node.get("channel") if isinstance(node, MapNode) else None
+    if isinstance(channel, Scalar) and channel.text not in channels():
+        said = did_you_mean(sentence("no_channel", name=channel.text), channel.text, channels())
+        reader.error(channel, "UNKNOWN_CHANNEL", said)
     return value
 
 

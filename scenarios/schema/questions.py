@@ -139,19 +139,27 @@ def _minutes_over(written: Data, now: datetime) -> int:
     return -1 if day > now.date() else 24 * 60
 
 
-def _range(names: Mapping[str, Callable[[Scalar], bool]], example: Text) -> Type:
-    """Return a mapping of `from`, `to` and perhaps more, each of which is right by itself or has a placeholder."""
+def _range(
+    names: Mapping[str, Callable[[Scalar], bool]], example: Text, choices: Callable[[Mapping[str, Data]], bool]
+) -> Type:
+    """Return a mapping of `from`, `to` and perhaps more, each of which is right by itself or has a placeholder.
+    `choices`: whether they have any together; raises Invalid if they have too many.
+    """
 
     def complaints(node: Node) -> Iterator[Complaint]:
         if not isinstance(node, MapNode):
             yield node, sentence("must_be", wanted=example, found=describe(node))
             return
+        wrong = False
         for key, value in node.pairs:
             is_known = key.text in names and isinstance(value, Scalar)
             if not is_known or not (has_placeholder(value) or (isinstance(value, Scalar) and names[key.text](value))):
+                wrong = True
                 yield key, sentence("must_be", wanted=example, found=f"{key.text}: {describe(value)}")
         if node.get("to") is None:
             yield node, sentence("must_be", wanted=example, found=describe(node))
+        elif not wrong and not any(has_placeholder(value) for _, value in node.pairs):
+            yield from _together(node, choices)
 
     return Type(
         example,
@@ -159,6 +167,25 @@ def _range(names: Mapping[str, Callable[[Scalar], bool]], example: Text) -> Type
         complaints,
         needed=tuple(names),
     )
+
+
+def _together(node: MapNode, choices: Callable[[Mapping[str, Data]], bool]) -> Iterator[Complaint]:
+    try:
+        if not choices({key.text: value.text for key, value in node.pairs if isinstance(value, Scalar)}):
+            yield node, sentence("choices_from_to", most=MOST_CHOICES)
+    except Invalid as refusal:
+        yield node, refusal.said
+
+
+def _has_days(dates: Mapping[str, Data]) -> bool:
+    """Return whether there is a day in the range; also where that depends on the day on which it is asked."""
+    now = datetime.now(UTC)
+    is_fixed = {name: as_moment(dates.get(name), UTC) is not None for name in ("from", "to")}
+    return is_fixed["from"] != is_fixed["to"] or days_of(dates, now, "en") is not OVER
+
+
+def _has_times(times: Mapping[str, Data]) -> bool:
+    return bool(times_of({name: value for name, value in times.items() if name != "day"}, datetime.now(UTC)).options)
 
 
 def _is_day(node: Scalar) -> bool:
@@ -169,9 +196,11 @@ def _is_time(node: Scalar) -> bool:
     return bool(re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", node.text)) or read_duration(node.text) is not None
 
 
-DATES = _range(dict.fromkeys(("from", "to"), _is_day), "{from: today, to: 14d}")
+DATES = _range(dict.fromkeys(("from", "to"), _is_day), "{from: today, to: 14d}", _has_days)
 TIMES = _range(
-    {**dict.fromkeys(("from", "to", "every"), _is_time), "day": _is_day}, "{from: 8:00, to: 20:00, every: 2h}"
+    {**dict.fromkeys(("from", "to", "every"), _is_time), "day": _is_day},
+    "{from: 8:00, to: 20:00, every: 2h}",
+    _has_times,
 )
 
 

@@ -6,13 +6,13 @@ Rules are read field by field, in the author's order; the first one that does no
 the field. No rules: completed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from core.model.json_form import JsonSchema
 from core.model.text.characters import nfc
-from scenarios.bot.data import MISSING, Data, ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.data import MISSING, Data, ListNode, MapNode, Node, Scalar, describe, is_empty, plain
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
@@ -23,16 +23,14 @@ from scenarios.words import SentenceError, Text, placed, sentence
 
 WITHOUT_VALUE = ("not_empty", "empty")
 COMPARING = ("equals", "not_equals", "contains", "starts_with")
+_OF_SIZE = ("more_than", "at_least", "less_than", "at_most")
 RULES = (
     *WITHOUT_VALUE,
     *COMPARING,
     "regex",
     "length_min",
     "length_max",
-    "more_than",
-    "at_least",
-    "less_than",
-    "at_most",
+    *_OF_SIZE,
     "between",
     "in_list",
     "not_in_list",
@@ -91,6 +89,23 @@ def value_complaints(rule: Scalar, value: Node | None) -> Iterator[Complaint]:
         yield from types.WHOLE.check(value)
     elif rule.text == "regex":
         yield from pattern_complaints(value)
+    elif rule.text in _OF_SIZE and isinstance(value, Scalar) and not types.has_placeholder(value):
+        if as_number(value.text) is None and as_moment(value.text, None) is None:
+            yield value, sentence("must_be", wanted=sentence("number_or_date"), found=describe(value))
+    elif rule.text == "between" and not _has_placeholders(value) and _is_never_between(plain(value)):
+        yield value, sentence("needs_two_limits_example")
+
+
+def _has_placeholders(node: Node) -> bool:
+    return any(types.has_placeholder(one) for one in (node.items if isinstance(node, ListNode) else (node,)))
+
+
+def _is_never_between(wanted: Data) -> bool:
+    """Return whether no value is between these limits: the lower one comes first."""
+    try:
+        return not _is_between(_limits(wanted)[0], wanted)
+    except RuleUnusable:
+        return True
 
 
 def pattern_complaints(node: Node) -> Iterator[Complaint]:
@@ -262,10 +277,15 @@ def _in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _is_between(value: Data, wanted: Data) -> bool:
+    first, last = _limits(wanted)
+    return _compared(value, first) >= 0 >= _compared(value, last)
+
+
+def _limits(wanted: Data) -> Sequence[Data]:
     limits = wanted.split(",") if isinstance(wanted, str) else as_list(wanted)
     if len(limits) != 2:
         raise RuleUnusable(sentence("needs_two_limits_example"))
-    return _compared(value, limits[0]) >= 0 >= _compared(value, limits[1])
+    return limits
 
 
 def _limit(wanted: Data) -> int:

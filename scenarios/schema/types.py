@@ -78,6 +78,31 @@ def choice(*words: str) -> Type:
     return Type(name, {"enum": list(words)}, complaints)
 
 
+def choices(*words: str) -> Type:
+    """Return one of several words, or a list of them."""
+    one = choice(*words)
+
+    def complaints(node: Node) -> Iterator[Complaint]:
+        for item in node.items if isinstance(node, ListNode) else (node,):
+            yield from one.check(item)
+
+    schema = {"anyOf": [one.schema, {"type": "array", "items": one.schema}]}
+    return Type(sentence("list_of", words=", ".join(words)), schema, complaints)
+
+
+def named(*names: str) -> Type:
+    """Return a mapping of some of these names to texts."""
+    known = choice(*names)
+
+    def complaints(node: Node) -> Iterator[Complaint]:
+        yield from map_complaints(node)
+        for key, value in node.pairs if isinstance(node, MapNode) else ():
+            yield from known.check(key)
+            yield from TEXT.check(value)
+
+    return Type(MAPPING.name, {"type": "object", "properties": dict.fromkeys(names, _SCALAR)}, complaints)
+
+
 def is_whole(node: Scalar) -> bool:
     return isinstance(read_number(node.text), int)
 

@@ -3,6 +3,7 @@
 import re
 
 from scenarios.actions import own_actions
+from scenarios.check.names import codes
 from scenarios.schema.declaration import COMMON_FIELDS
 from tests.support.paths import ROOT
 
@@ -17,6 +18,19 @@ def test_the_guide_explains_every_code_of_a_problem() -> None:
     explained = re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / "docs" / "scenarios-check.md").read_text())
     assert codes - set(explained) == set()
     assert len(codes) > 30
+
+
+_FAILS = re.compile(
+    r"""(?:failed|refused|Refused|Invalid|Conflict|Forbidden|NotFound|AiRefused|AiUnavailable|Ending|code=)"""
+    r"""(?:\(\s*)?"([A-Z][A-Z_]{3,})\""""
+)
+
+
+def test_a_condition_may_name_every_code_with_which_an_action_fails() -> None:
+    paths = [*(ROOT / "scenarios").rglob("*.py"), *(ROOT / "providers" / "models").rglob("*.py")]
+    found = {code for path in paths if path.parent.name != "check" for code in _FAILS.findall(path.read_text())}
+    assert found - set(codes()) == set()
+    assert len(found) > 60
 
 
 def test_names_of_coreness_stand_on_their_page_and_not_in_the_reference() -> None:

@@ -80,7 +80,7 @@ def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
         (["{type: send, text: " + "x" * 4097 + "}"], 3, "warning TEXT_TOO_LONG", "4097 characters, but a"),
         (["{type: send, attachment: A, text: " + "x" * 1025 + "}"], 3, "warning TEXT_TOO_LONG", "a file shows 1024"),
         (["{type: send, text: x, inline: [[{'': start}]]}"], 3, "error BUTTON_MALFORMED", "a button has a text"),
-        (["{type: send, text: x, reply: [" + "[a]," * 101 + "]}"], 3, "error TOO_MANY_BUTTONS", "at most 100 buttons"),
+        (["{type: send, text: x, reply: [" + "['{user_id}']," * 101 + "]}"], 3, "error TOO_MANY_BUTTONS", "most 100"),
         (["{type: send, text: x, reply: [[{Menu: start}]]}"], 3, "error WRONG_TYPE", "has request_contact behind"),
     ],
 )  # fmt: skip
@@ -225,7 +225,7 @@ def test_after_an_action_that_is_not_known_any_name_may_be_there(tmp_path: Path)
     assert [problem.code for problem in found] == ["UNKNOWN_ACTION"]
 
 
-ENTRIES = "one: {actions: [{type: send, text: x}]}\ntwo: {actions: [{type: send, text: x}]}\n"
+ENTRIES = "one: {actions: [{type: user, user_state: '{user_id}'}]}\ntwo: {actions: [{type: send, text: x}]}\n"
 
 
 @pytest.mark.parametrize(
@@ -345,6 +345,8 @@ OTHER = {"scenarios/b.yaml": "other: {actions: [{type: typing}]}\n"}
 CHOICE = {"variables.yaml": "person: {c: {type: choice, options: [a, b]}}\n"}
 NUMBER = {"variables.yaml": "person: {n: number, lang: text}\n"}
 ASKS = "{type: ask, text: A?}"
+ELSE_IF = "{type: send, text: x, chain: any, when: {%s}}"
+PRESSES = {"triggers.yaml": "text: {exact: {Status: start}}\ncallback: {exact: {Other: start}, '*': start}\n"}
 HTTP = "{type: http_request, url: 'https://a.example'}"
 NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
     ([ASKS, ASKS], {}, 4, "error ASKED_AT_ONCE", "line 3"),
@@ -399,6 +401,33 @@ NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
      "warning NOT_AN_OPTION", "'c' is none of a, b"),
     (["{type: branch, cases: [{when: {person.c: [{rule: in_list, value: [a, d]}]}, scenario: other}]}"],
      CHOICE | OTHER, 3, "warning NOT_AN_OPTION", "'d' is none of a, b"),
+    ([HTTP, ELSE_IF % "code: {rule: equals, value: NO_RESPONS}"], {}, 4, "error NOT_AN_OPTION", "mean NO_RESPONSE?"),
+    ([HTTP, ELSE_IF % "code: {rule: in_list, value: [NO_RESPONSE, MY_CODE]}"], {}, 4, "warning NOT_AN_OPTION",
+     "'MY_CODE' is no code"),
+    ([SENT, ELSE_IF % "verdict: {rule: not_equals, value: all_reachd}"], {}, 4, "error NOT_AN_OPTION", "all_reached?"),
+    (["{type: validator, rules: {channel: [{rule: equals, value: smss}]}}"], {}, 3, "error NOT_AN_OPTION", "mean sms?"),
+    (["{type: for_each, items: a, scenario: other, collect: [reachd]}"],
+     {"scenarios/b.yaml": f"other: {{actions: [{SENT}]}}\n"}, 3, "error UNKNOWN_RESULT", "did you mean reached?"),
+    (["{type: ask, text: A?, dates: {from: 14d, to: 1d}}"], {}, 3, "error WRONG_TYPE", "one choice from `from`"),
+    (["{type: ask, text: A?, dates: {from: 2026-12-10, to: 2026-12-01}}"], {}, 3, "error WRONG_TYPE", "one choice"),
+    (["{type: ask, text: A?, dates: {to: 400d}}"], {}, 3, "error WRONG_TYPE", "at most 366"),
+    (["{type: ask, text: A?, times: {from: 20:00, to: 8:00}}"], {}, 3, "error WRONG_TYPE", "at least one choice"),
+    (["{type: ask, text: A?, times: {from: 8:00, to: 20:00, every: 10s}}"], {}, 3, "error WRONG_TYPE", "choice"),
+    (["{type: ask, text: A?, rules: [{rule: between, value: [5, 1]}]}"], {}, 3, "error WRONG_TYPE", "lower one first"),
+    (["{type: ask, text: A?, rules: [{rule: at_least, value: ten}]}"], {}, 3, "error WRONG_TYPE", "a number or a date"),
+    (["{type: choose_addressees, kinds: [groups]}"], {}, 3, "error WRONG_TYPE", "did you mean group?"),
+    (["{type: choose_addressees, words: {dnoe: Ready}}"], {}, 3, "error WRONG_TYPE", "did you mean done?"),
+    (["{type: order, text: x, answer: confirm, until: tomorow}"], {}, 3, "error WRONG_TYPE", "a time as people write"),
+    (["{type: order, text: x, until: tomorrow 9:00}"], {}, 3, "error NEEDS_FIELD", "`until` does nothing without"),
+    (["{type: order, text: x, channels: [smss]}"], {}, 3, "error UNKNOWN_CHANNEL", "did you mean sms?"),
+    (["{type: ask, text: A?, inline: [[{Stop: strat}]]}"], {}, 3, "error UNKNOWN_SCENARIO", "did you mean start?"),
+    (["{type: ask, text: A?, options: [a], inline: [[a, b]]}"], {}, 3, "warning UNANSWERED_BUTTON", "the button 'b'"),
+    (["{type: ask, text: A?, answer: photo, inline: [[Skip]]}"], PRESSES, 3, "warning UNANSWERED_BUTTON", "'Skip'"),
+    (["{type: send, text: x, inline: [[Oher]]}"], PRESSES, 3, "warning UNANSWERED_BUTTON", "the button 'Oher'"),
+    (["{type: send, text: x, reply: [[Staus]]}"], PRESSES, 3, "warning UNANSWERED_TEXT", "did you mean Status?"),
+    (["{type: ask, text: A?, stays_open_for: [/help, /hlep]}"], {}, 3, "warning UNANSWERED_TEXT", "takes '/hlep'"),
+    (["{type: form, form: sginup}", "{type: ask, text: A?, form: signup, chain: any}"], {}, 3,
+     "warning UNKNOWN_FORM", "did you mean signup?"),
 ]  # fmt: skip
 
 
@@ -431,6 +460,19 @@ def test_what_would_do_otherwise_than_it_reads_is_found(
         (["{type: send, text: x, when: {person.c: {rule: in_list, value: [a, '{user_id}', '']}}}"], CHOICE),
         (["{type: send, text: x, when: {person.c: {rule: contains, value: z}}}"], CHOICE),
         (["{type: ask, text: A?, row: x}"], {"settings.yaml": "ask: {form: f}\n"}),
+        ([HTTP, ELSE_IF % "code: {rule: in_list, value: [NO_RESPONSE, BLOCKED, QUOTA_EXCEEDED, '{user_id}']}"], {}),
+        (["{type: scenario, value: other, with: {code: x}}", ELSE_IF % "code: {rule: equals, value: x}"], OTHER),
+        (["{type: for_each, items: a, as: who, scenario: other, collect: [who, number]}"], OTHER),
+        (["{type: ask, text: A?, dates: {from: 2026-12-10, to: 14d}}"], {}),
+        (["{type: ask, text: A?, dates: {to: 2020-01-01}}"], {}),
+        (["{type: ask, text: A?, times: {from: 8:00, to: 20:00, day: '{person.lang}'}}"], NUMBER),
+        (["{type: ask, text: A?, rules: [{rule: between, value: '1,5'}, {rule: at_least, value: '{user_id}'}]}"], {}),
+        (["{type: order, text: x, answer: confirm, deliver_at: 25.11 9:00, until: never}"], {}),
+        (["{type: ask, text: A?, inline: [['1', '2'], [{Stop: start}]], reply: [[Any]]}"], {}),
+        (["{type: ask, text: A?, options: [a, b], inline: [[b], [a]]}"], {}),
+        (["{type: send, text: x, inline: [[Other]], reply: [[status, /help]]}"], PRESSES),
+        (["{type: send, text: '{event_text|fallback:}', reply: [[Any]]}"], {}),
+        (["{type: send, text: x, reply: [[Any]]}", ASKS], {}),
     ],
 )
 def test_what_does_as_it_reads_is_no_finding(tmp_path: Path, actions: list[str], files: Files) -> None:
