@@ -153,7 +153,7 @@ class Events:
         reply is sent answers that.
         """
         pressed = event if self._choices is None else await answered(event, self._choices, self._tenant)
-        worded = await self._worded(pressed)
+        worded = await self._worded(pressed) if quoted is None else pressed
         if sends_reply(press := as_press(worded)):
             return press
         if self._numbers is not None and (meant := await self._answer_in_text(event, self._numbers, quoted)):

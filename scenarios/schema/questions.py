@@ -278,7 +278,7 @@ def _contact(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:
     """Return a telephone number: of the person's own contact that is shared, or as it is written."""
     contacts = _attachments(event, "contact")
     if contacts and not any(is_true(one.get("is_own")) for one in contacts):
-        raise NoAnswer("it is the contact of somebody else")
+        raise NoAnswer(sentence("contact_of_other"))
     shared = [as_text(one.get("phone")) for one in contacts if is_true(one.get("is_own"))]
     number = e164(next((one for one in shared if one), "") or _written(event))
     if not number:
