@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from core.directory.users import Users
 from core.model.people import User
 from core.queue import Attempt, Result
-from core.sentence import language_of
+from core.sentence import language_of, say
 from core.updates import events
 from core.updates.bot_calls import BotCalls
 from core.updates.events import Event
 from couriers.inbound import longest_answer
+from scenarios.bot.event_fields import with_derived
 from scenarios.engine.run import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, Selection, has_teacher_beside, scheduled, select_beside
 from scenarios.execution.active_bot import ActiveBot
@@ -73,9 +74,13 @@ class Handlers:
         """Drive the run of an event until it is over or parked. A pressed button has its answer then."""
         event = events.decode(attempt.body)
         result = await self._handle(event, attempt)
-        if event.get("callback_id") and longest_answer(event["channel"]):
-            await self._bot_calls[event["channel"]].answer_press(event)
+        await self._answer_press(event)
         return result
+
+    async def _answer_press(self, event: Event, text: str = "") -> None:
+        """Answer the press of an event, unless it has an answer already. Raises StoreError."""
+        if event.get("callback_id") and longest_answer(event["channel"]):
+            await self._bot_calls[event["channel"]].answer_press(event, text)
 
     async def _handle(self, event: Event, attempt: Attempt) -> Result:
         """Begin the run of an event, or find it, and drive it.
@@ -95,6 +100,9 @@ class Handlers:
             if own.asks and not is_specific and await self._answers_elsewhere(event):
                 return None
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
+            if stored is None and not names:
+                language = str(with_derived(event, own.bot.language)["language"])
+                await self._answer_press(event, say("press_answers_nothing", language))
         elif stored.task != task:
             return None  # the task of an answer drives the run
         if stored is None and events.is_free_text(event):

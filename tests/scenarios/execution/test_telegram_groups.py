@@ -77,7 +77,7 @@ offer:
   actions:
     - type: send
       text: "Записаться?"
-      inline: [["Да", "Нет", {Подробнее: closed_button}]]
+      inline: [["Да", "Нет", {Подробнее: closed_button}, Забытая]]
 yes:
   actions:
     - {type: answer_press, text: "Место за вами, {first_name}!", alert: true}
@@ -238,7 +238,12 @@ async def test_an_inline_query_gets_the_results_of_the_scenario(town: Town) -> N
 
 @pytest.mark.parametrize(
     ("button", "text", "alert"),
-    [("Да", "Место за вами, Анна!", True), ("Нет", f"{'н' * 199}…", False), ("Подробнее", "", False)],
+    [
+        ("Да", "Место за вами, Анна!", True),
+        ("Нет", f"{'н' * 199}…", False),
+        ("Подробнее", "", False),
+        ("Забытая", "Эта кнопка сейчас ничего не делает.", False),  # no trigger: the clock ended and nothing followed
+    ],
 )
 async def test_a_press_is_answered_once_by_the_scenario_or_without_a_text(
     town: Town, button: str, text: str, *, alert: bool
