@@ -1,8 +1,8 @@
 """Takes the answers of people to open questions (C-95).
 
 While a question to a person is open, the person's next event is the answer, unless it begins something else: a
-command, or another button. Then its task drives the run, so what follows the answer keeps the person's turn, and the
-task that drove it before ends.
+command, or another button. An old button, which nothing but `*` takes, leaves the question open. The task of the answer
+drives the run from then on, so what follows the answer keeps the person's turn, and the task that drove it before ends.
 
 A text in another channel of the person answers, too, if nothing but `*` takes it and exactly one open question has it
 as a right answer: it is put once more, as an event of the chat that asks.
@@ -11,7 +11,7 @@ Guarantees: an event that answers starts nothing else; it answers one question o
 what it answers is noted before anything is done, and the end of the step decides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from core.errors import Invalid
@@ -52,10 +52,12 @@ class QuestionAnswers:
         self._executor = executor
         self._parking = parking
 
-    async def take(self, event: Event, event_run: str, task: str) -> StoredRun | None:
+    async def take(
+        self, event: Event, event_run: str, task: str, begins: Callable[[], Awaitable[bool]]
+    ) -> StoredRun | None:
         """Return the run whose question the event answers, which its task now drives unless the answer was wrong, or
         only turned a page of the options; None if it answers none. `event_run`: the id that a run of the event itself
-        would have. Raises StoreError.
+        would have. `begins`: whether the event begins something that is not meant for old buttons. Raises StoreError.
         """
         if event.get("kind") not in EVENTS or not (by := await self._questions.of(event)):
             return None
@@ -72,7 +74,9 @@ class QuestionAnswers:
             return stored if await ask.turn_page(context, event, event_run) else None
         if _leaves_open(context, event):
             return None
-        if not self._is_for(context, event):
+        if not self._is_for(context, event) or self._is_of_former(context, event):
+            if event.get("callback_data") is not None and not await begins():
+                return None  # an old button, or one that was pressed twice: the question goes on
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)
             return None
@@ -139,6 +143,14 @@ class QuestionAnswers:
     def _is_for(self, context: Context, event: Event) -> bool:
         interaction = self._executor.interaction_of(context.step)
         return interaction.is_for(context, event) if interaction else not interrupts(ask.question_of(context), event)
+
+    def _is_of_former(self, context: Context, event: Event) -> bool:
+        """Return whether a press is the second one below the question before, whose options may have the same words."""
+        message = as_text(pressed_message(event))
+        if not message or self._executor.interaction_of(context.step):
+            return False
+        is_edited = as_text(context.prepared.own.get("exact_message_id")) == message
+        return as_text(context.prepared.seen.get("pressed_message_id")) == message and not is_edited
 
     async def _answer(self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str) -> StoredRun:
         if interaction := self._executor.interaction_of(context.step):

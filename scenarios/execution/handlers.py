@@ -11,6 +11,7 @@ for no longer than that, however many they are.
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from core.directory.users import Users
 from core.model.people import User
@@ -94,7 +95,8 @@ class Handlers:
         if stored is None:
             own = await self._versions.current(self._bot.version, self._bot.bot)
             event = await self._answers.as_meant(event)
-            if answered := await self._answers.take(event, self._run_of(event), task):
+            begins = partial(self._begins, event, own)
+            if answered := await self._answers.take(event, self._run_of(event), task, begins):
                 return await self._driver.drive(answered, attempt) if answered.task == task else None
             event, version, names, is_specific = await self._select(event, own)
             if own.asks and not is_specific and await self._answers_elsewhere(event):
@@ -151,6 +153,11 @@ class Handlers:
         found = (version.bot.find(name) for name in selection.scenarios)
         names = [scenario.name for scenario in found if scenario is not None]
         return event, version, names, selection.is_specific
+
+    async def _begins(self, event: Event, own: Version) -> bool:
+        """Return whether more than `*` takes an event."""
+        state = await self._people.met(event) or str(event.get("user_state") or "")
+        return (await self._selected(event, state, own))[1].is_specific
 
     async def _selected(self, event: Event, state: str, own: Version) -> tuple[Version, Selection]:
         """Return which of the two bots answers, and by which scenarios."""

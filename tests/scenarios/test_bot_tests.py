@@ -86,6 +86,11 @@ taken: {actions: [{type: send, text: Taken}]}
 in_group: {actions: [{type: send, text: "{chat_id} {reply_message_text|fallback:-}"}]}
 later: {actions: [{type: send, text: Later, delay: 1d, tag: later}, {type: send, text: Much later, delay: 2d}]}
 off: {actions: [{type: cancel, tag: later}]}
+twice:
+  actions:
+    - {type: ask, text: Sure?, options: ["Yes", "No"]}
+    - {type: ask, text: Really?, options: ["Yes", "No"], chain: completed}
+    - {type: send, text: "{answer}", chain: completed}
 marks:
   actions:
     - {type: ask, text: Mark?, answer: number, inline: [["5", "4"], [{"Skip ✅": help}, {"Stop": start}]]}
@@ -251,6 +256,22 @@ a person keeps its name and language:
     - {user: {event_text: /hello, first_name: Boris, language: en}, bot: Boris en}
     - {user: /hello, bot: Boris en}
     - {user: /hello, as: 8, bot: Anna ru}
+a button that is pressed twice ends no question:
+  at: 2026-12-01 09:00
+  steps:
+    - {user: /when, bot: {text: Day?}}
+    - {press: Wed 02.12, bot: {text: Во сколько?}}
+    - press: Wed 02.12
+    - {press: "8:00", bot: {text: Когда?}}
+    - {user: /marks, bot: Mark?}
+    - {press: "8:00"}
+    - {press: Stop, bot: Your name?}
+    - {press: "4"}
+    - {user: Anna, bot: "Room, Anna?"}
+    - {user: /twice, bot: Sure?}
+    - {user: {callback_data: "yes", message_id: 77}, bot: Really?}
+    - user: {callback_data: "yes", message_id: 77}
+    - {user: {callback_data: "no", message_id: 78}, bot: "No"}
 the words of a button press it:
   steps:
     - {user: /marks, bot: {text: Mark?, buttons: ["5", "4", "Skip ✅", Stop]}}
@@ -286,7 +307,7 @@ def folder(tmp_path: Path) -> BotFolder:
         "text: {exact: {/start: s.start, /help: s.help, /desk: s.desk, /all: s.group, /days: s.days, /phone: s.phone,"
         " /state: s.state, /named: s.named, /book: s.book, /back: s.give_back, /broken: s.broken, /later: s.later,"
         " /off: s.off, /web: s.web,"
-        " /boss: s.boss, /team: s.team, /marks: s.marks, stop: s.help, /hello: s.hello},"
+        " /boss: s.boss, /team: s.team, /marks: s.marks, /twice: s.twice, stop: s.help, /hello: s.hello},"
         " state: {short: s.in_state}, starts_with: {/wash: s.bookings, /when: s.when, /over: s.over, /today: s.today}}",
     ).write("group_triggers.yaml", 'text: {"*": s.in_group}')
 
@@ -294,7 +315,7 @@ def folder(tmp_path: Path) -> BotFolder:
 async def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = await run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (17, [])
+    assert (len(verdicts), problems) == (18, [])
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,14 @@ class Product:
             "event_date": f"{MOMENT:%FT%T%z}",
         }
         if what == "press":
-            data = self._button(given, person)
-            await self.installation.put(kind="callback", event_text=None, callback_data=data, message_id=1, **fields)
+            data, message = self._button(given, person), len(self.installation.courier.attempted)
+            press: dict[str, Any] = {
+                "kind": "callback",
+                "event_text": None,
+                "callback_data": data,
+                "message_id": message,
+            }
+            await self.installation.put(**press, **fields)
         else:
             written = given if isinstance(given, Mapping) else {"event_text": given}
             if what == "reply":
