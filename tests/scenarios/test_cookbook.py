@@ -10,8 +10,8 @@ from tests.support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
 COOKBOOK = [
-    "approval", "booking", "broadcast", "button-value", "deep-link", "else", "escalation", "language", "menu", "quiz",
-    "reminder", "report", "support-desk",
+    "approval", "booking", "broadcast", "button-value", "deep-link", "else", "escalation", "language", "menu",
+    "opening-hours", "quiz", "reminder", "report", "support-desk",
 ]  # fmt: skip
 LONGEST = {**{f"cookbook/{name}": 39 for name in COOKBOOK}, "laundry-bot": 60}
 """Folder → lines of all its files, with its tests."""
