@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from core.model.content import Content
 from core.model.history_key import HistoryKey, Id
+from core.model.people import DEFAULT_LOCALE
 from core.model.question import Question
 from core.model.states import DeliveryState
 from core.model.text.personal import Personal
@@ -211,6 +212,13 @@ class NewDelivery(Struct, frozen=True):
     unfilled: Sequence[str] = ()
     empty_office: bool = False
     bound: Bound | None = None
+
+    def language_of_question(self, recipient: Recipient) -> str:
+        """Return the language in which Ada asks a recipient, "" for that of the question. The default language, which
+        also people have of whom nothing is known, counts only if the recipient gets its own text in it.
+        """
+        own = recipient.locale
+        return own if own in self.texts or own != DEFAULT_LOCALE else ""
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -193,8 +193,9 @@ def _rows(
                 rows.append((*row, recipient.hours) if recipient.hours else row)
         recipients.append(_recipient_row(recipient, contacts, numbers))
     if (question := delivery.question) is not None:
-        asked = zip(delivery.recipients, recipients, strict=True)
-        recipients = [_with_locale(row, one.locale) if one.locale != question.locale else row for one, row in asked]
+        locales = [delivery.language_of_question(one) for one in delivery.recipients]
+        asked = zip(locales, recipients, strict=True)
+        recipients = [_with_locale(row, locale) if locale != question.locale else row for locale, row in asked]
     if delivery.personal is not None:
         rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)
         recipients = [[*row[:2], one.name, one.origin, values, *row[5:]] for one, row, values in rows_with_values]
