@@ -243,7 +243,10 @@ class Stack:
         for runtime in list(self._couriers):
             await self.stop(runtime)
         await self.audit()
-        for key in unfinished_keys(await self.dump()):
+        unfinished = unfinished_keys(await self.dump())
+        if not unfinished:
+            return
+        for key in unfinished:
             if key.startswith("queue:"):
                 shard, _, name = key.partition("task:")
                 await self.store.run("cancel_tasks", int(shard[7:-2]), name)
