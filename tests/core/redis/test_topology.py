@@ -84,8 +84,8 @@ async def test_a_sentinel_that_is_behind_does_not_lead_back_to_an_old_primary() 
     named = [5, 1]
 
     async def sentinel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        epoch, port = (f"+{one}\r\n".encode() for one in named)  # the same for both requests of one look
         while request := await reader.read(1000):
-            epoch, port = (f"+{one}\r\n".encode() for one in named)
             replies = {
                 b"HELLO": b"%1\r\n+role\r\n+sentinel\r\n",
                 b"MASTER\r": b"%3\r\n+config-epoch\r\n" + epoch + b"+ip\r\n+127.0.0.1\r\n+port\r\n" + port,
