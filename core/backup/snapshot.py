@@ -114,7 +114,8 @@ async def _read_last(readers: "Sequence[_ServerReader]") -> tuple[int, int]:
         return keys, int(seconds) * 1000 + int(micros) // 1000
     finally:
         for reader in readers:
-            await reader.request("CLIENT", "UNPAUSE")
+            if not reader.is_silent:  # its pause ends by itself
+                await reader.request("CLIENT", "UNPAUSE")
 
 
 @asynccontextmanager
@@ -129,12 +130,15 @@ async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "Async
 
 
 class _ServerReader:
-    """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value."""
+    """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value.
+    `is_silent`: a reply did not come in time; if it came later, it would be taken for that of another request.
+    """
 
     connection: StoreConnection
 
     def __init__(self, archive: ArchiveWriter) -> None:
         self.changed: set[bytes] = set()
+        self.is_silent = False
         self._archive = archive
         self._is_emptied = False
 
@@ -194,8 +198,12 @@ class _ServerReader:
     async def _request_all(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
-        async with asyncio.timeout(PATIENCE):
-            return await self.connection.request_all(commands)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self.connection.request_all(commands)
+        except TimeoutError:
+            self.is_silent = True
+            raise
 
 
 def _kind(reply: Reply) -> str:
