@@ -192,7 +192,7 @@ class AnswerNumbers:
         if await self._answers.has_lost(asked, message):
             return None
         question, numbers = asked.question, range(1, len(asked.question.options) + 1)
-        # Words that come too late are an answer, too, which the person is told.
+        # Late words count as a late answer, and the person gets a reply that says so.
         in_text = AskedInText(
             place, question, numbers, is_open=True, is_about_children=bool(asked.recipient.asked_children)
         )

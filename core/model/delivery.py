@@ -124,7 +124,9 @@ class Recipient(Struct, frozen=True):
 
 
 class Bound(StrEnum):
-    """What a sender was checked for when it ordered: the `groups` named, or all `people`, if it was signed in."""
+    """Says whether the groups of an order were checked against the rights of its sender, or, if the sender was signed
+    in, all its people.
+    """
 
     GROUPS = "groups"
     PEOPLE = "people"
@@ -214,8 +216,8 @@ class NewDelivery(Struct, frozen=True):
     bound: Bound | None = None
 
     def language_of_question(self, recipient: Recipient) -> str:
-        """Return the language in which Ada asks a recipient, "" for that of the question. The default language, which
-        also people have of whom nothing is known, counts only if the recipient gets its own text in it.
+        """Return the language in which Ada asks a recipient, "" for that of the question. The default language counts
+        only if the delivery has a text in it: people without a known language have it, too.
         """
         own = recipient.locale
         return own if own in self.texts or own != DEFAULT_LOCALE else ""

@@ -315,7 +315,7 @@ class AnswerWorker:
         await self._deliveries.enqueue(reply, Repeat(f"answer:{_name(tenant, event)}", "answer", is_own=True))
 
     async def _locale(self, tenant: str, event: Event) -> str:
-        """Return the language of who has caused an event: of the person in the directory, else of the account."""
+        """Return the language of the author of an event: that of the directory, else that of the account."""
         user = await self._directory.users.by_contact(tenant, str(event["channel"]), str(event["user_id"]))
         return user.locale if user else str(event.get("language_code") or "ru")
 
@@ -338,11 +338,10 @@ class AnswerWorker:
         calls = BotCalls(self._client, tenant, channel) if event.get("callback_id") else None
         if ANSWER_RESULT in event:
             press = msgspec.convert(event[ANSWER_RESULT], AnonymousPress)
-            is_refused, locale = (
-                bool(press.refused),
-                await self._locale(tenant, event) if press.refused else press.locale,
-            )
-            text = refusal_text(press.refused, locale) if is_refused else anonymous_text(press.result, locale)
+            if press.refused:
+                text = refusal_text(press.refused, await self._locale(tenant, event))
+            else:
+                text = anonymous_text(press.result, press.locale)
             if calls:
                 await calls.answer_press(event, text, alert=press.result != "answered")
             return

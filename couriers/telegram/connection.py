@@ -262,7 +262,7 @@ def user_session(directory: Path, session: str) -> LockedSession:
     name = f"user-{hashlib.blake2b(session.encode(), digest_size=8).hexdigest()}" if parsed else Path(session).stem
     path = directory / f"{name}.session"
     if parsed is None and not path.exists():
-        raise SetupError(  # without its text, which may be a session string with a slip: whoever has it is the account
+        raise SetupError(  # without its text: it may be a mistyped session string, which is a secret
             f"ADA_TELEGRAM_SESSION is no session string, and {directory} has no session of this name: sign in first"
         )
     locked = _lock(path)

@@ -1,7 +1,7 @@
 """Finds what is given and not read, or read and never given: the texts of buttons, keyboards and of the menu that no
 trigger takes, states that nothing sets, forms that nothing fills in, and results that no scenario returns.
 
-`*` takes a text only if what it starts looks at it: otherwise it answers what nobody has thought of.
+`*` takes a text only if what it starts looks at it: otherwise it is the answer to unknown input.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,10 +9,10 @@ from functools import cache
 
 from scenarios.bot import SECTIONS, Action, Bot, Place
 from scenarios.bot.button_data import normalise
-from scenarios.bot.data import Data, Node, Scalar
+from scenarios.bot.data import Node, Scalar
 from scenarios.bot.new_bot import TEACHER
 from scenarios.bot.suggestion import did_you_mean
-from scenarios.check.references import names_in, text_buttons
+from scenarios.check.references import names_in, strings_in, text_buttons
 from scenarios.check.starts import closure, spliced
 from scenarios.check.visible import ANYTHING, CheckedStep, Visible
 from scenarios.engine.run import ITEM
@@ -59,7 +59,7 @@ class Readers:
             elif field.type is KEYS and field.name == "reply":
                 self._check_keys(reader, step, node)
             elif field.name == "stays_open_for":
-                self._check_texts(reader, reader.one_or_many(node))
+                self._checkstrings_in(reader, reader.one_or_many(node))
         if step.action.type == "form" and not ({"values", "delete"} & step.action.fields.keys()):
             self._check_form(reader, step)
         if step.action.type == "for_each":
@@ -85,9 +85,9 @@ class Readers:
         """A question takes the texts of its keyboard, and those of a keyboard that a message before it has shown."""
         if step.action.type in ASKING or any(one.type in ASKING for one in step.scenario.actions):
             return
-        self._check_texts(reader, text_buttons(keyboard))
+        self._checkstrings_in(reader, text_buttons(keyboard))
 
-    def _check_texts(self, reader: Reader, nodes: Iterator[Node] | tuple[Node, ...]) -> None:
+    def _checkstrings_in(self, reader: Reader, nodes: Iterator[Node] | tuple[Node, ...]) -> None:
         for one in names_in(nodes):
             if not self._takes(one.text, "text"):
                 known = [trigger.key for trigger in self._bot.triggers.text["exact"]]
@@ -115,7 +115,7 @@ class Readers:
     def _reads(self, action: Action, kind: str) -> bool:
         """Return whether an action looks at what was written: by a placeholder or a condition, or by itself."""
         takes_text = ("link_contact", "pass_on", "request", "copy", "validator", "choose_addressees", "follow_delivery")
-        return action.type in takes_text or any(_TAKEN[kind] in text for text in _texts(dict(action.fields)))
+        return action.type in takes_text or any(_TAKEN[kind] in text for text in strings_in(dict(action.fields)))
 
     def _check_states(self) -> None:
         """Report the triggers of a state that no action sets."""
@@ -168,15 +168,6 @@ def _answers(step: CheckedStep, text: str, bot: Bot) -> bool:
         is_written = not any("{" in one for one in options) and not ({"dates", "times"} & fields.keys())
         return not is_written or normalise(text) in map(normalise, options)
     return str(fields.get("answer") or "") in _ANSWERED_BY_TEXT
-
-
-def _texts(value: Data) -> Iterator[str]:
-    """Yield all texts of a value, and the names in its mappings."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for one in [*value, *value.values()] if isinstance(value, Mapping) else value:
-            yield from _texts(one)
 
 
 @cache

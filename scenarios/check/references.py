@@ -213,15 +213,16 @@ def is_used(name: str, action: Action) -> bool:
 
 def _values(action: Action) -> list[Data]:
     """Return the fields one by one: the braces of mappings around them are none of a placeholder."""
-    return [list(_texts(value)) for value in action.fields.values()]
+    return [list(strings_in(value)) for value in action.fields.values()]
 
 
-def _texts(value: Data) -> Iterator[str]:
+def strings_in(value: Data) -> Iterator[str]:
+    """Yield all texts of a value, and the names in its mappings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         for one in [*value, *value.values()] if isinstance(value, Mapping) else value:
-            yield from _texts(one)
+            yield from strings_in(one)
 
 
 def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:

@@ -50,7 +50,7 @@ STORE, PROVIDERS, API, COURIERS = range(4)
 
 OTHER_COURIER = (
     "another Ada works on the server of ADA_REDIS_URL (courier {}), and no account is set up here: simulated channels "
-    "would take its messages, and nobody would get them. Set up the accounts, or name another server or database"
+    "would take its messages instead of sending them. Set up the accounts, or name another server or database"
 )
 QUIET_HOURS_ARE_OFF = "quiet hours are off, because the providers are simulated; ADA_QUIET_HOURS sets them"
 
