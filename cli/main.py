@@ -107,6 +107,8 @@ def explain(message: str) -> str:
         return f"{found[1]!r} is not one of {', '.join(known)}{closest(found[1], known)}"
     if found := re.fullmatch(r"argument (.+): invalid (\w+) value: '(.*)'", message):
         return f"{found[1]}: {found[3]!r} is not {_KINDS.get(found[2], 'a valid value')}"
+    if found := re.fullmatch(r"argument (--[a-z-]+).*: expected one argument", message):
+        return f"{found[1]} needs a value; one that begins with - is written {found[1]}=-…"
     if found := re.fullmatch(r"the following arguments are required: (.*)", message):
         return f"these are missing: {found[1]}"
     return message.removeprefix("argument ")

@@ -69,6 +69,10 @@ def test_help_shows_every_command_once_in_a_group() -> None:
         (("snd",), "'snd' is not a command; did you mean send?"),
         (("zzz",), "'zzz' is not a command"),
         (("key", "creat", "x"), "'creat' is not one of create, list, revoke; did you mean create?"),
+        (
+            ("import", "users", "a.csv", "--columns", "-,name"),
+            "--columns needs a value; one that begins with - is written --columns=-…",
+        ),
         (("processes", "stp"), "'stp' is not one of start, quiet, resume, stop, test; did you mean stop?"),
         (("courier", "telegramm"), "did you mean telegram?"),
         (("send", "--too", "7", "--text", "x", "--to", "7"), "ada send does not know --too; did you mean --to?"),

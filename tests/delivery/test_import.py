@@ -231,8 +231,12 @@ async def test_the_columns_of_a_school_are_guessed_and_chosen(api: Api) -> None:
     assert [one["code"] for one in empty.json["errors"]] == ["CSV_EMPTY"]
     refused = await post(api, "users", OWN_HEADINGS)
     assert [one["code"] for one in refused.json["errors"]] == ["COLUMN_UNKNOWN", "COLUMN_UNKNOWN"]
+    assert ["The columns are" in one["message"] for one in refused.json["errors"]] == [True, False]
     chosen = await post(api, "users", OWN_HEADINGS.replace("нет", "+79990000002"), "&columns=name,contacts.sms,-")
     assert (chosen.status, chosen.json["created"]) == (200, 2)
+    corrected = "Ребёнок;Mobile;Примечание;Error\nПётр;+79990000003;болеет;It was wrong\n"
+    again = await post(api, "users", corrected, "&columns=name,contacts.sms,-")
+    assert (again.status, again.json["created"]) == (200, 1)
     other = await post(api, "users", OWN_HEADINGS, "&columns=name,contacts.sms")
     assert [one["code"] for one in other.json["errors"]] == ["COLUMNS_OF_ANOTHER_FILE"]
 

@@ -35,6 +35,7 @@ Item = Mapping[str, Any]
 KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
 _SECONDS_BETWEEN_READINGS = 0.5
 _NO_GROUP = "GROUP_NOT_FOUND"
+_NO_COLUMN = "COLUMN_UNKNOWN"
 
 
 def summary(result: Item) -> str:
@@ -98,7 +99,7 @@ def declare_import(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--columns",
         metavar="NAMES",
-        help="what each column is, in place of the header: name,contacts.sms,- (- is not read)",
+        help="what each column is, in place of the header; - is not read: --columns=-,name,contacts.sms",
     )
     parser.add_argument(
         "--create-groups", action="store_true", help="first create the groups of the file that do not exist"
@@ -190,6 +191,8 @@ def print_errors(problem: JsonObject, as_json: bool) -> None:
             continue
         column = f", {error['column']}" if error["column"] else ""
         print(f"row {error['row']}{column}: {error['message']} ({error['code']})", file=sys.stderr)
+    if any(error["code"] == _NO_COLUMN for error in problem["errors"]):
+        print("--columns says what each column is, and leaves out columns", file=sys.stderr)
     if missing:
         names = f"{counted(len(missing), 'unknown group')} ({_NO_GROUP}): {', '.join(missing)}"
         print(f"{names}; --create-groups creates them", file=sys.stderr)

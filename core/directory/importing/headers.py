@@ -113,6 +113,8 @@ def read_header(number: int, cells: Sequence[str], columns: Columns, chosen: Seq
     """
     if not cells:
         raise empty_file()
+    if chosen and len(chosen) == len(cells) - 1 and normal(cells[-1]) in _REASONS:
+        chosen = [*chosen, LEFT_OUT]
     if chosen and len(chosen) != len(cells):
         message = f"The file has {counted(len(cells), 'column')}, and {len(chosen)} were named."
         raise ImportRefused([RowError(number, "", "COLUMNS_OF_ANOTHER_FILE", message)])
@@ -130,9 +132,10 @@ def read_header(number: int, cells: Sequence[str], columns: Columns, chosen: Seq
 
 def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns) -> Iterator[tuple[str, str, str]]:
     """Yield column, code and message of each error."""
-    for cell, name in zip(cells, found, strict=True):
-        if name is None:
-            yield cell[:64], "COLUMN_UNKNOWN", f"The columns are {', '.join(columns.shown)}.{_hint(cell, columns)}"
+    unknown = [cell for cell, name in zip(cells, found, strict=True) if name is None]
+    for number, cell in enumerate(unknown):
+        known = "" if number else f" The columns are {', '.join(columns.shown)}."
+        yield cell[:64], "COLUMN_UNKNOWN", f"There is no column of this name.{_hint(cell, columns)}{known}"
     for name in columns.required:
         if name not in found:
             yield name, "COLUMN_MISSING", f"The file has no column {name!r}."
