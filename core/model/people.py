@@ -330,21 +330,22 @@ def faults_of_contacts(contacts: Mapping[str, Sequence[str]], channels: Collecti
         if len(addresses) > MAX_ADDRESSES:
             yield too_many_addresses(path)
         for number, address in enumerate(addresses):
-            yield from faults_of_address(channel, address, f"{path}.{number}")
+            if fault := fault_of_address(channel, address, f"{path}.{number}"):
+                yield fault
 
 
 def too_many_addresses(path: str) -> Invalid:
     return Invalid("TOO_LONG", f"At most {MAX_ADDRESSES} addresses of a channel are allowed.", path)
 
 
-def faults_of_address(channel: str, address: str, path: str = "address") -> Iterator[Invalid]:
-    """Yield the fault of an address: it has 1 to 256 printable characters, in the form of its channel."""
+def fault_of_address(channel: str, address: str, path: str = "address") -> Invalid | None:
+    """Return the fault of an address; None if it has 1 to 256 printable characters, in the form of its channel."""
     if not address or len(address) > _ADDRESS_LENGTH:
-        yield Invalid("TOO_LONG" if address else "TOO_SHORT", "An address has 1 to 256 characters.", path)
-    elif refused := refusal(without_marks(address)):
-        yield Invalid("NOT_PRINTABLE", refused, path)
-    elif wrong := malformed(channel, address):
-        yield Invalid("ADDRESS_MALFORMED", wrong, path)
+        return Invalid("TOO_LONG" if address else "TOO_SHORT", "An address has 1 to 256 characters.", path)
+    if refused := refusal(without_marks(address)):
+        return Invalid("NOT_PRINTABLE", refused, path)
+    wrong = malformed(channel, address)
+    return Invalid("ADDRESS_MALFORMED", wrong, path) if wrong else None
 
 
 def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None) -> Iterator[Invalid]:

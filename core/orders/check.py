@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain, islice
 
-from msgspec import Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.errors import MOST_SAID, Invalid, InvalidMany, raise_first
@@ -19,7 +19,7 @@ from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import Audience, NewDelivery, Recipient, Strategy
 from core.model.history_key import Id
 from core.model.json_form import compact_json
-from core.model.people import faults_of_address, unknown_channel
+from core.model.people import fault_of_address, unknown_channel
 from core.model.text.characters import is_blank, refusal
 from core.model.text.personal import PersonalTemplate, field_name
 from core.model.text.text_marks import broken_mark, tokens
@@ -29,6 +29,7 @@ from core.orders.question_rules import faults_of_escalation, faults_of_need
 MOST_FAULTS = 20
 """Faults reported at once."""
 _NAMING = ("id", "group", "supergroup", "table", "follow_up")
+_PERSONAL = ("name", "contacts", "values", "locale")
 _SHORTEST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(days=30)
 MAX_SIZE = 32_768
 """Bytes of the content as JSON; the files themselves do not count."""
@@ -70,20 +71,16 @@ def _answered(order: Order) -> Iterator[str]:
 def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[Invalid]:
     delivery = order.delivery
     yield from _faults_of_names(delivery)
-    for number, one in enumerate(order.addressees):
-        if isinstance(one, Addressee):
-            yield from _faults_of_addressee(one, f"recipients.{number}", channels)
-    if any(isinstance(one, Addressee) and one.follow_up for one in order.addressees):
-        yield from _faults_of_follow_up(order)
+    yield from _faults_of_addressees(order, channels)
     if order.personal is False and order.has_values:
         yield Invalid("VALUES_NOT_PERSONAL", "Values belong to a personal text.", "personal")
     for number, channel in enumerate(delivery.channels):
-        yield from _faults_of_channel(channel, f"channels.{number}", channels)
-    yield from faults_of_escalation(delivery.question, delivery.channels, channels)
-    yield from faults_of_need(delivery.question, delivery.strategy)
-    yield from _faults_of_wait(delivery)
-    yield from faults_of_time(delivery.deliver_at, now, is_far=order.far)
-    yield from _faults_of_expiry(delivery, now)
+        if channel not in channels:
+            yield unknown_channel(channel, f"channels.{number}", channels)
+    if delivery.question:
+        yield from faults_of_escalation(delivery.question, delivery.channels, channels)
+        yield from faults_of_need(delivery.question, delivery.strategy)
+    yield from _faults_of_times(order, now)
     if delivery.history_key and delivery.history_key.sender != str(delivery.sender.id):
         detail = f"The key was made for the sender {delivery.history_key.sender!r}."
         yield Invalid("HISTORY_KEY_OF_ANOTHER_SENDER", detail, "history_key")
@@ -101,64 +98,85 @@ def _faults_of_follow_up(order: Order) -> Iterator[Invalid]:
 
 def _faults_of_names(delivery: NewDelivery) -> Iterator[Invalid]:
     """Emit ids and names that would be no part of a key or a log: no control characters, no line breaks."""
-    names: Mapping[str, Id | None] = {
-        "sender.id": delivery.sender.id,
-        "kind": delivery.kind,
-        "origin": delivery.origin,
-        "lane": delivery.lane,
-        **{f"tags.{number}": tag for number, tag in enumerate(delivery.tags)},
-    }
-    for path, name in names.items():
-        yield from _faults_of_name(path, name)
+    names = (
+        ("sender.id", delivery.sender.id),
+        ("kind", delivery.kind),
+        ("origin", delivery.origin),
+        ("lane", delivery.lane),
+        *((f"tags.{number}", tag) for number, tag in enumerate(delivery.tags)),
+    )
+    for path, name in names:
+        if fault := _fault_of_name(path, name):
+            yield fault
 
 
-def _faults_of_name(path: str, name: Id | UnsetType | None) -> Iterator[Invalid]:
-    if isinstance(name, str) and (refused := refusal(name)):
-        yield Invalid("NOT_PRINTABLE", refused, path)
+def _fault_of_name(path: str, name: Id | UnsetType | None) -> Invalid | None:
+    refused = refusal(name) if isinstance(name, str) else ""
+    return Invalid("NOT_PRINTABLE", refused, path) if refused else None
 
 
 # recipients
 
 
+def _faults_of_addressees(order: Order, channels: Collection[str]) -> Iterator[Invalid]:
+    is_follow_up = False
+    for number, one in enumerate(order.addressees):
+        if isinstance(one, Addressee):
+            yield from _faults_of_addressee(one, f"recipients.{number}", channels)
+            is_follow_up = is_follow_up or bool(one.follow_up)
+    if is_follow_up:
+        yield from _faults_of_follow_up(order)
+
+
 def _faults_of_addressee(given: Addressee, path: str, channels: Collection[str]) -> Iterator[Invalid]:
-    yield from _faults_of_form(given, path)
-    for name in ("id", "group", "supergroup"):
-        yield from _faults_of_name(f"{path}.{name}", getattr(given, name))
-    for channel, addresses in (given.contacts or {}).items():
-        place = f"{path}.contacts.{channel}"
-        yield from _faults_of_channel(channel, place, channels)
+    if fault := _fault_of_form(given, path):
+        yield fault
+    for field, name in (("id", given.id), ("group", given.group), ("supergroup", given.supergroup)):
+        if fault := _fault_of_name(f"{path}.{field}", name):
+            yield fault
+    yield from _faults_of_contacts(given.contacts or {}, f"{path}.contacts", channels)
+    if given.values:
+        yield from _faults_of_values(given.values, f"{path}.values")
+
+
+def _faults_of_contacts(
+    contacts: Mapping[str, str | Sequence[str]], path: str, channels: Collection[str]
+) -> Iterator[Invalid]:
+    for channel, addresses in contacts.items():
+        place = f"{path}.{channel}"
+        if channel not in channels:
+            yield unknown_channel(channel, place, channels)
         listed = [(place, addresses)] if isinstance(addresses, str) else _numbered(place, addresses)
         for of_one, address in listed:
-            yield from faults_of_address(channel, address, of_one)
-    yield from _faults_of_values(given.values or {}, f"{path}.values")
+            if fault := fault_of_address(channel, address, of_one):
+                yield fault
 
 
 def _numbered(path: str, values: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"{path}.{number}", value) for number, value in enumerate(values)]
 
 
-def _faults_of_form(given: Addressee, path: str) -> Iterator[Invalid]:
-    """Emit what keeps it from being one person, one group, one supergroup, one table or one follow-up."""
-    named = [name for name in _NAMING if not isinstance(getattr(given, name), UnsetType)]
-    personal = [
-        name for name in ("name", "contacts", "values", "locale") if not isinstance(getattr(given, name), UnsetType)
-    ]
+def _fault_of_form(given: Addressee, path: str) -> Invalid | None:
+    """Return what keeps it from being one person, one group, one supergroup, one table or one follow-up."""
     if (given.sheet or given.encoding) and not given.table:
-        yield Invalid("RECIPIENT_AMBIGUOUS", "A sheet and an encoding belong to a table.", path)
-    elif given.of and not given.follow_up:
-        yield Invalid("RECIPIENT_AMBIGUOUS", "The field of belongs to a follow-up.", f"{path}.of")
-    elif not named:
-        yield Invalid("RECIPIENT_WITHOUT_ID", "A recipient needs an id.", f"{path}.id")
-    elif len(named) > 1:
-        yield Invalid("RECIPIENT_AMBIGUOUS", f"Only one of {' and '.join(named)} is allowed.", path)
-    elif personal and named != ["id"]:
+        return Invalid("RECIPIENT_AMBIGUOUS", "A sheet and an encoding belong to a table.", path)
+    if given.of and not given.follow_up:
+        return Invalid("RECIPIENT_AMBIGUOUS", "The field of belongs to a follow-up.", f"{path}.of")
+    named = _given_fields(given, _NAMING)
+    if named == ["id"]:
+        return None
+    if not named:
+        return Invalid("RECIPIENT_WITHOUT_ID", "A recipient needs an id.", f"{path}.id")
+    if len(named) > 1:
+        return Invalid("RECIPIENT_AMBIGUOUS", f"Only one of {' and '.join(named)} is allowed.", path)
+    if personal := _given_fields(given, _PERSONAL):
         detail = f"A {named[0].replace('_', '-')} has no {' and '.join(personal)}; these belong to a person."
-        yield Invalid("RECIPIENT_AMBIGUOUS", detail, path)
+        return Invalid("RECIPIENT_AMBIGUOUS", detail, path)
+    return None
 
 
-def _faults_of_channel(channel: str, path: str, channels: Collection[str]) -> Iterator[Invalid]:
-    if channel not in channels:
-        yield unknown_channel(channel, path, channels)
+def _given_fields(given: Addressee, names: Sequence[str]) -> list[str]:
+    return [name for name in names if getattr(given, name) is not UNSET]
 
 
 def _faults_of_values(values: Mapping[str, object], path: str) -> Iterator[Invalid]:
@@ -172,18 +190,22 @@ def _faults_of_values(values: Mapping[str, object], path: str) -> Iterator[Inval
 # strategy and times
 
 
-def _faults_of_wait(delivery: NewDelivery) -> Iterator[Invalid]:
-    if delivery.wait is None:
-        return
-    if delivery.strategy is not Strategy.FIRST:
-        yield Invalid("WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first.", "wait")
-    elif not _SHORTEST_WAIT <= delivery.wait <= _LONGEST_WAIT:
-        yield Invalid("WAIT_OUT_OF_RANGE", "A wait is from one second to 30 days.", "wait")
-
-
-def _faults_of_expiry(delivery: NewDelivery, now: datetime) -> Iterator[Invalid]:
+def _faults_of_times(order: Order, now: datetime) -> Iterator[Invalid]:
+    delivery = order.delivery
+    if fault := _fault_of_wait(delivery):
+        yield fault
+    yield from faults_of_time(delivery.deliver_at, now, is_far=order.far)
     if delivery.expires_at and delivery.expires_at <= max(delivery.deliver_at or now, now):
         yield Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "expires_at")
+
+
+def _fault_of_wait(delivery: NewDelivery) -> Invalid | None:
+    if delivery.wait is None:
+        return None
+    if delivery.strategy is not Strategy.FIRST:
+        return Invalid("WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first.", "wait")
+    is_in_range = _SHORTEST_WAIT <= delivery.wait <= _LONGEST_WAIT
+    return None if is_in_range else Invalid("WAIT_OUT_OF_RANGE", "A wait is from one second to 30 days.", "wait")
 
 
 def _neutral(given: NewDelivery) -> NewDelivery:

@@ -110,17 +110,20 @@ class Order(Struct, frozen=True):
 
     @property
     def is_personal(self) -> bool:
-        has_rows = any(isinstance(one, Addressee) and (one.table or one.follow_up) for one in self.addressees)
-        return self.has_values or has_rows or bool(self.delivery.texts) if self.personal is None else self.personal
+        if self.personal is not None:
+            return self.personal
+        people = (one for one in self.addressees if isinstance(one, Addressee))
+        return bool(self.delivery.texts) or any(one.values or one.table or one.follow_up for one in people)
 
     @property
     def unfilled(self) -> Sequence[str]:
         """Return the marks of the text and the buttons that everybody gets as they are written, unless the author has
         said that they are no marks.
         """
-        if self.personal is not None or self.is_personal:
+        if self.personal is not None:
             return ()
-        return marks_in(self.delivery.text, self.delivery.content)
+        marks = marks_in(self.delivery.text, self.delivery.content)
+        return () if marks and self.is_personal else marks
 
 
 class Caller(Struct, frozen=True):

@@ -47,16 +47,15 @@ def locale_of(text: str) -> str:
 
 def with_escalation(channels: Sequence[str], question: Question | None) -> Sequence[str]:
     """Return the channels of a delivery, those last to which its question escalates."""
-    last = question.escalate.channels if question and question.escalate else ()
+    if not question or not question.escalate:
+        return channels
+    last = question.escalate.channels
     return [*(one for one in channels if one not in last), *last]
 
 
-def faults_of_escalation(
-    question: Question | None, channels: Sequence[str], known: Collection[str]
-) -> Iterator[Invalid]:
+def faults_of_escalation(question: Question, channels: Sequence[str], known: Collection[str]) -> Iterator[Invalid]:
     """Emit the faults of the channels to which a question escalates. `channels`: those that the order names."""
-    escalate = question.escalate if question else None
-    for number, channel in enumerate(escalate.channels if escalate else ()):
+    for number, channel in enumerate(question.escalate.channels if question.escalate else ()):
         path = f"answer.escalate.channels.{number}"
         if channel not in known:
             yield unknown_channel(channel, path, known)
@@ -64,10 +63,10 @@ def faults_of_escalation(
             yield Invalid("ESCALATE_CHANNEL_REPEATED", f"The delivery goes to {channel!r} at once.", path)
 
 
-def faults_of_need(question: Question | None, strategy: Strategy) -> Iterator[Invalid]:
+def faults_of_need(question: Question, strategy: Strategy) -> Iterator[Invalid]:
     """Emit why a question cannot be asked wave by wave."""
-    need = question.need if question else None
-    if not question or not need:
+    need = question.need
+    if not need:
         return
     if not question.has_options:
         yield Invalid("NEED_NOT_ALLOWED", "Only a confirmation and a choice can be needed from people.", "answer.need")

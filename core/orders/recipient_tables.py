@@ -27,7 +27,7 @@ from core.errors import Invalid
 from core.model.contacts.addresses import EMAIL_ADDRESS, canonical, channel_of_form, without_duplicates
 from core.model.delivery import Recipient
 from core.model.history_key import Id
-from core.model.people import User, faults_of_address, faults_of_id, faults_of_name, name_words
+from core.model.people import User, fault_of_address, faults_of_id, faults_of_name, name_words
 from core.model.text.characters import nfc, with_plain_spaces
 from core.model.text.personal import field_name
 from core.orders.order import Addressee, AnyAddressee, Caller, Placed, TableRef
@@ -318,11 +318,9 @@ def _row(
             continue
         channel = channel_of_form(EMAIL_ADDRESS) if column == EMAIL else (column or "").removeprefix(CONTACTS)
         for address in listed(cell):
-            faults = list(faults_of_address(channel, address))
-            errors += [
-                RowError(number, header, fault.code, f"{address!r}: {fault.detail}", address) for fault in faults
-            ]
-            if not faults:
+            if fault := fault_of_address(channel, address):
+                errors.append(RowError(number, header, fault.code, f"{address!r}: {fault.detail}", address))
+            else:
                 contacts.setdefault(channel, []).append(address)
                 written[f"{channel}:{canonical(channel, address)}"] = cell
     row = _Row(

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 from core.errors import Invalid
 from core.model.delivery import Recipient
 from core.model.json_form import JsonSchema
-from core.model.people import faults_of_address
+from core.model.people import fault_of_address
 from core.orders import Addressee
 from core.orders.addressing import each_once
 from core.orders.order import AnyAddressee, read_recipient
@@ -186,7 +186,7 @@ def _line_complaints(node: Node) -> Iterator[Complaint]:
         contacts = read_recipient(node.text).get("contacts", {})
     except ValueError:
         contacts = {"": [""]}
-    if any(any(faults_of_address(channel, one)) for channel, given in contacts.items() for one in given):
+    if any(fault_of_address(channel, one) for channel, given in contacts.items() for one in given):
         yield (
             node,
             sentence("addressee_sms_sms_group", found=node.text),
@@ -203,7 +203,7 @@ def _map_complaints(node: MapNode) -> Iterator[Complaint]:
     contacts = node.get("contacts")
     for key, given in contacts.pairs if isinstance(contacts, MapNode) else ():
         for one in given.items if isinstance(given, ListNode) else (given,):
-            if isinstance(one, Scalar) and not has_placeholder(one) and any(faults_of_address(key.text, one.text)):
+            if isinstance(one, Scalar) and not has_placeholder(one) and fault_of_address(key.text, one.text):
                 yield one, sentence("addressee_sms_sms_group", found=f"{key.text}:{one.text}")
 
 

@@ -7,7 +7,7 @@ from zlib import crc32
 from core.directory import Directory
 from core.errors import Conflict
 from core.model.contacts.addresses import EMAIL_ADDRESS, PHONE_NUMBER, address_form, channel_of_form
-from core.model.people import Group, ObjectKind, Supergroup, User, UserChange, faults_of_address
+from core.model.people import Group, ObjectKind, Supergroup, User, UserChange, fault_of_address
 from core.sentence import LANGUAGES
 from couriers.channel import channels
 from scenarios.bot import Bot
@@ -118,7 +118,7 @@ def address_of(channel: str, person: str) -> str:
     """Return the address of a person in a channel: its name, if that can be one, otherwise a number or a mail address
     that is made of it.
     """
-    if next(faults_of_address(channel, person), None) is None:
+    if fault_of_address(channel, person) is None:
         return person
     number = int(person) % _NUMBERS if person.isdecimal() else crc32(person.encode()) % _NUMBERS
     form = address_form(channel)

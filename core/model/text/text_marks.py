@@ -257,7 +257,9 @@ class _Open(NamedTuple):
 
 
 def broken_mark(text: str, mode: ParseMode) -> BrokenMark | None:
-    """Return the first mark that cannot be shown; None if all can."""
+    """Return the first mark that cannot be shown; None if all can. A plain text has no marks."""
+    if mode is ParseMode.PLAIN:
+        return None
     is_open: list[_Open] = []
     for position, token in _placed(text, mode):
         if fault := _unreadable(token, mode, is_open):
@@ -283,7 +285,7 @@ def _unreadable(token: Token, mode: ParseMode, is_open: list[_Open]) -> BrokenMa
     if mode is ParseMode.HTML:
         return _unreadable_html(token)
     is_code = bool(is_open) and is_open[-1].mark.startswith("`")
-    if mode is ParseMode.PLAIN or token.mark or is_code or token.source != token.shown:
+    if token.mark or is_code or token.source != token.shown:
         return None
     wrong = next((n for n, letter in enumerate(token.source) if letter in _RESERVED), None)
     return (

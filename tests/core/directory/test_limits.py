@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from core.errors import Invalid
-from core.model.people import Group, User, faults_of_address, faults_of_email, faults_of_group, faults_of_user
+from core.model.people import Group, User, fault_of_address, faults_of_email, faults_of_group, faults_of_user
 
 CHANNELS = [f"c{n}" for n in range(33)]
 LABEL = "d" * 63
@@ -43,8 +43,10 @@ def test_a_person_within_every_limit_is_accepted_and_beyond_one_refused(at_the_l
 def test_a_title_has_at_most_256_characters_and_an_address_at_least_one() -> None:
     assert codes(faults_of_group(Group("g", "t" * 256))) == []
     assert codes(faults_of_group(Group("g", "t" * 257))) == ["TOO_LONG"]
-    assert codes(faults_of_address("echo", "1")) == []
-    assert codes(faults_of_address("echo", "")) == ["TOO_SHORT"]
+    assert fault_of_address("echo", "1") is None
+    fault = fault_of_address("echo", "")
+    assert fault
+    assert fault.code == "TOO_SHORT"
 
 
 @pytest.mark.parametrize(
