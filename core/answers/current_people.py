@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from core.directory import Directory
 from core.directory.departed import DepartedPeople
+from core.model.delivery import Contact
 from core.model.history_key import Id
 from core.model.people import User, id_text
 from core.redis.store import Store
@@ -19,7 +20,7 @@ class CurrentPeople:
         self._users = Directory(store).users
         self._departed = DepartedPeople(store)
 
-    async def have_lost(self, tenant: str, contacts: Sequence[tuple[Id, str, str]], ordered: int) -> list[bool]:
+    async def have_lost(self, tenant: str, contacts: Sequence[Contact], ordered: int) -> list[bool]:
         """Return for each contact, a person with channel and address, whether it was removed from the person after a
         message was ordered, in ms; of who was deleted, whether another person has it. An address that the directory
         never had for the person is its own, as the order says.
@@ -39,6 +40,18 @@ class CurrentPeople:
             is_of_heir = bool(heir) and owners[n] == heir
             lost[n] = owners[n] is not None if heir == "" else not is_of_heir and 0 < ordered <= removed
         return lost
+
+    async def accept(self, tenant: str, contacts: Sequence[Contact]) -> list[bool]:
+        """Return for each contact whether its person, and the person that has the address by now, may be written to in
+        the channel.
+        """
+        people = dict.fromkeys(id_text(person) for person, *_ in contacts)
+        known = dict(zip(people, await self._users.lookup(tenant, list(people)), strict=True)) if people else {}
+        owners = await self._users.at(tenant, [(channel, address) for _, channel, address in contacts])
+        return [
+            all(one is None or one.accepts(channel) for one in (known[id_text(person)], owner))
+            for (person, channel, _), owner in zip(contacts, owners, strict=True)
+        ]
 
     async def ids_of(self, tenant: str, person: Id) -> Collection[str]:
         """Return the id of a person, and that of the person into which it was merged."""

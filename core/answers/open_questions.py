@@ -78,36 +78,38 @@ class OpenQuestions:
         return result, int(people[0]) if people else 0
 
     async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
-        """Return `channel:number` of each recipient that by now wants no messages there, is blocked, for all messages
-        or for a child, is no guardian of a child any more, or is asked about none but children that have an answer or
-        were deleted; and `channel:number:contact` of each address that it has no more.
+        """Return `channel:number` of each recipient that by now is blocked for a child, is no guardian of a child any
+        more, or is asked about none but children that have an answer or were deleted; and `channel:number:contact` of
+        each address that it has no more, or at which it, or the person that has it, may not be written to.
         """
         try:
             fields = await self._reader.fields(key, tenant)
         except NotFound:
             return []
         recipients = await self._reader.recipients(key, fields)
-        people = await self._users.lookup(tenant, [one.id for one in recipients])
         children = list({str(child.id): child.id for one in recipients for child in one.children}.values())
         known = dict(zip(map(str, children), await self._users.lookup(tenant, children), strict=True))
         asked = {child.number: str(child.id) for one in recipients for child in one.asked_children}
         over = await self._without_answer_to_come(key, tenant, asked, known)
         found = []
-        for one, user in zip(recipients, people, strict=True):
+        for one in recipients:
             ids = await self._current.ids_of(tenant, one.id) if one.children else ()
             is_barred = any(is_barred_by(known[str(child.id)], ids) for child in one.children)
             is_barred |= bool(one.asked_children) and all(child.number in over for child in one.asked_children)
-            left = channels_of(fields) if is_barred or (user and user.blocked) else user.opt_out if user else ()
-            found += [f"{channel}:{one.number}" for channel in left]
-        return [*found, *await self._lost(key, tenant, fields)]
+            found += [f"{channel}:{one.number}" for channel in channels_of(fields)] if is_barred else []
+        return [*found, *await self._unwanted_addresses(key, tenant, fields)]
 
-    async def _lost(self, key: HistoryKey, tenant: str, fields: HistoryFields) -> list[str]:
+    async def _unwanted_addresses(self, key: HistoryKey, tenant: str, fields: HistoryFields) -> list[str]:
         parcels = [one async for one in self._reader.parcels(key, fields)]
         sent = [(parcel.channel, entry) for parcel in parcels for entry in parcel.entries if entry.address]
         contacts = [(entry.id, channel, entry.address) for channel, entry in sent]
         lost = await self._current.have_lost(tenant, contacts, int(fields["created"] or 0))
-        pairs = zip(sent, lost, strict=True)
-        return [f"{channel}:{entry.number}:{entry.contact}" for (channel, entry), is_lost in pairs if is_lost]
+        accepted = await self._current.accept(tenant, contacts)
+        return [
+            f"{channel}:{entry.number}:{entry.contact}"
+            for (channel, entry), is_lost, is_accepted in zip(sent, lost, accepted, strict=True)
+            if is_lost or not is_accepted
+        ]
 
     async def _without_answer_to_come(
         self, key: HistoryKey, tenant: str, asked: Mapping[int, str], known: Mapping[str, User | None]

@@ -15,10 +15,12 @@ from core.deliveries.histories.parcels import Entry, parcel_task
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Invalid, NotFound, StoreError
+from core.model.contacts.addresses import canonical
 from core.model.delivery import DEFAULT_KIND, DeliveryCancelled
 from core.model.history import RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.json_form import compact_json
+from core.model.people import User, id_text
 from core.model.states import OPEN, REACHED, Reason, Status
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -51,7 +53,8 @@ class Canceller:
         if recipients and len({str(one.id) for one in chosen}) < len(set(recipients)):
             raise NotFound("RECIPIENT_NOT_FOUND", "Not every recipient named is one of this delivery.", "recipient")
         before = await self._reader.records(key, fields, chosen)
-        entries = await self._entries(key, fields, set(recipients)) if recipients else []
+        named = set(recipients)
+        entries = await self._entries(key, fields, lambda _, one: str(one.id) in named) if named else []
         whole = 0 if recipients else 1
         reply = await self._run(key, tenant, whole, compact_json(entries))
         if reply[0] == "missing":
@@ -74,19 +77,16 @@ class Canceller:
         self,
         key: HistoryKey,
         fields: HistoryFields,
-        recipients: set[str],
+        is_chosen: Callable[[str, Entry], bool],
         status: Status = Status.CANCELLED,
         reason: str = "",
-        is_chosen: Callable[[str, Entry], bool] = lambda *_: True,
     ) -> list[list[object]]:
-        """Return [channel, parcel, item] of each chosen entry of these recipients. `is_chosen`: of a channel and an
-        entry in it.
-        """
+        """Return [channel, parcel, item] of each chosen entry. `is_chosen`: of a channel and an entry in it."""
         return [
             [parcel.channel, parcel.number, entry.item(status, reason)]
             async for parcel in self._reader.parcels(key, fields)
             for entry in parcel.entries
-            if str(entry.id) in recipients and is_chosen(parcel.channel, entry)
+            if is_chosen(parcel.channel, entry)
         ]
 
     async def _wait_for_attempts(self, key: HistoryKey, fields: HistoryFields) -> None:
@@ -127,18 +127,22 @@ class Canceller:
         return cancelled
 
     async def leave_out(
-        self, tenant: str, person: str, channels: Collection[str] | None, before: int, child: str = ""
+        self, tenant: str, person: User, channels: Collection[str] | None, before: int, child: str = ""
     ) -> int:
         """Skip what was ordered before (Unix ms) and has not been sent to a person over these channels, as `opted_out`,
-        or over all (None), as `person_blocked`; return in how many deliveries. `child`: only what it gets as a guardian
-        of this child. Raises StoreError.
+        or over all (None), as `person_blocked`; return in how many deliveries. What was ordered to an address of the
+        person, without its id, is skipped, too. `child`: only what it gets as a guardian of this child. Raises
+        StoreError.
         """
+        named = id_text(person.id)
+        own = {(channel, canonical(channel, to)) for channel, some in person.contacts.items() for to in some}
 
-        def is_unwanted(channel: str, _: Entry) -> bool:
-            return channels is None or channel in channels
+        def is_unwanted(channel: str, entry: Entry) -> bool:
+            is_meant = str(entry.id) == named or (channel, canonical(channel, entry.address)) in own
+            return is_meant and (channels is None or channel in channels)
 
         reason = Reason.PERSON_BLOCKED if channels is None else Reason.OPTED_OUT
-        return await self._end_unsent(tenant, {person}, before, is_unwanted, Status.SKIPPED, reason, child)
+        return await self._end_unsent(tenant, before, is_unwanted, Status.SKIPPED, reason, (named, child))
 
     async def leave_out_contacts(self, tenant: str, contacts: Mapping[str, Collection[str]], before: int) -> int:
         """Cancel, as `contact_removed`, what was ordered before (Unix ms) and has not been sent to these contacts, each
@@ -146,38 +150,40 @@ class Canceller:
         """
 
         def is_removed(channel: str, entry: Entry) -> bool:
-            return f"{channel}:{entry.address}" in contacts[str(entry.id)]
+            return f"{channel}:{entry.address}" in contacts.get(str(entry.id), ())
 
-        people = set(contacts)
-        return await self._end_unsent(tenant, people, before, is_removed, Status.CANCELLED, Reason.CONTACT_REMOVED)
+        return await self._end_unsent(tenant, before, is_removed, Status.CANCELLED, Reason.CONTACT_REMOVED)
 
     async def _end_unsent(
         self,
         tenant: str,
-        people: set[str],
         before: int,
         is_chosen: Callable[[str, Entry], bool],
         status: Status,
         reason: Reason,
-        child: str = "",
+        guardian: tuple[str, str] = ("", ""),
     ) -> int:
+        """`guardian`: a person, and the child without which a delivery is left as it is; "" for any delivery."""
+
+        async def end(key: HistoryKey) -> bool:
+            fields = await self._reader.fields(key, tenant)
+            entries = await self._entries(key, fields, is_chosen, status, reason)
+            if not entries or (guardian[1] and not await self._is_guardian(key, fields, *guardian)):
+                return False
+            await self._run(key, tenant, 0, compact_json(entries))
+            return True
+
         found = 0
         for shard in range(self._store.shards):
             async for page in self._unfinished(shard, tenant):
-                earlier = [(key, fields) for key, fields in page if int(fields["created"] or 0) <= before]
-                for key in await self._of_people(earlier, people):
-                    fields = await self._reader.fields(key, tenant)
-                    if child and not await self._is_guardian(key, fields, people, child):
-                        continue
-                    if entries := await self._entries(key, fields, people, status, reason, is_chosen):
-                        await self._run(key, tenant, 0, compact_json(entries))
-                        found += 1
+                earlier = [key for key, fields in page if int(fields["created"] or 0) <= before]
+                found += sum(await asyncio.gather(*map(end, earlier)))
         return found
 
-    async def _is_guardian(self, key: HistoryKey, fields: HistoryFields, people: set[str], child: str) -> bool:
-        """Return whether one of these people gets a delivery about a child."""
+    async def _is_guardian(self, key: HistoryKey, fields: HistoryFields, person: str, child: str) -> bool:
+        """Return whether a person gets a delivery about a child."""
         recipients = await self._reader.recipients(key, fields)
-        own = [one for one in recipients if str(one.id) in people]
+        own = [one for one in recipients if str(one.id) == person]
         return any(str(about.id) == child for one in own for about in one.children)
 
     async def _cancel_page(self, shard: int, tenant: str, keys: Sequence[HistoryKey]) -> int:

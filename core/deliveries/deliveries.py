@@ -26,7 +26,7 @@ from core.deliveries.histories.listing import ListFilter, Listing, SentMessage
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
 from core.deliveries.of_person import DeliveriesOfPerson
-from core.deliveries.retry import Retrier
+from core.deliveries.retry import Accept, Retrier
 from core.errors import (
     Conflict,
     Forbidden,
@@ -42,6 +42,7 @@ from core.model.clock import from_ms, in_ms, to_ms
 from core.model.delivery import Accepted, DeliveryCancelled, NewDelivery, Quota, QuotaState, Repeat
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id, code_of
+from core.model.people import User
 from core.model.states import DeliveryState, Status, Verdict
 from core.redis.connection import Word
 from core.redis.keys import KEYS
@@ -294,7 +295,7 @@ class Deliveries:
         return await self._canceller.cancel(key, tenant, recipients)
 
     async def leave_out(
-        self, tenant: str, person: str, channels: Collection[str] | None, before: int, child: str = ""
+        self, tenant: str, person: User, channels: Collection[str] | None, before: int, child: str = ""
     ) -> int:
         """Skip what has not been sent to a person over these channels (`Canceller.leave_out`)."""
         return await self._canceller.leave_out(tenant, person, channels, before, child)
@@ -310,12 +311,17 @@ class Deliveries:
         return await self._canceller.cancel_by(tenant, selector, value)
 
     async def retry(
-        self, key: HistoryKey, tenant: str, statuses: Sequence[Status], recipients: Sequence[str] = ()
+        self,
+        key: HistoryKey,
+        tenant: str,
+        statuses: Sequence[Status],
+        recipients: Sequence[str] = (),
+        accept: Accept | None = None,
     ) -> int:
-        """Queue the entries with one of these statuses again (D-40), of all recipients or the given ones; return how
-        many. Raises NotFound, Conflict, Invalid.
+        """Queue the entries with one of these statuses again (D-40), of all recipients or the given ones, without
+        those that `accept` refuses; return how many. Raises NotFound, Conflict, Invalid.
         """
-        return await self._retrier.retry(key, tenant, statuses, recipients)
+        return await self._retrier.retry(key, tenant, statuses, recipients, accept)
 
     async def record_report(self, token: str, status: Status, reference: str) -> bool:
         """Record a provider's delivery report; return whether the history changed. Raises Forbidden

@@ -8,7 +8,7 @@ Called by `core.deliveries.deliveries`; `lua/delivery/functions/retry.lua` queue
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from core.deliveries.channels import Channels
@@ -16,13 +16,16 @@ from core.deliveries.histories.parcels import Entry, cut, cut_aligned, dump_parc
 from core.deliveries.histories.projection import HistoryFields, channels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Conflict, Invalid, NotFound
-from core.model.delivery import Strategy
+from core.model.delivery import Contact, Strategy
 from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
 from core.model.states import OPEN, REACHED, Status
 from core.redis.store import Store
 
 RETRIABLE = (Status.FAILED, Status.UNKNOWN)
+
+Accept = Callable[[Sequence[Contact]], Awaitable[Sequence[bool]]]
+"""Returns for each contact whether it may still be written to."""
 
 
 class _KnownEntry(NamedTuple):
@@ -39,9 +42,15 @@ class Retrier:
         self._channels = channels
 
     async def retry(
-        self, key: HistoryKey, tenant: str, statuses: Sequence[Status], recipients: Sequence[str] = ()
+        self,
+        key: HistoryKey,
+        tenant: str,
+        statuses: Sequence[Status],
+        recipients: Sequence[str] = (),
+        accept: Accept | None = None,
     ) -> int:
-        """Queue the entries with one of these statuses again; return how many. `recipients`: ids; none for all.
+        """Queue the entries with one of these statuses again, without those that `accept` refuses; return how many.
+        `recipients`: ids; none for all.
 
         Raises NotFound HISTORY_NOT_FOUND, Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or CANCELLED.
         """
@@ -49,7 +58,7 @@ class Retrier:
             raise Invalid("STATUS_NOT_RETRIABLE", "Only failed and unknown can be tried again.", "statuses")
         while True:
             fields = await self._reader.fields(key, tenant)
-            parcels = await self._new_parcels(key, fields, set(statuses), set(recipients))
+            parcels = await self._new_parcels(key, fields, set(statuses), set(recipients), accept)
             if not parcels:
                 return 0
             version = fields["version"] or 0
@@ -58,7 +67,7 @@ class Retrier:
                 return _queued(reply)
 
     async def _new_parcels(
-        self, key: HistoryKey, fields: HistoryFields, statuses: set[Status], recipients: set[str]
+        self, key: HistoryKey, fields: HistoryFields, statuses: set[Status], recipients: set[str], accept: Accept | None
     ) -> list[list[object]]:
         """Return [channel, encoded parcel, [item, …]] for `lua/delivery/functions/retry.lua`."""
         known, groups = await self._known(key, fields)
@@ -69,8 +78,9 @@ class Retrier:
         sizes, is_personal = (await self._channels.read()).parcel_sizes, fields["personal"] is not None
         if fields["strategy"] == Strategy.FIRST:
             again = _once_more(known, statuses, is_over=fields["finished"] is not None)
-            return _in_order(again, groups, sizes, is_personal=is_personal)
-        chosen = {channel: [one.entry for one in rows if one.status in statuses] for channel, rows in known.items()}
+            return _in_order(await _accepted(again, accept), groups, sizes, is_personal=is_personal)
+        found = {channel: [one.entry for one in rows if one.status in statuses] for channel, rows in known.items()}
+        chosen = await _accepted(found, accept)
         return [
             _parcel(channel, groups[channel], part, is_personal=is_personal)
             for channel, entries in chosen.items()
@@ -91,6 +101,18 @@ class Retrier:
                 status = Status((stored[entry.field(channel)] or Status.QUEUED).split("|")[0])
                 known[channel][entry.field(channel)] = _KnownEntry(entry, status)
         return {channel: list(entries.values()) for channel, entries in known.items()}, groups
+
+
+async def _accepted(chosen: Mapping[str, Sequence[Entry]], accept: Accept | None) -> Mapping[str, Sequence[Entry]]:
+    if accept is None:
+        return chosen
+    places = [(channel, one) for channel, entries in chosen.items() for one in entries]
+    are_accepted = await accept([(one.id, channel, one.address) for channel, one in places])
+    accepted: dict[str, list[Entry]] = {channel: [] for channel in chosen}
+    for (channel, one), is_accepted in zip(places, are_accepted, strict=True):
+        if is_accepted:
+            accepted[channel].append(one)
+    return accepted
 
 
 def _once_more(

@@ -194,6 +194,13 @@ class Users:
         pages = [fields[start : start + PAGE] for start in range(0, len(fields), PAGE)]
         return [owner for page in pages for owner in await self._records.store.command("HMGET", key, *page)]
 
+    async def at(self, tenant: str, contacts: Sequence[tuple[str, str]]) -> list[User | None]:
+        """Return the person with each contact, in the order given; None if no person has it."""
+        ids = await self.owners(tenant, contacts) if contacts else []
+        named = list(dict.fromkeys(one for one in ids if one is not None))
+        people = dict(zip(named, await self.lookup(tenant, named), strict=True)) if named else {}
+        return [people.get(one) if one is not None else None for one in ids]
+
     async def removals(self, tenant: str, contacts: Sequence[tuple[Id, str, str]]) -> list[int]:
         """Return the ms at which each contact, a person with channel and address, was removed from this person, 0 if it
         was not.

@@ -101,6 +101,10 @@ class Uninformed(Struct, frozen=True, omit_defaults=True):
         return self.guardian or str(self.child)
 
 
+Contact = tuple[Id, str, str]
+"""A person with a channel and an address in it."""
+
+
 class Recipient(Struct, frozen=True):
     """`contacts`: channel → addresses in the order of the request; no channel has an empty list. `opted_out`: channels
     in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by

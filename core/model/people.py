@@ -85,6 +85,10 @@ class User(Struct, frozen=True, omit_defaults=True):
         """The guardians that are not blocked for this child."""
         return [one for one in self.guardians if one not in self.blocked_guardians]
 
+    def accepts(self, channel: str) -> bool:
+        """Return whether it may be written to in a channel: it is not blocked and has not opted out of it."""
+        return not self.blocked and channel not in self.opt_out
+
 
 class UserChange(Struct, frozen=True):
     """New values of a person's fields. A field that is UNSET stays; the others are replaced as a whole."""

@@ -86,14 +86,28 @@ class Addressing:
         named = [_id(one) for _, one in addressees if isinstance(one, Addressee) and one.is_in_directory]
         users = iter(await self._directory.users.lookup(tenant, named) if named else ())
         people: list[Recipient] = []
+        given: list[int] = []
         for place, one in addressees:
             if isinstance(one, Recipient):
                 people.append(one)
             elif one.is_in_directory:
                 people.append(_of_directory(next(users), one, place))
             elif not one.is_group:
+                given.append(len(people))
                 people.append(_with_given_contacts(one, place))
+        wanted = await self._as_owners_wish(tenant, [people[number] for number in given]) if given else ()
+        for number, one in zip(given, wanted, strict=True):
+            people[number] = one
         return people
+
+    async def _as_owners_wish(self, tenant: str, people: Sequence[Recipient]) -> Sequence[Recipient]:
+        """Return recipients with given contacts without those that belong to a person of the directory that wants no
+        messages there, or is blocked; and in the hours of that person.
+        """
+        places = [(channel, to) for one in people for channel, some in one.contacts.items() for to in some]
+        found = await self._directory.users.at(tenant, places)
+        owners = {place: user for place, user in zip(places, found, strict=True) if user}
+        return [_as_owners_wish(one, owners) for one in people] if owners else people
 
     async def _members(self, tenant: str, groups: GroupRefs, sender: Id, role: str | None) -> list[Recipient]:
         if not groups:
@@ -179,6 +193,27 @@ def _with_given_contacts(given: Addressee, place: str) -> Recipient:
     }
     named, locale = canonical_id(_id(given)), given.locale or ""
     return Recipient(named, given.name or None, contacts, values=_values(given), place=place, locale=locale)
+
+
+def _as_owners_wish(one: Recipient, owners: Mapping[tuple[str, str], User]) -> Recipient:
+    """`owners`: channel and address → the person of the directory that has it."""
+    own = [user for channel, some in one.contacts.items() for to in some if (user := owners.get((channel, to)))]
+    if not own:
+        return one
+
+    def is_wanted(channel: str, address: str) -> bool:
+        owner = owners.get((channel, address))
+        return owner is None or owner.accepts(channel)
+
+    wanted = {channel: [to for to in some if is_wanted(channel, to)] for channel, some in one.contacts.items()}
+    contacts = {channel: some for channel, some in wanted.items() if some}
+    return replace(
+        one,
+        contacts=contacts,
+        opted_out=tuple(channel for channel in one.contacts if channel not in contacts),
+        hours=next((user.hours for user in own if user.hours), ""),
+        blocked=not contacts and all(user.blocked for user in own),
+    )
 
 
 def _id(given: Addressee) -> Id:

@@ -65,7 +65,7 @@ class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_contacts(self) -> bool:
-        """Return whether the contacts are given, so that the directory is not asked."""
+        """Return whether the contacts are given, so that the directory need not know it."""
         return not isinstance(self.contacts, UnsetType)
 
     @property

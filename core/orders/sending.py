@@ -8,12 +8,14 @@ Called by `delivery/` and `scenarios/`.
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from core.admission.idempotency import Idempotency
 from core.admission.quotas import Quotas
+from core.answers.current_people import CurrentPeople
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.directory.name_search import has_name
@@ -60,6 +62,7 @@ class Sending:
         self._policy = policy
         self._deliveries = deliveries
         self._directory = directory
+        self._current = CurrentPeople(store)
         self._idempotency = Idempotency(store)
         self._quotas = Quotas(store, policy.quotas)
         self._files = AttachedUploads(Uploads(store), clock)
@@ -173,13 +176,15 @@ class Sending:
         *,
         urgent: bool = False,
     ) -> int:
-        """Queue the entries with one of these statuses again, of all recipients or the given ones; return how many.
+        """Queue the entries with one of these statuses again, of all recipients or the given ones; return how many. Who
+        has opted out or was blocked meanwhile is left out.
 
         Raises Conflict QUIET_HOURS, FILE_GONE, Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.retry` raises.
         """
         self.check_quiet_hours(caller, urgent=urgent)
         await self._keep_files_of(key, caller.tenant, None)
-        return await self._deliveries.retry(key, caller.tenant, statuses, recipients)
+        accept = partial(self._current.accept, caller.tenant)
+        return await self._deliveries.retry(key, caller.tenant, statuses, recipients, accept)
 
     async def _keep_files_of(self, key: HistoryKey, tenant: str, due: datetime | None) -> None:
         """Keep the files of a delivery for longer. Raises NotFound HISTORY_NOT_FOUND, Conflict FILE_GONE."""

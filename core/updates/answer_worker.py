@@ -166,7 +166,7 @@ class AnswerWorker:
         (user,) = await self._directory.users.lookup(tenant, [person])
         if user is not None:
             channels = None if user.blocked or child else user.opt_out
-            count = await self._deliveries.leave_out(tenant, person, channels, int(before), child)
+            count = await self._deliveries.leave_out(tenant, user, channels, int(before), child)
             log.info("%s gets fewer messages from now on: left out of %d deliveries", person, count)
 
     async def _leave_out_contacts(self, tenant: str, body: str) -> None:

@@ -183,10 +183,12 @@ class QuestionNotices:
         self, tenant: str, record: RecipientRecord, contacts: Mapping[str, Sequence[str]]
     ) -> Mapping[str, Sequence[str]]:
         """Return those of its addresses, by channel, at which a recipient wants messages."""
+        found = [(one, to) for one, addresses in contacts.items() for to in addresses]
         ids = await self._current.ids_of(tenant, record.id)
-        people = [one for one in await self._directory.users.lookup(tenant, list(ids)) if one]
-        unwanted = {name for name in contacts for one in people if one.blocked or name in one.opt_out}
-        return {name: addresses for name, addresses in contacts.items() if name not in unwanted}
+        accepted = await self._current.accept(tenant, [(one, *place) for one in ids for place in found])
+        unwanted = {place for place, is_wanted in zip(found * len(ids), accepted, strict=True) if not is_wanted}
+        wanted = [place for place in found if place not in unwanted]
+        return {channel: [to for other, to in wanted if other == channel] for channel, _ in wanted}
 
     async def notify_bot(self, key: HistoryKey, tenant: str, number: int) -> None:
         """Put the last answer of a recipient as an event of the bot, once for an answer: in the channel of the answer,

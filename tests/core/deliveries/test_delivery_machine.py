@@ -191,7 +191,8 @@ class Machine(RuleBasedStateMachine):
         delivery = self.pick(data)
         chosen = set(data.draw(st.lists(st.sampled_from([str(n) for n in range(len(delivery.people))]), min_size=1)))
         fields = self.wait(HistoryReader(self.stack.store).fields(delivery.key, TENANT))
-        entries = self.wait(self.stack.deliveries._canceller._entries(delivery.key, fields, chosen))
+        reading = self.stack.deliveries._canceller._entries(delivery.key, fields, lambda _, one: str(one.id) in chosen)
+        entries = self.wait(reading)
         latest = {(str(channel), str(item[0])): int(str(parcel)) for channel, parcel, item in entries}  # type: ignore[index]
         alive = {name for name, parcel in latest.items() if self.is_open(delivery, name[0], parcel)}
         reply = self.wait(self.stack.store.run("cancel", 0, delivery.key.suffix, TENANT, 0, compact_json(entries)))

@@ -18,8 +18,10 @@ from core.model.history_key import HistoryKey, code_of
 from core.model.people import User, UserChange
 from core.model.question import AnswerKind, Option, Question
 from core.model.states import Reason, Status, Verdict
+from core.orders import Addressee, Caller, Order, Sending
+from couriers.sending import Rejected
 from tests.core.answers.test_reminders import pass_time
-from tests.support.stack import TENANT, FakeCourier, Stack, person
+from tests.support.stack import TENANT, FakeCourier, Stack, order, person, sent
 from tests.support.waiting import until
 
 REMOVED = (Status.CANCELLED, Reason.CONTACT_REMOVED)
@@ -81,6 +83,64 @@ async def test_who_opts_out_does_not_get_what_waits_for_a_courier(
     for courier in both.values():
         await stack.courier(courier)
     assert await outcomes(stack, accepted.key) == [LEFT_OUT, SENT]
+
+
+AS_NAMED = pytest.mark.parametrize(
+    "named",
+    [person(1), Recipient("echo:p1", contacts={"echo": ["p1"]}), person(9, echo=["p1"])],
+    ids=lambda one: one.id,
+)
+"""A person of the directory, by its id, by its address, and by its address with the id of another system."""
+WISHES = pytest.mark.parametrize(
+    ("wish", "reason"),
+    [({"opt_out": ("echo",)}, "opted_out"), ({"blocked": True}, "person_blocked"), ({"opt_out": ("sms",)}, None)],
+)
+
+
+@AS_NAMED
+@WISHES
+async def test_who_opted_out_or_is_blocked_gets_nothing_however_a_message_names_it(
+    stack: Stack, both: dict[str, FakeCourier], named: Recipient, wish: dict[str, Any], reason: str | None
+) -> None:
+    """A message to a number went to the person with that number, although it had written STOP."""
+    await stack.courier(both["echo"])
+    sending = Sending(stack.store, stack.deliveries, Directory(stack.store))
+    waiting = await stack.deliver(named, person(2), deliver_at=stack.now() + timedelta(days=1))
+    await changes(stack, **wish)
+    addressee = Addressee(named.id) if named.id == 1 else Addressee(named.id, contacts=dict(named.contacts))
+    accepted = await sending.send(Order(order(channels=("echo",)), [addressee]), Caller(TENANT, is_admin=True), None)
+    stack.advance_clock(timedelta(days=1, minutes=1))
+    expected = (Status.SKIPPED, reason) if reason else SENT
+    assert await outcomes(stack, accepted.key) == [expected]
+    assert await outcomes(stack, waiting.key) == [expected, SENT]
+
+
+@AS_NAMED
+@WISHES
+@pytest.mark.parametrize("strategy", ["all", "first"])
+async def test_who_opted_out_or_is_blocked_is_neither_reminded_nor_tried_again(
+    stack: Stack,
+    both: dict[str, FakeCourier],
+    named: Recipient,
+    wish: dict[str, Any],
+    reason: str | None,
+    strategy: str,
+) -> None:
+    courier = both["echo"]
+    await stack.courier(courier)
+    question = Question(AnswerKind.CONFIRM, (), "ru")
+    asked = await stack.deliver(named, person(2), question=question)
+    await stack.finished(asked.key)
+    courier.respond = lambda _: Rejected(Reason.RECIPIENT_UNREACHABLE)
+    failed = await stack.deliver(named, person(2), strategy=strategy)
+    await stack.finished(failed.key)
+    courier.respond = sent
+    await changes(stack, **wish)
+    sending = Sending(stack.store, stack.deliveries, Directory(stack.store))
+    caller, count = Caller(TENANT, is_admin=True), 1 if reason else 2
+    assert await OpenQuestions(stack.store).remind(asked.key, TENANT) == ("reminded", count)
+    assert await sending.retry(failed.key, caller, [Status.FAILED]) == count
+    assert [one for one, _ in await outcomes(stack, failed.key)].count(Status.SENT) == count
 
 
 async def test_who_opts_out_is_not_reminded_and_who_opts_in_is(stack: Stack, both: dict[str, FakeCourier]) -> None:
