@@ -102,7 +102,8 @@ class Addressing:
 
     async def _as_owners_wish(self, tenant: str, people: Sequence[Recipient]) -> Sequence[Recipient]:
         """Return recipients with given contacts without those that belong to a person of the directory that wants no
-        messages there, or is blocked; and in the hours of that person.
+        messages there, or is blocked; and in the hours of that person. A recipient that is only an address is the
+        person that has it.
         """
         places = [(channel, to) for one in people for channel, some in one.contacts.items() for to in some]
         found = await self._directory.users.at(tenant, places)
@@ -196,7 +197,7 @@ def _with_given_contacts(given: Addressee, place: str) -> Recipient:
 
 
 def _as_owners_wish(one: Recipient, owners: Mapping[tuple[str, str], User]) -> Recipient:
-    """`owners`: channel and address → the person of the directory that has it."""
+    """`owners`: channel and address → the person of the directory that has it. A bare address is its person."""
     own = [user for channel, some in one.contacts.items() for to in some if (user := owners.get((channel, to)))]
     if not own:
         return one
@@ -207,13 +208,18 @@ def _as_owners_wish(one: Recipient, owners: Mapping[tuple[str, str], User]) -> R
 
     wanted = {channel: [to for to in some if is_wanted(channel, to)] for channel, some in one.contacts.items()}
     contacts = {channel: some for channel, some in wanted.items() if some}
-    return replace(
+    named = replace(
         one,
         contacts=contacts,
         opted_out=tuple(channel for channel in one.contacts if channel not in contacts),
         hours=next((user.hours for user in own if user.hours), ""),
         blocked=not contacts and all(user.blocked for user in own),
     )
+    if not _is_address(one):
+        return named
+    (owner,) = own
+    name, locale = one.name or owner.name, one.locale or owner.locale
+    return replace(named, id=owner.id, name=name, fields=owner.fields, locale=locale)
 
 
 def _id(given: Addressee) -> Id:
@@ -306,11 +312,16 @@ def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
     return _without_bare(merged, bare) if bare else list(merged.values())
 
 
+def _is_address(one: Recipient) -> bool:
+    """Return whether a recipient is named by one address alone, such as `telegram:100001`."""
+    channel, _, address = str(one.id).partition(":")
+    return list(one.contacts.items()) == [(channel, [address])]
+
+
 def _bare_address(one: Recipient) -> tuple[str, str] | None:
     """Return channel and address of a recipient that is only an address, without values of its own; else None."""
     channel, _, address = str(one.id).partition(":")
-    is_bare = not one.values and list(one.contacts.items()) == [(channel, [address])]
-    return (channel, canonical(channel, address)) if is_bare else None
+    return (channel, canonical(channel, address)) if _is_address(one) and not one.values else None
 
 
 def _without_bare(merged: Mapping[str, Recipient], bare: Mapping[str, tuple[str, str]]) -> Sequence[Recipient]:

@@ -60,6 +60,31 @@ async def test_inline_contacts_need_no_directory_and_an_empty_list_of_them_is_on
     assert accepted.recipients == 2
 
 
+async def test_an_address_alone_is_the_person_that_has_it_and_an_id_with_contacts_stays_as_it_is(
+    office: Office,
+) -> None:
+    """What was sent to an address of a person is in its list and its export, and goes with it."""
+    await office.directory.users.create(TENANT, User(1, "Анна", contacts={"echo": ["d1", "d2"]}, fields={"курс": "2"}))
+    courier = FakeCourier()
+    await office.stack.courier(courier)
+    text = "{{имя}}, {{курс}}, {{оценка|–}}"
+    accepted = await office.send(
+        Addressee("echo:d2", contacts={"echo": "d2"}, values={"оценка": 5}),
+        Addressee("echo:d9", contacts={"echo": "d9"}, values={"имя": "Пётр", "курс": "1"}),
+        Addressee(7, "Отец", contacts={"echo": "d1"}, values={"имя": "Отец", "курс": "–"}),
+        text=text,
+    )
+    history = await office.stack.finished(accepted.key)
+    assert [(one.id, one.name) for one in history.recipients] == [(1, "Анна"), ("echo:d9", None), (7, "Отец")]
+    assert {(one.address, one.text) for one in courier.attempted} == {
+        ("d2", "Анна, 2, 5"),
+        ("d9", "Пётр, 1, –"),
+        ("d1", "Отец, –, –"),
+    }
+    found, _ = await office.stack.deliveries.of_person.page(TENANT, "1", None, 10, lambda _: True)
+    assert [one.history.key for one in found] == [accepted.key]
+
+
 @pytest.mark.parametrize(
     ("code", "path", "addressees"),
     [

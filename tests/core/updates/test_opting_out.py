@@ -107,7 +107,7 @@ async def test_who_opted_out_or_is_blocked_gets_nothing_however_a_message_names_
     sending = Sending(stack.store, stack.deliveries, Directory(stack.store))
     waiting = await stack.deliver(named, person(2), deliver_at=stack.now() + timedelta(days=1))
     await changes(stack, **wish)
-    addressee = Addressee(named.id) if named.id == 1 else Addressee(named.id, contacts=dict(named.contacts))
+    addressee = Addressee(named.id) if named.id == 1 else Addressee(named.id, contacts={"echo": ["p1"]})
     accepted = await sending.send(Order(order(channels=("echo",)), [addressee]), Caller(TENANT, is_admin=True), None)
     stack.advance_clock(timedelta(days=1, minutes=1))
     expected = (Status.SKIPPED, reason) if reason else SENT
