@@ -10,14 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from itertools import chain, islice
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from core.errors import MOST_SAID, Invalid, InvalidMany, raise_first
 from core.model.clock import from_wall, is_skipped
 from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import Audience, NewDelivery, Recipient, Strategy
-from core.model.history_key import Id
 from core.model.json_form import compact_json
 from core.model.people import fault_of_address, unknown_channel
 from core.model.text.characters import is_blank, refusal
@@ -106,13 +105,8 @@ def _faults_of_names(delivery: NewDelivery) -> Iterator[Invalid]:
         *((f"tags.{number}", tag) for number, tag in enumerate(delivery.tags)),
     )
     for path, name in names:
-        if fault := _fault_of_name(path, name):
-            yield fault
-
-
-def _fault_of_name(path: str, name: Id | UnsetType | None) -> Invalid | None:
-    refused = refusal(name) if isinstance(name, str) else ""
-    return Invalid("NOT_PRINTABLE", refused, path) if refused else None
+        if isinstance(name, str) and (refused := refusal(name)):
+            yield Invalid("NOT_PRINTABLE", refused, path)
 
 
 # recipients
@@ -132,8 +126,8 @@ def _faults_of_addressee(given: Addressee, path: str, channels: Collection[str])
     if fault := _fault_of_form(given, path):
         yield fault
     for field, name in (("id", given.id), ("group", given.group), ("supergroup", given.supergroup)):
-        if fault := _fault_of_name(f"{path}.{field}", name):
-            yield fault
+        if isinstance(name, str) and (refused := refusal(name)):
+            yield Invalid("NOT_PRINTABLE", refused, f"{path}.{field}")
     yield from _faults_of_contacts(given.contacts or {}, f"{path}.contacts", channels)
     if given.values:
         yield from _faults_of_values(given.values, f"{path}.values")

@@ -205,6 +205,8 @@ def _rows(
 def _opted_out(delivery: NewDelivery) -> dict[str, list[int]]:
     """Return channel → numbers of the recipients that want no messages there."""
     leavers = [(number, one.opted_out) for number, one in enumerate(delivery.recipients) if one.opted_out]
+    if not leavers:
+        return {}
     numbers = {channel: [number for number, left in leavers if channel in left] for channel in delivery.channels}
     return {channel: found for channel, found in numbers.items() if found}
 

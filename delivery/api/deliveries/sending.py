@@ -280,8 +280,9 @@ async def enqueue(request: Request[DeliveryRequest, NoParameters]) -> Response:
     order = request.body.order(request.tenant, request.options.max_days_ahead)
     accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()
-    named = await with_names_of_uninformed(request, accepted.uninformed)
-    body = DeliveryAccepted.of(replace(accepted, uninformed=named))
+    if accepted.uninformed:
+        accepted = replace(accepted, uninformed=await with_names_of_uninformed(request, accepted.uninformed))
+    body = DeliveryAccepted.of(accepted)
     replayed = REPLAYED_HEADERS if accepted.repeated else {}
     quota = quota_headers(accepted.quota) if accepted.quota else {}
     return Response(body, 202, {"Location": f"/v1/deliveries/{body.id}", **replayed, **quota})
