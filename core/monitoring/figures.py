@@ -117,8 +117,8 @@ class Samples:
 
     async def take(self, at: int) -> Sample:
         """Return the counters as they are now."""
-        stats, sums = await self._queue.inspector.stats(), await self._queue.inspector.sums_by_tube("counters")
-        busiest = sorted(stats.tubes.items(), key=lambda item: -item[1].put)
+        sums = await self._queue.inspector.sums_by_tube("counters")
+        busiest = sorted((await self._queue.inspector.tube_stats(sums)).items(), key=lambda item: -item[1].put)
         tubes = [(name, TubeSample.of(one, sums[name].get("lag_ms", 0))) for name, one in busiest]
         others = TubeSample.total([one for _, one in tubes[TUBES:]]) if len(tubes) >= TUBES else None
         outcomes = await self._queue.inspector.sums_by_tube("outcome_counts")

@@ -87,18 +87,22 @@ class Inspector:
 
     async def stats(self) -> QueueStats:
         """Return counts of the whole queue and of each tube that has had a task."""
-        transitions, states = await self.sums_by_tube("counters"), await self.sums_by_tube("states")
         return QueueStats(
             due=await self._size("due"),
             taken=await self._size("lease"),
             buried=await self._size("buried"),
             finished=await self._size("finished"),
             overdue_ms=await self._overdue_ms(),
-            tubes={
-                tube: _tube_stats(transitions[tube], states[tube], await self._oldest_ms(tube))
-                for tube in sorted({*transitions, *states})
-            },
+            tubes=await self.tube_stats(await self.sums_by_tube("counters")),
         )
+
+    async def tube_stats(self, counters: Mapping[str, Mapping[str, int]]) -> dict[str, TubeStats]:
+        """Return the counts of each tube that has had a task. `counters`: `sums_by_tube` of them."""
+        states = await self.sums_by_tube("states")
+        return {
+            tube: _tube_stats(counters.get(tube, {}), states[tube], await self._oldest_ms(tube, states[tube]))
+            for tube in sorted({*counters, *states})
+        }
 
     async def tubes(self) -> Collection[str]:
         """Return the tubes that have had a task."""
@@ -131,8 +135,10 @@ class Inspector:
         dues = [float(head[0][1]) for head in heads if head]
         return max(0, int(self.now_ms() - min(dues))) if dues else 0
 
-    async def _oldest_ms(self, tube: str) -> int:
+    async def _oldest_ms(self, tube: str, states: Mapping[str, int]) -> int:
         """Return the age of the oldest ready task: of each tenant the first task of each priority is compared."""
+        if not states.get("ready"):
+            return 0
         now = self.now_ms()
         since = [now]
         keys = self._store.keys_of_shards("tenants", tube)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from zlib import crc32
 
 from redis.asyncio import Redis
@@ -39,6 +39,8 @@ from core.redis.witnesses import witnesses_of
 
 log = logging.getLogger(__name__)
 
+
+T = TypeVar("T")
 
 _TIMEOUT = 10.0
 # The server may lose the library again between its load and the call. A call loads it at most this many times.
@@ -190,6 +192,10 @@ class Store:
     def keys_of_shards(self, name: str, *parts: str) -> list[str]:
         """Return a key that each shard has."""
         return [KEYS[name].at(shard, *parts) for shard in range(self.shards)]
+
+    def in_one_command(self, items: Sequence[T]) -> list[Sequence[T]]:
+        """Split shards, or a key of each, into those whose keys one command may name: in a cluster each alone."""
+        return [[item] for item in items] if self.shard_map.cluster else [items]
 
     def shard_of_account(self, tube: str, account: str) -> int:
         """Return the shard of what all processes of an outside account share: the rate of its calls."""

@@ -48,10 +48,8 @@ class StreamReader:
 
     async def run(self) -> None:
         """Read until cancelled."""
-        keys = list(self._last)
-        groups = [[key] for key in keys] if self._store.shard_map.cluster else [keys]
         async with asyncio.TaskGroup() as reading:
-            for group in groups:
+            for group in self._store.in_one_command(list(self._last)):
                 reading.create_task(self._read_on(group), name=f"reads {group[0]}")
 
     async def _read_on(self, keys: Sequence[str]) -> None:

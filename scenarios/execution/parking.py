@@ -13,7 +13,7 @@ was woken, so a crash between the two wakes it twice.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -248,10 +248,14 @@ class Parking:
             if look % _ALL_EVERY == 0:
                 self._newest = dict.fromkeys(self._newest, 0)
             try:
-                await asyncio.gather(*map(self._adopt_shard, self._newest))
+                await asyncio.gather(*map(self._adopt_shards, self._store.in_one_command(list(self._newest))))
             except StoreError as fault:
                 log.warning("parked runs not read: %s", fault)
             await asyncio.sleep(self._adopt_every)
+
+    async def _adopt_shards(self, shards: Sequence[int]) -> None:
+        if await self._store.command("EXISTS", *(KEYS["parked"].at(shard) for shard in shards)):
+            await asyncio.gather(*map(self._adopt_shard, shards))
 
     async def _adopt_shard(self, shard: int) -> None:
         while await self._adopt(shard) == _PAGE:

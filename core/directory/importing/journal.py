@@ -11,7 +11,7 @@ in one step, so a page is written exactly once.
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -97,17 +97,27 @@ async def roll_forward_all(store: Store) -> int:
     """Continue the committed imports of all tenants whose process is gone. Returns how many were completed. Raises
     StoreError if a primary does not answer, after those of the others.
     """
-    shards = (_roll_forward_shard(store, shard) for shard in range(store.shards))
-    completed = await asyncio.gather(*shards, return_exceptions=True)
-    for fault in completed:
-        if isinstance(fault, BaseException):
-            raise fault
-    return sum(one for one in completed if isinstance(one, int))
+    return await _sum(_roll_forward_shards(store, shards) for shards in store.in_one_command(range(store.shards)))
+
+
+async def _roll_forward_shards(store: Store, shards: Sequence[int]) -> int:
+    if not await store.command("EXISTS", *(KEYS["imports"].at(shard) for shard in shards)):
+        return 0
+    return await _sum(_roll_forward_shard(store, shard) for shard in shards)
 
 
 async def _roll_forward_shard(store: Store, shard: int) -> int:
     tenants = await store.command("ZRANGE", KEYS["imports"].at(shard), 0, -1)
     return sum([await roll_forward(store, tenant, IDLE_MS) for tenant in tenants])
+
+
+async def _sum(parts: Iterable[Awaitable[int]]) -> int:
+    """Raises the first fault when all have ended."""
+    numbers = await asyncio.gather(*parts, return_exceptions=True)
+    for fault in numbers:
+        if isinstance(fault, BaseException):
+            raise fault
+    return sum(number for number in numbers if isinstance(number, int))
 
 
 async def progress(store: Store, tenant: str) -> ImportState:

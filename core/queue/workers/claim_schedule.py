@@ -1,13 +1,13 @@
 """From which shard a worker claims next.
 
-A shard is due when its bell has rung or something falls due in it. It is idle while another worker keeps its timer: all
-idle shards are checked together every `max_sleep`, and one is due if the check shows that. It has a backlog if its last
-claim took as much as there was room for; while there is room it is due. Of the due shards the one whose last claim is
-longest ago goes first. So a worker takes full pages: some of one shard, then of the one that has waited longest.
+A shard is due when its bell has rung or something falls due in it. Else it is idle: all idle shards are checked
+together every `max_sleep`, and one is due if the check shows that. It has a backlog if its last claim took as much as
+there was room for; while there is room it is due. Of the due shards the one whose last claim is longest ago goes first.
+So a worker takes full pages: some of one shard, then of the one that has waited longest.
 
 Idle shards are found by their keys, for a hundredth of the price of a claim: nothing of the tube can be claimed in a
-shard while the tube's bell exists; nothing falls due unnoticed while another worker keeps the shard's timer. The keys
-of all shards of a primary are read in one command, in a cluster by one for each shard in one round trip.
+shard while the tube's bell exists; nothing falls due unnoticed while a worker keeps the shard's timer. The keys of all
+shards of a primary are read in one command, in a cluster by one for each shard in one round trip.
 
 Used by `core.queue.workers.worker`; `lua/queue/modules/claiming.lua` writes the keys.
 """
@@ -15,6 +15,7 @@ Used by `core.queue.workers.worker`; `lua/queue/modules/claiming.lua` writes the
 import asyncio
 import math
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -78,18 +79,25 @@ class ClaimSchedule:
         return self._turns[shard] <= _TURNS
 
 
-async def idle_shards(store: Store, tube: str, owner: str, shards: Sequence[int]) -> dict[int, int]:
-    """Return those of the shards that need no claim of this worker, and the moment for which the keeper of the timer
-    waits: the server's ms, -1 for none. The shards have one primary. Raises StoreError.
+class Timer(NamedTuple):
+    """`keeper`: the worker that claims at `moment`, the server's ms, -1 for none."""
+
+    keeper: str
+    moment: int
+
+
+async def idle_shards(store: Store, tube: str, shards: Sequence[int]) -> dict[int, Timer]:
+    """Return those of the shards that need no claim now, with their timers. The shards have one primary. Raises
+    StoreError.
     """
-    groups = [[shard] for shard in shards] if store.shard_map.cluster else [shards]
+    groups = store.in_one_command(shards)
     texts = await asyncio.gather(*(store.command("MGET", *_keys(tube, group)) for group in groups))
     found = {}
     for group, read in zip(groups, texts, strict=True):
         for shard, bell, timer in zip(group, read[::2], read[1::2], strict=True):
-            keeper, _, moment = (timer or "").rpartition(" ")
-            if bell and keeper and keeper != owner:
-                found[shard] = int(moment)
+            if bell and timer:
+                keeper, _, moment = timer.rpartition(" ")
+                found[shard] = Timer(keeper, int(moment))
     return found
 
 

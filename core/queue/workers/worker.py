@@ -6,7 +6,7 @@
                      timer) · a throttle ends · max_sleep
 
 `max_sleep` bounds every sleep, whatever events arrive: a lost event costs seconds, and an idle worker sends one command
-in that time for all shards of a primary, and a claim for each shard whose timer it keeps. The bell is a key that exists
+in that time for all shards of a primary, and one that extends each timer that it keeps. The bell is a key that exists
 while a worker of the tube sleeps; deleting it wakes the worker.
 
 Used by `core.queue.client` and `couriers.sending.runtime`. Calls the handler and settles what it returns.
@@ -28,7 +28,7 @@ from core.queue.batcher import Batcher
 from core.queue.checks import check_type
 from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
-from core.queue.workers.claim_schedule import ClaimSchedule, idle_shards
+from core.queue.workers.claim_schedule import ClaimSchedule, Timer, idle_shards
 from core.queue.workers.heartbeat import Heartbeat, OnExtension, TasksInProgress
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
@@ -45,6 +45,10 @@ _TIMER_RESOLUTION = 0.001
 
 # Tasks of one claim, which blocks the server while it runs. A worker with more room claims again at once.
 _PAGE = 100
+
+# The keeper of a timer claims in its shard after this many `max_sleep`, whatever the indexes say: what has been kept
+# for its time is dropped, and a moment that no function has reported is found.
+_SELDOM = 20
 
 # Seconds until the next claim if the server cannot be reached.
 _RETRY_CLAIM = 1.0
@@ -243,13 +247,21 @@ class Worker:
     async def _check_idle(self, shards: Sequence[int]) -> None:
         """Have those shards claimed in which a claim may have something to do."""
         try:
-            moments = await idle_shards(self._store, self.tube, self.owner, shards)
+            timers = await idle_shards(self._store, self.tube, shards)
+            await self._extend_timers([shard for shard, timer in timers.items() if timer.keeper == self.owner])
         except StoreError:  # the claims report it
-            moments = {}
+            timers = {}
         check = asyncio.get_running_loop().time() + self._options.max_sleep.total_seconds()
         for shard in shards:
-            due = _after_the_keeper(moments[shard]) / 1000 - self._clock_ahead if shard in moments else 0.0
-            self._schedule.end(shard, due, check)
+            self._schedule.end(shard, self._due_by(timers[shard]) if shard in timers else 0.0, check)
+
+    async def _extend_timers(self, shards: Sequence[int]) -> None:
+        lifetime = int(2000 * self._options.max_sleep.total_seconds())  # as a claim does
+        await self._store.command_each("PEXPIRE", [KEYS["timer"].at(shard) for shard in shards], lifetime)
+
+    def _due_by(self, timer: Timer) -> float:
+        """Return when to claim in an idle shard. The keeper of its timer knows that since its last claim."""
+        return math.inf if timer.keeper == self.owner else _after_the_keeper(timer.moment) / 1000 - self._clock_ahead
 
     async def _try_claim(self, shard: int) -> float:
         """Claim as `_claim` does, and log a fault. Returns after how many seconds the shard is due again."""
@@ -305,12 +317,12 @@ class Worker:
             self._tasks.start(task, self._handle(task, claim), asked)
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
-        """Return when the next claim is due by what this one has shown. If another worker keeps the timer, that may be
-        never: then the shard is checked.
-        """
+        """Return when the next claim is due by what this one has shown; until then the shard is checked."""
         next_at = float(claim.next_at) if claim.keeper else _after_the_keeper(claim.next_at)
         moments = [moment for moment in (next_at, float(claim.opens_at)) if moment >= 0]
-        most = self._options.max_sleep.total_seconds() if claim.keeper or claim.opens_at >= 0 else math.inf
+        most = self._options.max_sleep.total_seconds()
+        if claim.opens_at < 0:
+            most = _SELDOM * most if claim.keeper else math.inf
         return min([most, *((moment - claim.clock) / 1000 for moment in moments)])
 
     async def _handle(self, task: Task, claim: Claim) -> Settled | None:

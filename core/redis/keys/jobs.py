@@ -177,7 +177,7 @@ QUEUE = (
         "queue:{s}:timer",
         "string",
         Lifetime.TTL,
-        "the worker that keeps the timer of the due index, and the next moment in ms, -1 for none",
+        "the worker that keeps the timer, and the next moment (due, lease, expiry) in ms, -1 for none",
     ),
     Key(
         "reply", "reply:{s}:<client>", "stream", Lifetime.TTL, "ends of tasks for which this client waits, with results"

@@ -18,7 +18,7 @@ function Parcels.add_parcel(suffix, facts, label, n, size, place, due)
     tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = Counts.next_order(), state = 'ready',
     expires = facts.expires and tonumber(facts.expires), history = suffix,
   }
-  if task.expires then redis_call('ZADD', Key.expires(), task.expires, id) end
+  if task.expires then Timers.await_expiry(task.expires, id) end
   Counts.count(channel, 'put')
   Counts.tally(channel, 'ready', 1)
   if Reminders.asks_again(facts, label) then

@@ -3,6 +3,7 @@
 
 -- An idle shard drops page after page of what has been kept since its end, with this pause.
 local DROP_AGAIN_MS = 150
+local BELL_MS = 600000
 
 -- Returns the ms until which the account is throttled, 0 if it is not.
 local function throttled_until(request)
@@ -158,19 +159,18 @@ end
 
 -- The bell: while it exists, a worker of this tube sleeps, and nothing of the tube can be claimed. Its expiry is a second chance to wake,
 -- not the timing.
-local function set_bell(request, next_at, opens_at)
-  local sleep_ms = 60000
-  for _, moment in ipairs({ next_at, opens_at }) do
-    if moment > now then sleep_ms = math.min(sleep_ms, moment - now) end
-  end
+local function set_bell(request, opens_at)
+  local sleep_ms = opens_at > now and math.min(BELL_MS, opens_at - now) or BELL_MS
   redis_call('SET', Key.bell(request.tube), request.owner, 'PX', math.max(1, math.floor(sleep_ms)))
 end
 
--- One worker of the shard keeps the timer on the head of the due index; if it dies, its key expires. The key has the moment, too, for the
--- workers that look at it instead of claiming. Returns whether it is this one.
+-- One worker of the shard keeps the timer: it claims at the next moment of the indexes, which its key has, too, for the workers that look
+-- at it instead of claiming. If it dies, its key expires. A worker that claims takes the timer from a keeper that would claim too late, or
+-- should have claimed by now. Returns whether it is this one.
 local function keep_timer(request, next_at)
-  local keeper = Timers.keeper()
-  if keeper and keeper ~= request.owner then return false end
+  local keeper, moment = Timers.keeper()
+  local is_in_time = moment > now and (next_at < 0 or moment <= next_at)
+  if keeper and keeper ~= request.owner and is_in_time then return false end
   redis_call('SET', Key.timer(), string.format('%s %.0f', request.owner, next_at), 'PX', request.max_sleep_ms * 2)
   return true
 end
@@ -196,7 +196,7 @@ function Claiming.claim_tasks(request)
   end
   local next_at = more and now or Timers.next_moment() or -1
   -- A put into a paused tube wakes no worker; `resume` does.
-  if #tasks == 0 and request.limit > 0 and not is_paused and not more then set_bell(request, next_at, opens_at) end
+  if #tasks == 0 and request.limit > 0 and not is_paused and not more then set_bell(request, opens_at) end
   if is_dropping then next_at = math.min(next_at < 0 and math.huge or next_at, now + DROP_AGAIN_MS) end
   local keeper = keep_timer(request, next_at) and 1 or 0
   local throttles = redis_call('ZCARD', Key.throttles(request.tube))

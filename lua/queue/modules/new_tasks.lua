@@ -60,15 +60,15 @@ function NewTasks.add(tube, rows)
   local is_gathering = WriteBuffer.gathered
   if not is_gathering then WriteBuffer.gather() end
   if lanes[1] then WriteBuffer.learn_heads(tube, lanes) end
-  local states, first_due = {}, nil
+  local states, first = {}, math.huge
   for n = 1, many do
     local at = (n - 1) * width + 1
     local task = new_task(tube, rows, at)
     if crowded and task.lane then await_turn(task) end
     states[n] = add_task(rows[at], task, order + n)
-    if states[n] == 'waiting' then first_due = math.min(first_due or math.huge, task.due) end
+    first = math.min(first, states[n] == 'waiting' and task.due or math.huge, task.expires or math.huge)
   end
-  if first_due then Timers.new_moment(first_due) end
+  if first < math.huge then Timers.new_moment(first) end
   Counts.count(tube, 'put', many)
   if not is_gathering then WriteBuffer.write_gathered() end
   return states

@@ -94,7 +94,7 @@ end
 
 -- A task that is not taken any more may expire again.
 local function rearm(id, task)
-  if task.expires then redis_call('ZADD', Key.expires(), task.expires, id) end
+  if task.expires then Timers.await_expiry(task.expires, id) end
 end
 
 -- Puts a task off until `due` ms. A task that stands first in its lane stays first: the tasks behind it wait (K-25).

@@ -10,20 +10,26 @@ function Timers.next_moment()
   return first
 end
 
--- Returns the owner of the worker that keeps the timer, or false.
+-- Returns the owner of the worker that keeps the timer, or false, and the moment for which it waits: infinite for none.
 function Timers.keeper()
-  local text = redis_call('GET', Key.timer())
-  return text and (string.match(text, '^(.*) %-?%d+$') or text)
+  local owner, moment = string.match(redis_call('GET', Key.timer()) or '', '^(.*) (%-?%d+)$')
+  moment = tonumber(moment or '-1')
+  return owner or false, moment < 0 and math.huge or moment
 end
 
--- Call it before a moment enters an index: if it comes first, the timer's key is deleted, which wakes the worker that keeps the timer
--- and no other.
+-- Call it when a moment enters an index: if the keeper of the timer waits for a later one, the timer's key is deleted, which wakes that
+-- worker and no other.
 function Timers.new_moment(at)
-  local head = redis_call('ZRANGE', Key.due(), 0, 0, 'WITHSCORES')[2]
-  if not head or at < tonumber(head) then redis_call('DEL', Key.timer()) end
+  local _, moment = Timers.keeper()
+  if at < moment then redis_call('DEL', Key.timer()) end
 end
 
 function Timers.await_moment(at, member)
   Timers.new_moment(at)
   redis_call('ZADD', Key.due(), at, member)
+end
+
+function Timers.await_expiry(at, id)
+  Timers.new_moment(at)
+  redis_call('ZADD', Key.expires(), at, id)
 end

@@ -2,6 +2,7 @@
 
 python -m tests.core.queue.process put URL
 python -m tests.core.queue.process take URL ACCOUNT
+python -m tests.core.queue.process work URL SHARDS
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import sys
 from datetime import timedelta
 
 from cli.processes.supervisor import announce
-from core.queue import NewTask, Queue
+from core.queue import Claim, NewTask, Queue, Settlement, Task, Worker, WorkerOptions
 from core.queue.task import ClaimRequest
 from core.redis.store import Store
 
@@ -46,11 +47,25 @@ async def take(queue: Queue, account: str) -> None:
         await asyncio.sleep(PAUSE)
 
 
-async def run(verb: str, url: str, *account: str) -> None:
-    store = await Store.open(url)
+async def work(store: Store) -> None:
+    """Run a worker as couriers do. Print `taken MS BODY`."""
+
+    async def handle(task: Task, claim: Claim) -> Settlement:
+        print_line("taken", task.claimed, task.body)
+        return Settlement()
+
+    worker = Worker(store, TUBE, handle, options=WorkerOptions(max_sleep=FLOOR))
+    announce(client=worker.owner)
+    await worker.run()
+
+
+async def run(verb: str, url: str, word: str = "") -> None:
+    store = await Store.open(url, int(word) if verb == "work" else 1)
+    if verb == "work":
+        await work(store)
     queue = Queue(store)
     announce(client=queue.ids.client)
-    await (put(queue) if verb == "put" else take(queue, *account))
+    await (put(queue) if verb == "put" else take(queue, word))
 
 
 if __name__ == "__main__":

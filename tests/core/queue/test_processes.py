@@ -3,13 +3,15 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from core.queue import NewTask, Tube, Tubes
+from core.queue import NewTask, Queue, Tube, Tubes
 from core.queue.task_ids import put_ms
 from core.redis.keys import KEYS
+from core.redis.store import Store
 from tests.core.queue.process import THROTTLE, TUBE
 from tests.support.servers import Server
 from tests.support.stack import Stack
@@ -17,6 +19,7 @@ from tests.support.waiting import until
 from tests.system.crash.process import AdaProcess
 
 Started = Callable[..., AdaProcess]
+SHARDS = 4
 
 
 @pytest.fixture
@@ -119,3 +122,38 @@ async def test_a_throttle_stops_its_account_in_every_process_and_no_other_accoun
     taken = {program: [ms for ms in moments(program, "taken") if begin < ms < end] for program in programs}
     assert [len(taken[program]) for program in (first, second)] == [0, 0]
     assert taken[free]
+
+
+async def test_the_timers_of_all_shards_go_over_to_another_process_when_their_keeper_is_killed(
+    server: Server, start: Started
+) -> None:
+    """Tasks that are due soon, put before and after the death, in each shard."""
+    store = await Store.open(server.url, SHARDS)
+    queue = Queue(store)
+
+    async def keepers() -> set[str]:
+        return {str(await store.command("GET", key)).partition(" ")[0] for key in store.keys_of_shards("timer")}
+
+    async def keeps_all() -> bool:
+        return await keepers() == {keeper}
+
+    async def put(word: str) -> None:
+        due = store.now() + timedelta(seconds=1)
+        for shard in range(SHARDS):
+            await queue.put_many(TUBE, [NewTask(f"{word}{shard}", due=due)], shard=shard)
+
+    first = start("work", str(SHARDS))
+    keeper = await client_of(first)
+    await until(keeps_all)
+    second = start("work", str(SHARDS))
+    heir = await client_of(second)
+    await put("before")
+    first.kill()
+    await put("after")
+    wanted = {f"{word}{shard}" for word in ("before", "after") for shard in range(SHARDS)}
+    await until(lambda: wanted <= set(re.findall(r"^taken \d+ (\w+)", second.output, re.MULTILINE)))
+    keeper = heir
+    await until(keeps_all)
+    second.kill()
+    await store.redis.flushall()
+    await store.close()

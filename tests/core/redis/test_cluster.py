@@ -3,7 +3,7 @@
 import asyncio
 import json
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import BytesIO
@@ -28,7 +28,7 @@ from core.model.history_key import HistoryKey
 from core.model.people import Group, User
 from core.model.states import Status
 from core.orders.templates import MessageTemplate, MessageTemplates
-from core.queue import NewTask, Queue, TaskFilter
+from core.queue import Claim, NewTask, Queue, Settlement, Task, TaskFilter, Worker, WorkerOptions
 from core.queue.task import ClaimRequest
 from core.queue.task_search import SearchPosition
 from core.redis.cluster import ClusterNodes, ClusterView, ShardMap, SlotRange
@@ -356,6 +356,38 @@ async def test_a_worker_goes_on_in_the_shards_of_the_other_primaries(cluster_sta
                 await cluster_stack.finished(key, within=8)
     finally:
         lost.resume()
+
+
+async def test_what_falls_due_is_claimed_while_a_primary_hangs(cluster_stack: Stack, cluster: Cluster) -> None:
+    """Also while the worker looks at the timers that it keeps, one of them there."""
+    taken: list[str] = []
+
+    async def handle(task: Task, claim: Claim) -> Settlement:
+        taken.append(task.body)
+        return Settlement()
+
+    async def put(shards: Iterable[int]) -> None:
+        due = cluster_stack.now() + timedelta(seconds=0.5)
+        for n in shards:
+            await cluster_stack.queue.put_many("t", [NewTask(str(n), due=due)], shard=n)
+
+    worker = Worker(cluster_stack.store, "t", handle, options=WorkerOptions(max_sleep=FLOOR))
+    running = asyncio.create_task(worker.run())
+    await put(range(SHARDS))
+    await until(lambda: len(taken) == SHARDS)
+    lost = next(node for node in cluster.nodes[1:3] if cluster.owner(0) is not node)  # it has no replica
+    others = [n for n in range(SHARDS) if cluster.owner(n) is not lost]
+    await put(range(SHARDS))
+    lost.freeze()
+    try:
+        await until(lambda: len(taken) == SHARDS + len(others), within=8)
+        await put(others)
+        await until(lambda: len(taken) == SHARDS + 2 * len(others), within=8)
+    finally:
+        lost.resume()
+    await until(lambda: len(taken) == 2 * SHARDS + len(others))
+    worker.stop()
+    await running
 
 
 # tools
