@@ -40,7 +40,9 @@ WITHIN = 900.0
 
 
 class ReplyStorm:
-    """`book`: teacher → the words that people have written to it."""
+    """`seconds`: within which all people write, at random moments; 0 for as fast as they can. `book`: teacher → the
+    words that people have written to it.
+    """
 
     def __init__(
         self,
@@ -50,9 +52,11 @@ class ReplyStorm:
         seed: int,
         teachers: int,
         channel: Channel = TELEGRAM_BOT,
+        seconds: float = 0,
     ) -> None:
         assert replies <= people * MOST, "a person may not write more"
         self._channel = channel
+        self._seconds = seconds
         self._installation = installation
         self._random = random.Random(seed)
         self._teachers = [FIRST_TEACHER + number for number in range(teachers)]
@@ -96,6 +100,7 @@ class ReplyStorm:
             self.book[self._of[writer]].add(words)
             event = {"id": f"{writer}.{number}", "channel": self._channel.name, "kind": "text", "source": TENANT,
                      "user_id": address, "chat_id": address, "event_text": words}  # fmt: skip
+            await asyncio.sleep(self._random.uniform(0, self._seconds))
             async with limit:
                 for _ in range(1 + (writer % 4 == 0)):
                     await repeated(lambda: self._events.put_reply(event))

@@ -1,8 +1,10 @@
-"""Backups while everything goes on, each restored into a second installation and audited there; at the end that one is
-moved into a cluster and back.
+"""Backups while everything goes on, each restored into a second installation and audited there. Each tenth of them, and
+the last one, is moved into a cluster and back.
 """
 
 import asyncio
+import shutil
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -11,6 +13,8 @@ from pathlib import Path
 from tests.support.cluster import Cluster
 from tests.support.forked import run_ada
 from tests.system.soak.nemesis import Log
+
+_MOVED = 10
 
 
 class Backups:
@@ -32,6 +36,8 @@ class Backups:
         if not error:
             await self._restore("second")
             self.done["restores"] += 1
+            if self.done["restores"] % _MOVED == 0:
+                await self.move()
         elif is_calm or "Traceback" in error:
             self.findings.append(error)
         else:
@@ -42,6 +48,7 @@ class Backups:
         key, and each verb audits what it has written.
         """
         directory = self._directory / "target"
+        shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         cluster = Cluster(directory, replicas=0)
         try:
@@ -66,8 +73,10 @@ class Backups:
 
     async def _ada(self, environment: Mapping[str, str], *words: str) -> str:
         """Run a verb. Return "" if it has ended well, else the end of what it has printed."""
+        began = time.monotonic()
         done = await asyncio.to_thread(run_ada, words, {"ADA_SHARDS": self._shards, **environment}, self._directory)
         if done.returncode == 0:
+            self._log(f"{words[0]} took {time.monotonic() - began:.1f} s")
             return ""
         error = f"{words[0]} ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-3000:]}"
         self._log(error)

@@ -1,6 +1,7 @@
 """What happens to a primary: killed, frozen, promoted without its last writes; each time it returns."""
 
 import asyncio
+import os
 import random
 import time
 from abc import ABC, abstractmethod
@@ -29,11 +30,14 @@ class Target(Generic[N]):
 
 @dataclass(frozen=True)
 class Promotion:
-    """`struck`: when the primary was lost; `at`: when there was a new one, both by time.time. `shards`: those on it."""
+    """`struck`: when the primary was lost; `at`: when there was a new one, both by time.time. `shards`: those on it.
+    `load`: by how much everything takes longer: the processes that can run, for each processor, at least 1.
+    """
 
     struck: float
     at: float
     shards: Collection[int]
+    load: float = 1.0
 
 
 OnPromotion = Callable[[Promotion], None]
@@ -62,9 +66,13 @@ class Blows(ABC, Generic[N]):
         self._cycle = ShuffledCycle((self._kill, self._freeze, self._lose_last_writes, *self._others()), self._chance)
 
     async def strike(self) -> None:
-        """One blow; returns when everything runs again and all replicas follow."""
-        await self._cycle.next()()
-        await asyncio.to_thread(self._repair)
+        """One blow; returns when everything runs again and all replicas follow. Raises TimeoutError if no replica was
+        promoted, after the repair.
+        """
+        try:
+            await self._cycle.next()()
+        finally:
+            await asyncio.to_thread(self._repair)
 
     async def begin(self) -> None:
         """The worst one, then the repair."""
@@ -121,5 +129,9 @@ class Blows(ABC, Generic[N]):
     async def _promotion(self, target: Target[N]) -> None:
         struck = time.time()
         lack = await asyncio.to_thread(self._await_promotion, target)
-        self._on_promotion(Promotion(struck, time.time(), target.shards))
+        self._on_promotion(Promotion(struck, time.time(), target.shards, _load()))
         self._log(f"promoted after {time.time() - struck:.1f} s{lack}")
+
+
+def _load() -> float:
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

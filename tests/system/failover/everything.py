@@ -1,17 +1,19 @@
-"""Everything at once while primaries are lost: the sends of `failover` on six channels, and beside them people who
-answer questions and reply to teachers, a bot, users' jobs, imports, backups that are restored elsewhere, an open
-console, and kills of couriers, of the bot, of the jobs' process and of processes of the API. Each part has a book; the
-memory of the processes stays flat.
+"""Everything at once while primaries are lost: the sends of `failover` on six channels whose providers have faults, and
+beside them people who answer questions and reply to teachers, a bot, users' jobs, imports, backups that are restored
+elsewhere and moved into a cluster and back, open consoles, and kills of couriers, of the bot, of the jobs' process and
+of processes of the API. Each part has a book; the memory of the processes stays flat.
 """
 
 import asyncio
 import random
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
+from sandbox.events import Fault, Rule
 from tests.system.crash.api_client import KEY
 from tests.system.crash.bot import BotInProcesses
 from tests.system.crash.installation import Channel, Installation
@@ -28,8 +30,24 @@ REPLIES = Channel("letters", "600000", "", deduplicates=True)
 """Played by couriers of the test, which keep a book of their own."""
 BOT = '  - {type: send, text: "pong {event_text}"}\n'
 ROWS = 200
+CONSOLES = 3
+FAULTS = {
+    "telegram": ("flood_wait", "server_error", "stored_then_error", "disconnect_after"),
+    "telegram-bot": ("flood_wait", "server_error", "stored_then_error", "disconnect_before"),
+    "vk": ("too_fast", "bad_gateway", "stored_then_error", "disconnect_before"),
+    "max": ("too_fast", "busy", "stored_then_bad_gateway", "disconnect_after"),
+    "sms": ("busy", "queued", "accepted_then_cut", "disconnect_before"),
+    "email": ("busy", "shutting_down", "stored_then_cut", "cut_after_data"),
+}
+"""What meets one call of a channel. After each of them the message still arrives, or nobody knows."""
+SPARED = ("telegram", "max")
+"""Couriers that are not killed, so that their memory is that of the whole run. So are one process of the bot, one of
+the jobs and one of the API.
+"""
+_WAIT = 1
+"""Seconds that a provider asks to wait."""
 _TRIES = (ClientError, OSError, TimeoutError)
-_PAUSE, _KILL_PAUSE, _SAMPLE_PAUSE, _FINISHING = 1.0, 8.0, 5.0, 120.0
+_PAUSE, _KILL_PAUSE, _SAMPLE_PAUSE, _BACKUP_PAUSE, _FINISHING = 1.0, 8.0, 5.0, 10.0, 120.0
 
 
 class Everything(Failover):
@@ -39,34 +57,54 @@ class Everything(Failover):
 
     async def _begin_beside(self, installation: Installation) -> None:
         self._installation, self._chance = installation, random.Random(self._plan.seed)
-        self.done = dict.fromkeys(("pongs", "imports", "signals", "live events", "kills"), 0)
+        self.done = dict.fromkeys(("pongs", "imports", "signals", "live events", "faults", "kills"), 0)
         self._memory = Memory()
         seconds, seed = self._plan.seconds, self._plan.seed
-        self._answers = AnswerStorm(installation, int(seconds), int(2 * seconds), seed, 1, channels=QUESTIONS)
-        self._replies = ReplyStorm(installation, int(seconds), int(2 * seconds), seed, 4, REPLIES)
+        people, twice = int(seconds), int(2 * seconds)
+        self._answers = AnswerStorm(installation, people, twice, seed, 1, channels=QUESTIONS, seconds=seconds)
+        self._replies = ReplyStorm(installation, people, twice, seed, 4, REPLIES, seconds)
         self._bot = BotInProcesses(installation, self._directory / "bot").actions(BOT)
         self._backups = Backups(self._servers.url, self._servers.shards, self._directory, self._calm, self._log)
         self._jobs = JobRounds(installation, self._senders.api)
         self._killable: list[tuple[AdaProcess, Callable[[], AdaProcess]]] = [
             (self._bot.start(), self._bot.start),
             (await self._jobs.start_all(), self._jobs.start_process),
-            *((one, lambda args=one.args: installation.start(*args)) for one in self._couriers),
+            *(
+                (one, lambda args=one.args: installation.start(*args))
+                for one in self._couriers
+                if one.args[-1] not in SPARED
+            ),
         ]
+        self._bot.start()
+        self._jobs.start_process()
         self._accepted = await self._answers.start()
         await self._replies.start(1)
 
     async def _work_beside(self) -> None:
-        parts = (self._ping, self._import, self._signal, self._backups.take, self._follow, self._kill, self._weigh)
+        quick = (self._ping, self._import, self._signal, self._spoil, *[self._follow] * CONSOLES)
+        rare = {self._kill: _KILL_PAUSE, self._weigh: _SAMPLE_PAUSE, self._backups.take: _BACKUP_PAUSE}
         await asyncio.gather(
-            self._answers.press(self._accepted), self._replies.write(), *(self._until_over(part) for part in parts)
+            self._guard(lambda: self._answers.press(self._accepted)),
+            self._guard(self._replies.write),
+            *(self._until_over(part, _PAUSE) for part in quick),
+            *(self._until_over(part, pause) for part, pause in rare.items()),
         )
         await self._judge_jobs()
 
-    async def _until_over(self, part: Callable[[], Awaitable[None]]) -> None:
+    async def _until_over(self, part: Callable[[], Awaitable[None]], pause: float) -> None:
         while not self._senders.is_over:
             with suppress(*_TRIES):
-                await part()
-            await asyncio.sleep(_PAUSE)
+                await self._guard(part)
+            await asyncio.sleep(pause)
+
+    async def _guard(self, part: Callable[[], Awaitable[None]]) -> None:
+        """Do a part. Whatever ends it but an outage is a finding, and the other parts go on."""
+        try:
+            await part()
+        except _TRIES:
+            raise
+        except Exception:  # noqa: BLE001 - of any kind
+            self._find(traceback.format_exc()[-3000:])
 
     # the parts
 
@@ -98,13 +136,18 @@ class Everything(Failover):
                 if self._senders.is_over:
                     return
 
+    async def _spoil(self) -> None:
+        """Let the provider of a channel spoil its next call."""
+        channel = self._chance.choice(self._plan.channels)
+        self._sandbox.state.add_rule(Rule(channel, Fault(self._chance.choice(FAULTS[channel]), _WAIT), times=1))
+        self.done["faults"] += 1
+
     async def _kill(self) -> None:
         """Kill a courier, the bot, the jobs' process or one that counts answers; another one takes its place.
 
         Not during a blow: what only a process and the primary knew, which are lost at once, may be sent twice
         (docs/high-availability.md).
         """
-        await asyncio.sleep(_KILL_PAUSE)
         async with self._calm:
             place = self._chance.randrange(len(self._killable) + 1)
             if place == len(self._killable):
@@ -117,7 +160,6 @@ class Everything(Failover):
 
     async def _weigh(self) -> None:
         """Note the memory of all processes of Ada."""
-        await asyncio.sleep(_SAMPLE_PAUSE)
         self._memory.note(self._installation.running)
 
     # the verdict
@@ -127,7 +169,7 @@ class Everything(Failover):
         try:
             self.done["rounds of jobs"] = await self._jobs.judge()
         except AssertionError as fault:
-            self._outcome.findings.append(f"jobs: {str(fault)[:500]}")
+            self._find(f"jobs: {str(fault)[:500]}")
 
     async def _judge(self, installation: Installation) -> None:
         await super()._judge(installation)
@@ -142,13 +184,15 @@ class Everything(Failover):
             try:
                 await judged
             except AssertionError as fault:
-                self._outcome.findings.append(f"{name}: {str(fault)[:500]}")
+                self._find(f"{name}: {str(fault)[:500]}")
         self.done |= {"answers": self._answers.pressed, "replies": self._replies.written}
         self.done |= {"processes weighed": self._memory.judged, "restores": 0, "moves into a cluster and back": 0}
         self.done |= self._backups.done
         self._outcome.findings += [f"no {name}" for name, count in self.done.items() if not count]
         self._outcome.findings += [*self._backups.findings, *self._memory.grown()]
-        self._log(f"done: {self.done}")
+        self._outcome.beside = self.done
+        for line in self._memory.figures():
+            self._log(line)
 
     async def _judge_bot(self) -> None:
         wanted = {f"pong {2 * number}" for number in range(1, self.done["pongs"] + 1)}

@@ -29,6 +29,15 @@ class Memory:
                 if after > before * _GROWTH + _SLACK_MB:
                     yield f"the memory of {name} grew from {before:.0f} to {after:.0f} MB"
 
+    def figures(self) -> Iterator[str]:
+        """Emit a line for each process that has lived about as long as any: the median of each third."""
+        most = max(map(len, self._sizes.values()), default=0)
+        for name, sizes in self._sizes.items():
+            third = len(sizes) // 3
+            if third and len(sizes) > 0.9 * most:
+                parts = sizes[:third], sizes[third : 2 * third], sizes[-third:]
+                yield f"memory of {name}: {', '.join(f'{median(part):.0f}' for part in parts)} MB"
+
     @property
     def judged(self) -> int:
         """How many processes have lived long enough."""

@@ -15,7 +15,7 @@ ALLOWED = {
     "jobs/soak/soak.py": 2,
     "system/failover/blows.py": 1,
     "system/failover/replica_set_blows.py": 2,
-    "system/failover/everything.py": 4,  # the pauses between two works of a part, and between two looks
+    "system/failover/everything.py": 2,  # the pauses between two works of a part, and between two looks
     "system/failover/failover.py": 1,
     "system/failover/senders.py": 3,
     "system/soak/nemesis.py": 3,
@@ -26,6 +26,7 @@ ALLOWED = {
     "core/audit/test_live.py": 3,
     "system/failover/task_load.py": 1,
     "system/crash/test_storm_of_answers.py": 1,
+    "system/crash/test_storm_of_replies.py": 1,
     "delivery/test_bulk.py": 1,
     "jobs/test_processes.py": 1,
     "core/queue/process.py": 1,
