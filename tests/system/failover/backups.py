@@ -15,6 +15,8 @@ from tests.support.forked import run_ada
 from tests.system.soak.nemesis import Log
 
 _MOVED = 10
+_REST = 4
+"""How many times as long as a backup blows may fall before the next one without blows."""
 
 
 class Backups:
@@ -30,9 +32,10 @@ class Backups:
     async def take(self) -> None:
         """Write a backup, each second one without blows, and restore it. One that a blow has met ends with an error."""
         self._turn += 1
-        is_calm = self._turn % 2 == 0
+        is_calm, began = self._turn % 2 == 0, time.monotonic()
         async with self._calm if is_calm else nullcontext():
             error = await self._back_up(self._url)
+        ended = time.monotonic()
         if not error:
             await self._restore("second")
             self.done["restores"] += 1
@@ -42,6 +45,8 @@ class Backups:
             self.findings.append(error)
         else:
             self.done["met by a blow"] += 1
+        if is_calm:
+            await asyncio.sleep(ended + _REST * (ended - began) - time.monotonic())
 
     async def move(self) -> None:
         """Move what was restored last into a cluster, and a backup of that back to one server. `migrate` compares every

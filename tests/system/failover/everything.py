@@ -154,6 +154,7 @@ class Everything(Failover):
                 await self._answers.kill(self._accepted)
             else:
                 process, start = self._killable[place]
+                self._log(f"kill {' '.join(process.args)} ({process.pid})")
                 process.kill()
                 self._killable[place] = start(), start
         self.done["kills"] += 1
