@@ -33,6 +33,8 @@ Value = Any
 
 GONE = "none"
 _NO_KEY = -2
+_CHANGED = ("WRONGTYPE ", "ERR no such key")
+"""How the error begins of a key that has another type by now, or is gone."""
 _ITEMS = 1000
 """Items that one command writes: others on the server have their turn."""
 PATIENCE = 60.0
@@ -68,10 +70,13 @@ def reading(key: bytes, kind: str) -> list[Command]:
 
 def read_entry(key: bytes, kind: str, replies: Sequence[Reply]) -> StoredValue:
     """Return the entry of the replies to `reading`. A key that vanishes or changes its type meanwhile is GONE: it is
-    read again, because it has changed.
+    read again, because it has changed. Raises RedisError if the server does not read the key.
     """
-    is_gone = any(isinstance(reply, RedisError) for reply in replies) or replies[0] == _NO_KEY or replies[1] is None
-    if is_gone:
+    faults = [reply for reply in replies if isinstance(reply, RedisError)]
+    for fault in faults:
+        if not str(fault).startswith(_CHANGED):
+            raise fault
+    if faults or replies[0] == _NO_KEY or replies[1] is None:
         return StoredValue(key, GONE, 0, None)
     return StoredValue(key, kind, max(replies[0], 0), _KINDS[kind].value(replies[1:]))
 

@@ -15,7 +15,7 @@ it at once, and what it has is older than its moment.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from redis.exceptions import RedisError
 
@@ -114,7 +114,7 @@ async def _read_last(readers: "Sequence[_ServerReader]") -> tuple[int, int]:
         return keys, int(seconds) * 1000 + int(micros) // 1000
     finally:
         for reader in readers:
-            if not reader.is_silent:  # its pause ends by itself
+            with suppress(RedisError):  # its pause ends by itself
                 await reader.request("CLIENT", "UNPAUSE")
 
 
@@ -130,15 +130,12 @@ async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "Async
 
 
 class _ServerReader:
-    """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value.
-    `is_silent`: a reply did not come in time; if it came later, it would be taken for that of another request.
-    """
+    """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value."""
 
     connection: StoreConnection
 
     def __init__(self, archive: ArchiveWriter) -> None:
         self.changed: set[bytes] = set()
-        self.is_silent = False
         self._archive = archive
         self._is_emptied = False
 
@@ -198,12 +195,8 @@ class _ServerReader:
     async def _request_all(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
-        try:
-            async with asyncio.timeout(PATIENCE):
-                return await self.connection.request_all(commands)
-        except TimeoutError:
-            self.is_silent = True
-            raise
+        async with asyncio.timeout(PATIENCE):
+            return await self.connection.request_all(commands)
 
 
 def _kind(reply: Reply) -> str:

@@ -193,7 +193,8 @@ class StoreConnection(asyncio.Protocol):
 
     async def request_all(self, commands: Sequence[Sequence[Word]]) -> list[Reply]:
         """Send commands at once and wait for their replies, errors as values. Not for use while other replies are due.
-        Raises RedisError if the connection is lost.
+        Raises RedisError if the connection is lost. A call that is cancelled closes it: the replies that are due would
+        be taken for those of the next call.
         """
         replies: list[Reply] = []
         complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -210,6 +211,8 @@ class StoreConnection(asyncio.Protocol):
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._on_reply = on_reply
+            if not complete.done():
+                self.cut(RedisConnectionError("a call did not wait for its replies"))
         if not complete.done():
             raise self.lost.result()
         return replies

@@ -4,9 +4,11 @@ import io
 from collections.abc import Callable
 from typing import IO
 
+from redis.asyncio import Redis
+
 from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
 from core.backup.archive import StoredValue
-from core.redis.connection import ServerAddress
+from core.redis.connection import NAME, ServerAddress
 from core.redis.keys import layout_of_shards
 from tests.support.servers import Server
 
@@ -22,6 +24,11 @@ async def put_back(file: IO[bytes], server: Server, *, replaces: bool = False) -
     """Restore the backup as the command does."""
     check_archive(file, 1)
     await restore(ArchiveReader(file), ServerAddress.parse(server.url), replaces=replaces)
+
+
+async def has_no_connection_of_ada(client: Redis) -> bool:
+    """Return whether the server has seen the end of all."""
+    return all(one["name"] != NAME for one in await client.client_list())
 
 
 class WatchedArchive(ArchiveWriter):

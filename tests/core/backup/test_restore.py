@@ -4,7 +4,7 @@ import gzip
 import io
 import random
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -188,6 +188,30 @@ async def test_a_user_without_a_right_learns_the_command_that_grants_it(server: 
             await work()
         await _administer(server, *str(refused.value).partition("redis-cli ")[2].split())
         await work()
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        (("SET", "queue:{0}:timer", "x"), "get"),
+        (("HSET", OURS, "t", "x"), "hgetall"),
+        (("RPUSH", "job-log:{0}:1", "x"), "lrange"),
+        (("SADD", "sign-in:{0}:keys", "x"), "smembers"),
+        (("ZADD", "queue:{0}:due", "1", "x"), "zrange"),
+        (("XADD", "events:{0}", "1-1", "n", "x"), "xrange"),
+        (("XADD", "events:{0}", "1-1", "n", "x"), "xinfo|stream"),
+        (("SET", "queue:{0}:timer", "x"), "pexpiretime"),
+    ],
+    ids=str,
+)
+async def test_a_key_that_the_server_refuses_to_read_ends_the_backup(
+    server: Server, kind: Sequence[str], command: str
+) -> None:
+    await _administer(server, *kind)
+    await _administer(server, "ACL", "SETUSER", "guest", "reset", "on", ">p", "~*", "&*", "+@all", f"-{command}")
+    address = replace(ServerAddress.parse(server.url), username="guest", password="p")
+    with pytest.raises(SetupError, match="lacks a right that a backup needs"):
+        await _snapshot(address)
 
 
 async def _administer(server: Server, *command: str) -> None:

@@ -16,10 +16,10 @@ from core.backup import ArchiveReader, take_snapshot
 from core.directory import Directory
 from core.errors import AdaError, SetupError
 from core.model.people import Group, User
-from core.redis.connection import NAME, ServerAddress, encoded
+from core.redis.connection import ServerAddress, encoded
 from core.redis.topology import SentinelSet
 from tests.conftest import StartServer
-from tests.core.backup.backups import WatchedArchive, backup, put_back
+from tests.core.backup.backups import WatchedArchive, backup, has_no_connection_of_ada, put_back
 from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import FakeCourier, Stack, people, sent
@@ -51,10 +51,6 @@ async def dump(server: Server) -> dict[bytes, tuple[object, int]]:
         }
         keys = [key async for key in client.scan_iter(count=1000)]
         return {key: (await reads[await client.type(key)](key), await client.pexpiretime(key)) for key in keys}
-
-
-async def has_no_connection_of_ada(client: Redis) -> bool:
-    return all(one["name"] != NAME for one in await client.client_list())
 
 
 @pytest.mark.parametrize("source", ["valkey", "redis"])
