@@ -204,7 +204,8 @@ def error_message(status: int, text: str) -> str:
     try:
         problem = json.loads(text)
         errors = format_errors(problem.get("errors", []))
-        return f"{problem['code']}: {errors or problem.get('detail') or problem['title']}"
+        head = problem["title"] if errors.startswith("\n") else ""
+        return f"{problem['code']}: {head}{errors or problem.get('detail') or problem['title']}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"HTTP {status}: {text[:200]}"
 

@@ -179,6 +179,7 @@ async def test_the_command_line_sends_to_a_table(ada: Ada, api: Api, courier: Co
     code, _, err = await ada(*send)
     assert code == 1
     assert "row 3, column Телефон: 'нет': " in err
+    assert err.splitlines()[0] == "ada: TABLE_INVALID: The table has errors; nothing was sent"
     file.write_text(TABLE.replace("нет", "+79990000002"))
     code, out, _ = await ada(*send)
     assert code == 0
